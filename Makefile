@@ -1,0 +1,52 @@
+# Every target makes .venv and installs what it needs, so any of them works on a fresh clone.
+PYTHON ?= python3
+BIN := .venv/bin
+CHECKED := src tests benchmarks scripts
+
+.PHONY: demo test check format lint types walls docs bench clean
+
+demo: .venv/core  ## the main job on an invented table of votes
+	$(BIN)/pcs fit examples/votes.csv --out demo/labels.csv --model-out demo/model.json
+
+test: .venv/dev  ## the test suite, with coverage
+	$(BIN)/pytest --cov --cov-report=
+	$(BIN)/coverage report --fail-under=95
+	$(BIN)/coverage report --include='*/core/*,*/judging/*' --fail-under=100
+
+check: lint types walls test docs  ## everything that CI checks
+
+format: .venv/dev
+	$(BIN)/ruff format $(CHECKED)
+	$(BIN)/ruff check --fix $(CHECKED)
+
+lint: .venv/dev
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/ruff check $(CHECKED)
+
+types: .venv/dev
+	$(BIN)/mypy
+
+walls: .venv/dev
+	$(BIN)/lint-imports
+
+docs: .venv/dev  ## the site, in site/
+	$(BIN)/python scripts/cli_docs.py --check
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+bench: .venv/dev  ## numbers of this machine
+	$(BIN)/python benchmarks/judging.py
+
+clean:
+	rm -rf .venv site demo dist .coverage
+
+.venv/python:
+	$(PYTHON) -m venv .venv
+	touch $@
+
+.venv/core: .venv/python pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+.venv/dev: .venv/python pyproject.toml tests/example_plugin/pyproject.toml
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,docs]' ./tests/example_plugin
+	touch $@ .venv/core

@@ -1,0 +1,68 @@
+"""Trustworthy text labelling with language models: the Perceived Confidence Score.
+
+The names below are the public interface. They are loaded when first used, so that importing stays light.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pcs_annotator.core.item import Item
+    from pcs_annotator.core.outcome import Decision, Outcome
+    from pcs_annotator.core.task import Task
+    from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
+    from pcs_annotator.core.weights import Weights
+    from pcs_annotator.errors import PcsError, PcsWarning, UserError
+    from pcs_annotator.judging.fitting import fit_weights
+    from pcs_annotator.judging.optimiser import Optimiser, optimiser
+    from pcs_annotator.judging.scoring import score
+
+__version__ = "0.3.0.dev0"
+
+__all__ = [
+    "ABSTAINED",
+    "NOT_ASKED",
+    "Decision",
+    "Item",
+    "Optimiser",
+    "Outcome",
+    "PcsError",
+    "PcsWarning",
+    "Task",
+    "UserError",
+    "Votes",
+    "Weights",
+    "fit_weights",
+    "optimiser",
+    "score",
+]
+
+_HOMES = {
+    "ABSTAINED": "core.votes",
+    "NOT_ASKED": "core.votes",
+    "Decision": "core.outcome",
+    "Item": "core.item",
+    "Optimiser": "judging.optimiser",
+    "Outcome": "core.outcome",
+    "PcsError": "errors",
+    "PcsWarning": "errors",
+    "Task": "core.task",
+    "UserError": "errors",
+    "Votes": "core.votes",
+    "Weights": "core.weights",
+    "fit_weights": "judging.fitting",
+    "optimiser": "judging.optimiser",
+    "score": "judging.scoring",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,57 @@
+"""Gold labels, kept apart from items and votes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.labels import label_lookup, unknown_label
+from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.errors import GoldError
+
+UNLABELLED = -1
+
+
+def gold_codes(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> Codes:
+    """Return the gold label of every item as a position in `votes.labels`, `UNLABELLED` where there is none.
+
+    Args:
+        votes: The votes that the gold belongs to.
+        gold: Label names in the order of `votes.ids` (None, nan or an empty text where unknown), or a mapping from
+            item id to label name.
+    """
+    values = _aligned(votes, gold)
+    lookup = label_lookup(votes.labels)
+    codes = np.full(len(votes), UNLABELLED, dtype=np.int8)
+    for row, value in enumerate(values):
+        text = _as_text(value)
+        if not text:
+            continue
+        code = lookup.get(text.casefold())
+        if code is None:
+            raise unknown_label(text, votes.labels, f"gold, row {row + 1} (id {votes.ids[row]!r})")
+        codes[row] = code
+    return codes
+
+
+def _aligned(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> list[object]:
+    if isinstance(gold, Mapping):
+        positions_of(list(gold), votes.ids, "item")
+        return [gold.get(name) for name in votes.ids]
+    # a data frame's column and an array give their own scalars, a pyarrow column needs unpacking
+    values = gold.to_pylist() if hasattr(gold, "to_pylist") else list(gold)
+    if len(values) != len(votes):
+        raise GoldError(f"{len(values)} gold labels for {len(votes)} items: give one per item, None where unknown")
+    return values
+
+
+def _as_text(value: object) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))  # data frames hold whole numbers with gaps as floating point
+    text = str(value)
+    return "" if text in ("<NA>", "NaT") else text

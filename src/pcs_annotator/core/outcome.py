@@ -1,0 +1,30 @@
+"""What a user gets for one text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Decision = Literal["accept", "review"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The label of one item, with everything needed to decide whether to believe it.
+
+    Attributes:
+        id: The item.
+        label: The label with the highest score; None when nobody voted.
+        scores: The Perceived Confidence Score of every label, summing to 1.
+        confidence: Calibrated probability that `label` is right; None when nothing could be calibrated.
+        decision: None while no acceptance rule was learned; `review` when nobody voted.
+        reason: Why, in a person's words; empty when there is nothing to explain.
+    """
+
+    id: str
+    label: str | None
+    scores: Mapping[str, float]
+    confidence: float | None
+    decision: Decision | None
+    reason: str = ""

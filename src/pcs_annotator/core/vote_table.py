@@ -1,0 +1,289 @@
+"""Votes as tables: one column per cell (wide), or one row per vote (long)."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Integers
+from pcs_annotator.core.labels import check_labels, label_lookup, unknown_label
+from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, text_column
+from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes, check_unique
+from pcs_annotator.errors import PcsWarning, TableError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Form = Literal["wide", "long"]
+Unknown = Literal["error", "abstain"]
+
+LONG_COLUMNS = ("annotator", "relation", "label")
+MAX_DRAWS = 1000
+
+
+class VoteTable(NamedTuple):
+    """Votes, and for every item its gold label or None."""
+
+    votes: Votes
+    gold: tuple[str | None, ...]
+
+
+class Cell(NamedTuple):
+    """The place of one column of votes."""
+
+    annotator: str
+    relation: str
+    draw: int
+
+
+class Column(NamedTuple):
+    """A column of labels, with the distinct ones apart: `distinct[position]`, −1 where empty."""
+
+    name: str
+    distinct: list[str]
+    positions: Integers
+
+
+def read_vote_table(
+    table: object, labels: Iterable[str] | None = None, *, unknown: Unknown = "error", name: str = ""
+) -> VoteTable:
+    """Read votes and gold from a table in wide or long form; see `Votes.from_table`. Messages call it `name`."""
+    name = name or table_name(table)
+    columns = columns_of(as_arrow(table))
+    if not columns or not len(next(iter(columns.values()))):
+        raise TableError(f"{name} has no rows: it needs at least one item with votes")
+    return (_read_long if set(LONG_COLUMNS) <= set(columns) else _read_wide)(columns, labels, unknown, name)
+
+
+def _read_wide(
+    columns: Mapping[str, pa.ChunkedArray], labels: Iterable[str] | None, unknown: Unknown, name: str
+) -> VoteTable:
+    ids = _ids(columns, name)
+    check_unique(ids, f"{name}, column 'id'")
+    cells = _cells([column for column in columns if column not in ("id", "gold")], name)
+    texts = {column: _indexed(column, columns[column]) for column in cells}
+    gold = _indexed("gold", columns["gold"]) if "gold" in columns else None
+    known = check_labels(labels) if labels is not None else _seen([*texts.values()], gold)
+    annotators = list(dict.fromkeys(cell.annotator for cell in cells.values()))
+    relations = list(dict.fromkeys(cell.relation for cell in cells.values()))
+    draws = 1 + max(cell.draw for cell in cells.values())
+    codes = np.full((len(ids), len(annotators), len(relations), draws), NOT_ASKED, dtype=np.int8)
+    for column, cell in cells.items():
+        place = (slice(None), annotators.index(cell.annotator), relations.index(cell.relation), cell.draw)
+        codes[place] = _codes(texts[column], known, unknown, ids)
+    votes = Votes(codes=codes, ids=ids, annotators=annotators, relations=relations, labels=known)
+    return VoteTable(votes, _texts(gold, len(ids)))
+
+
+def _read_long(
+    columns: Mapping[str, pa.ChunkedArray], labels: Iterable[str] | None, unknown: Unknown, name: str
+) -> VoteTable:
+    row_ids = _indexed("id", columns["id"]) if "id" in columns else None
+    if row_ids is None or (row_ids.positions < 0).any():
+        raise TableError(f"{name}: the long form needs an 'id' in every row")
+    ids, item = _in_order(row_ids)
+    votes, gold = _indexed("label", columns["label"]), None
+    known = check_labels(labels) if labels is not None else None
+    if "gold" in columns:
+        gold = _gold_by_item(_indexed("gold", columns["gold"]), ids, item, name)
+    if known is None:
+        known = _seen([votes], gold)
+    annotators, annotator = _in_order(_indexed("annotator", columns["annotator"]))
+    relations, relation = _in_order(_indexed("relation", columns["relation"]))
+    asked = (annotator >= 0) & (relation >= 0)  # a row with an id alone names an item that nobody was asked about
+    draw = _draws(columns.get("draw"), len(item), name)
+    draw[~asked] = 0
+    row_names = [ids[position] for position in item]
+    values = _codes(votes, known, unknown, row_names)
+    codes = np.full((len(ids), len(annotators), len(relations), 1 + int(draw.max())), NOT_ASKED, dtype=np.int8)
+    place = (item[asked], annotator[asked], relation[asked], draw[asked])
+    _refuse_repeated(np.ravel_multi_index(place, codes.shape), np.flatnonzero(asked), row_names, name)
+    codes[place] = values[asked]
+    result = Votes(codes=codes, ids=ids, annotators=annotators, relations=relations, labels=known)
+    return VoteTable(result, _texts(gold, len(ids)))
+
+
+def _ids(columns: Mapping[str, pa.ChunkedArray], name: str) -> list[str]:
+    if "id" not in columns:
+        rows = len(next(iter(columns.values())))
+        warnings.warn(f"{name} has no column 'id': its rows are numbered from 1", PcsWarning, stacklevel=5)
+        return [str(row) for row in range(1, rows + 1)]
+    ids: list[str | None] = text_column(columns["id"]).to_pylist()
+    for row, value in enumerate(ids, start=1):
+        if not value:
+            raise TableError(f"{name}, row {row}: the id is empty; give every row one")
+    return [value for value in ids if value]
+
+
+def _cells(names: Sequence[str], table: str) -> dict[str, Cell]:
+    """Return which cell each vote column fills; other columns are left aside with a warning."""
+    cells: dict[str, Cell] = {}
+    aside = [name for name in names if "|" not in name]
+    for name in names:
+        if "|" not in name:
+            continue
+        cell = _cell(name, table)
+        twin = next((column for column, other in cells.items() if other == cell), None)
+        if twin is not None:
+            raise TableError(f"{table}: columns {twin!r} and {name!r} are the same cell: number the draws")
+        cells[name] = cell
+    if not cells:
+        found = ", ".join(repr(name) for name in names) or "nothing but ids"
+        raise TableError(
+            f"{table} has no votes: name its columns '<annotator>|<relation>' (wide) or use the columns "
+            f"id, annotator, relation, label (long); found {found}"
+        )
+    if aside:
+        listed = ", ".join(repr(name) for name in aside)
+        warnings.warn(f"{table}: not vote columns, left aside: {listed}", PcsWarning, stacklevel=5)
+    return cells
+
+
+def _cell(name: str, table: str) -> Cell:
+    match = re.fullmatch(r"([^|]+)\|([^|]+)(?:\|(\d+))?", name)
+    if match is None:
+        raise TableError(
+            f"{table}: column {name!r} is not '<annotator>|<relation>' or '<annotator>|<relation>|<draw>': rename it"
+        )
+    return Cell(match[1], match[2], _checked_draw(int(match[3] or 0), f"{table}, column {name!r}"))
+
+
+def _checked_draw(draw: int, where: str) -> int:
+    if not 0 <= draw < MAX_DRAWS:
+        raise TableError(f"{where}: draw {draw} is not a whole number from 0 to {MAX_DRAWS - 1}")
+    return draw
+
+
+def _indexed(name: str, column: pa.ChunkedArray) -> Column:
+    encoded = text_column(column).dictionary_encode()
+    distinct: list[str] = encoded.dictionary.to_pylist()
+    index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+    if "" in distinct:
+        index[index == distinct.index("")] = -1
+    return Column(name, distinct, index)
+
+
+def _seen(votes: Sequence[Column], gold: Column | None) -> tuple[str, ...]:
+    """Return the labels found, sorted; of several spellings the gold one, else the most frequent, is kept."""
+    counts: dict[str, float] = {}
+    for column in (*votes, *([gold] if gold else [])):
+        weight = 1e12 if column is gold else 1.0
+        found, times = np.unique(column.positions[column.positions >= 0], return_counts=True)
+        for position, count in zip(found, times, strict=True):
+            spelling = column.distinct[position]
+            counts[spelling] = counts.get(spelling, 0.0) + weight * float(count)
+    best: dict[str, str] = {}
+    for spelling in sorted(counts, key=lambda text: (-counts[text], text)):
+        best.setdefault(spelling.casefold(), spelling)
+    if not best:
+        raise TableError("all votes are empty and no gold is given: name the labels yourself, or check the file")
+    return check_labels(sorted(best.values()))
+
+
+def _codes(column: Column, labels: Sequence[str], unknown: Unknown, row_names: Sequence[str]) -> Codes:
+    lookup = label_lookup(labels)
+    table = np.array([lookup.get(text.casefold(), NOT_ASKED) for text in column.distinct] + [ABSTAINED], dtype=np.int8)
+    codes = table[column.positions]
+    strange = np.flatnonzero(codes == NOT_ASKED)
+    if len(strange) and unknown == "error":
+        row = strange[0]
+        where = f"column {column.name!r}, row {row + 1} (id {row_names[row]!r})"
+        error = unknown_label(column.distinct[column.positions[row]], labels, where)
+        raise type(error)(f"{error}; unknown='abstain' counts such votes as silence")
+    codes[strange] = ABSTAINED
+    return codes
+
+
+def _texts(column: Column | None, rows: int) -> tuple[str | None, ...]:
+    if column is None:
+        return (None,) * rows
+    return tuple(column.distinct[position] if position >= 0 else None for position in column.positions)
+
+
+def _in_order(column: Column) -> tuple[list[str], Integers]:
+    """Return the distinct texts in order of appearance, and for every row its position among them or −1."""
+    used = column.positions[column.positions >= 0]
+    _, first = np.unique(used, return_index=True)
+    order = used[np.sort(first)]
+    rank = np.full(len(column.distinct) + 1, -1, dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    return [column.distinct[position] for position in order], rank[column.positions]
+
+
+def _draws(column: pa.ChunkedArray | None, rows: int, table: str) -> Integers:
+    if column is None:
+        return np.zeros(rows, dtype=np.intp)
+    draws = []
+    for row, text in enumerate(text_column(column).to_pylist(), start=1):
+        where = f"{table}, row {row}, column 'draw'"
+        if text and not text.isdigit():
+            raise TableError(f"{where}: {text!r} is not a whole number")
+        draws.append(_checked_draw(int(text or 0), where))
+    return np.array(draws, dtype=np.intp)
+
+
+def _gold_by_item(column: Column, ids: Sequence[str], item: Integers, table: str) -> Column:
+    """Return one gold entry per item out of one per vote; two different ones for an item are an error."""
+    result = np.full(len(ids), -1, dtype=np.intp)
+    given = np.flatnonzero(column.positions >= 0)
+    result[item[given]] = column.positions[given]
+    clash = given[result[item[given]] != column.positions[given]]
+    if len(clash):
+        raise TableError(f"{table}: id {ids[item[clash[0]]]!r} has two gold labels: keep one")
+    return Column("gold", column.distinct, result)
+
+
+def _refuse_repeated(place: Integers, rows: Integers, row_names: Sequence[str], table: str) -> None:
+    order = np.argsort(place, kind="stable")
+    twins = np.flatnonzero(np.diff(place[order]) == 0)
+    if len(twins):
+        first, second = rows[order[twins[0]]], rows[order[twins[0] + 1]]
+        raise TableError(
+            f"{table}: rows {first + 1} and {second + 1} are the same question about id {row_names[first]!r}: "
+            "remove one, or number repetitions in a column 'draw'"
+        )
+
+
+def write_vote_table(votes: Votes, form: Form) -> pa.Table:
+    """Return the votes as a table; see `Votes.to_table`."""
+    return _write_long(votes) if form == "long" else _write_wide(votes)
+
+
+def _write_wide(votes: Votes) -> pa.Table:
+    import pyarrow as pa
+
+    names = np.array([*votes.labels, None, None], dtype=object)  # the last two stand for codes −2 and −1
+    columns: dict[str, object] = {"id": pa.array(votes.ids, pa.string())}
+    for a, annotator in enumerate(votes.annotators):
+        for r, relation in enumerate(votes.relations):
+            for draw in range(votes.codes.shape[3]):
+                cell = votes.codes[:, a, r, draw]
+                if draw and (cell == NOT_ASKED).all():
+                    continue
+                name = f"{annotator}|{relation}" if votes.codes.shape[3] == 1 else f"{annotator}|{relation}|{draw}"
+                columns[name] = pa.array(names[cell], pa.string())
+    return pa.table(columns)
+
+
+def _write_long(votes: Votes) -> pa.Table:
+    import pyarrow as pa
+
+    place = np.nonzero(votes.codes != NOT_ASKED)
+    item, annotator, relation, draw = (axis.tolist() for axis in place)
+    values = votes.codes[place]
+    unasked = sorted(set(range(len(votes))) - set(item))
+    blank: list[None] = [None] * len(unasked)
+    names = np.array([*votes.labels, None], dtype=object)
+    return pa.table(
+        {
+            "id": pa.array([votes.ids[i] for i in [*item, *unasked]], pa.string()),
+            "annotator": pa.array([*(votes.annotators[a] for a in annotator), *blank], pa.string()),
+            "relation": pa.array([*(votes.relations[r] for r in relation), *blank], pa.string()),
+            "draw": pa.array([*draw, *blank], pa.int64()),
+            "label": pa.array([*names[values], *blank], pa.string()),
+        }
+    )

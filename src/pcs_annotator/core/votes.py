@@ -1,0 +1,180 @@
+"""What every annotator said about every variant of every item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask, frozen
+from pcs_annotator.core.labels import check_labels
+from pcs_annotator.errors import LabelError, TableError, UnknownNameError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pcs_annotator.core.vote_table import Form, Unknown
+
+ABSTAINED = -1
+"""Asked, but no usable label came back."""
+NOT_ASKED = -2
+"""Never asked, or the rewrite did not apply."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Votes:
+    """Label codes with four named axes: item, annotator, relation, draw.
+
+    Attributes:
+        codes: int8 array `[item, annotator, relation, draw]`; a position in `labels`, `ABSTAINED` or `NOT_ASKED`.
+        ids: Name of every item.
+        annotators: Name of every annotator.
+        relations: Name of every relation; the unchanged text is called `original`.
+        labels: The closed set of labels.
+        stated: Probability an annotator itself gave to each label, `[item, annotator, relation, draw, label]`,
+            nan where it gave none; None when nobody was asked for one.
+    """
+
+    codes: Codes
+    ids: Sequence[str]
+    annotators: Sequence[str]
+    relations: Sequence[str]
+    labels: Sequence[str]
+    stated: Floats | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", check_labels(self.labels))
+        for axis in ("ids", "annotators", "relations"):
+            names = tuple(getattr(self, axis))
+            object.__setattr__(self, axis, names)
+            check_unique(names, axis)
+        object.__setattr__(self, "codes", self._checked_codes())
+        if self.stated is not None:
+            object.__setattr__(self, "stated", frozen(self.stated, np.float64))
+            if self.stated.shape != (*self.codes.shape, len(self.labels)):
+                raise ValueError(
+                    f"stated has shape {self.stated.shape}, codes {self.codes.shape}: one more axis is needed"
+                )
+
+    def _checked_codes(self) -> Array:
+        codes = np.asarray(self.codes)
+        if codes.ndim == 3:
+            codes = codes[..., np.newaxis]
+        expected = (len(self.ids), len(self.annotators), len(self.relations))
+        if codes.ndim != 4 or codes.shape[:3] != expected:
+            raise ValueError(f"codes have shape {codes.shape}, the names say {expected} and draws")
+        if codes.size and (codes.min() < NOT_ASKED or codes.max() >= len(self.labels)):
+            raise LabelError(f"codes must lie between {NOT_ASKED} and {len(self.labels) - 1}, one for each label")
+        return frozen(codes, np.int8)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        items, annotators, relations, draws = self.codes.shape
+        size = f"{items} items × {annotators} annotators × {relations} relations × {draws} draws"
+        return f"<Votes: {size}, labels {', '.join(self.labels)}>"
+
+    @property
+    def silent(self) -> Mask:
+        """True for every item on which nobody voted."""
+        return np.asarray((self.codes < 0).all(axis=(1, 2, 3)))
+
+    def shares(self, rows: slice = slice(None)) -> Floats:
+        """Return H of the paper, `[item, annotator, relation, label]`: the share of draws that gave the label.
+
+        A cell without any vote is all zeros. `rows` limits the work to some items.
+        """
+        codes = self.codes[rows]
+        if codes.shape[3] == 1:
+            return (codes == np.arange(len(self.labels), dtype=np.int8)).astype(np.float64)
+        hits = np.stack([(codes == code).sum(axis=3) for code in range(len(self.labels))], axis=-1)
+        return np.asarray(hits / np.maximum(hits.sum(axis=-1, keepdims=True), 1))
+
+    def take(self, rows: Integers | Mask | slice) -> Votes:
+        """Return the votes on some items, given by position or by a mask."""
+        positions = np.arange(len(self.ids))[rows]
+        if np.array_equal(positions, np.arange(len(self.ids))):
+            return self
+        ids = [self.ids[position] for position in positions]
+        stated = None if self.stated is None else self.stated[positions]
+        return replace(self, codes=self.codes[positions], ids=ids, stated=stated)
+
+    def resampled(self, rows: Integers) -> Votes:
+        """Return the votes on rows drawn with replacement; items are named by position, for ids would repeat."""
+        stated = None if self.stated is None else self.stated[rows]
+        return replace(self, codes=self.codes[rows], ids=[str(row) for row in range(len(rows))], stated=stated)
+
+    def select(
+        self,
+        *,
+        annotators: Iterable[str] | None = None,
+        relations: Iterable[str] | None = None,
+        draws: int | None = None,
+    ) -> Votes:
+        """Return the votes of some annotators and relations, by name, in the order given; `draws` keeps the first."""
+        voters = list(self.annotators) if annotators is None else list(annotators)
+        views = list(self.relations) if relations is None else list(relations)
+        rows = positions_of(voters, self.annotators, "annotator")
+        columns = positions_of(views, self.relations, "relation")
+        codes = self.codes[:, rows][:, :, columns][..., :draws]
+        stated = None if self.stated is None else self.stated[:, rows][:, :, columns][:, :, :, :draws]
+        return replace(self, codes=codes, annotators=voters, relations=views, stated=stated)
+
+    def without(self, *, annotator: str | None = None, relation: str | None = None) -> Votes:
+        """Return the votes with one annotator or one relation left out."""
+        positions_of([annotator] if annotator is not None else [], self.annotators, "annotator")
+        positions_of([relation] if relation is not None else [], self.relations, "relation")
+        return self.select(
+            annotators=[name for name in self.annotators if name != annotator],
+            relations=[name for name in self.relations if name != relation],
+        )
+
+    @classmethod
+    def from_table(cls, table: object, labels: Iterable[str] | None = None, *, unknown: Unknown = "error") -> Votes:
+        """Read votes from a pandas, polars or pyarrow table, a dict of columns, or a CSV or Parquet file.
+
+        Wide form has the columns `id`, optionally `gold`, and `<annotator>|<relation>` or
+        `<annotator>|<relation>|<draw>`; long form has `id`, `annotator`, `relation`, `label` and optionally `draw`
+        and `gold`. An empty cell is an abstention.
+
+        Args:
+            table: Where the votes are.
+            labels: The closed set of labels; by default those seen in the table, sorted.
+            unknown: What to do with a vote outside of `labels`: stop (`"error"`), or count it as an abstention
+                (`"abstain"`).
+        """
+        from pcs_annotator.core.vote_table import read_vote_table
+
+        return read_vote_table(table, labels, unknown=unknown).votes
+
+    def to_table(self, form: Form = "wide") -> pa.Table:
+        """Return the votes as a pyarrow table that `from_table` reads back.
+
+        The wide form writes both kinds of silence as empty cells; the long form leaves out what was not asked.
+        """
+        from pcs_annotator.core.vote_table import write_vote_table
+
+        return write_vote_table(self, form)
+
+
+def positions_of(wanted: Sequence[str], names: Sequence[str], axis: str) -> list[int]:
+    """Return where each wanted name stands among the names of an axis."""
+    index = {name: position for position, name in enumerate(names)}
+    missing = [name for name in wanted if name not in index]
+    if missing:
+        raise UnknownNameError(f"no {axis} is called {missing[0]!r}; there are: {', '.join(names)}")
+    return [index[name] for name in wanted]
+
+
+def check_unique(names: Sequence[str], axis: str) -> None:
+    """Raise when two entries of an axis bear the same name."""
+    if len(set(names)) == len(names):
+        return
+    first: dict[str, int] = {}
+    for row, name in enumerate(names, start=1):
+        earlier = first.setdefault(name, row)
+        if earlier != row:
+            raise TableError(f"{axis}: {name!r} stands at row {earlier} and again at row {row}: make the names unique")

@@ -1,0 +1,207 @@
+"""How much each annotator and each relation is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Floats, frozen
+from pcs_annotator.core.votes import Votes, check_unique, positions_of
+
+TOLERANCE = 1e-9
+
+FlagKind = Literal[
+    "uniform fallback",
+    "one annotator decides alone",
+    "constant annotator",
+    "silent annotator",
+    "label without gold",
+    "no original",
+]
+
+
+class Interval(NamedTuple):
+    """Lower and upper end of a confidence interval."""
+
+    low: float
+    high: float
+
+
+class Flag(NamedTuple):
+    """Something a user should know about a fit."""
+
+    kind: FlagKind
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnostics:
+    """How a fit went.
+
+    Attributes:
+        optimiser: Registry name of the optimiser; of the chosen one for `auto`.
+        gold_rows: Number of gold rows that were used.
+        objective: Final value of what the optimiser minimises; None when it minimises nothing.
+        iterations: Steps taken.
+        flags: What a user should know.
+        annotator_intervals: Bootstrap interval per annotator; empty when none were asked for.
+        relation_intervals: The same per relation.
+        candidates: For `auto`, the cross-validated log-loss of every candidate.
+    """
+
+    optimiser: str = ""
+    gold_rows: int = 0
+    objective: float | None = None
+    iterations: int = 0
+    flags: tuple[Flag, ...] = ()
+    annotator_intervals: Mapping[str, Interval] = field(default_factory=dict)
+    relation_intervals: Mapping[str, Interval] = field(default_factory=dict)
+    candidates: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Evidence:
+    """What a vote says about every label: for optimisers that know which labels a model confuses.
+
+    Attributes:
+        labels: The labels that the arrays speak of.
+        log_prior: `[label]`.
+        log_likelihood: `[annotator, relation, vote, label]`, added up over the votes of an item.
+    """
+
+    labels: Sequence[str]
+    log_prior: Floats
+    log_likelihood: Floats
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", tuple(self.labels))
+        object.__setattr__(self, "log_prior", frozen(self.log_prior, np.float64))
+        object.__setattr__(self, "log_likelihood", frozen(self.log_likelihood, np.float64))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Weights:
+    """Non-negative weights over annotators and over relations, each summing to 1.
+
+    Attributes:
+        annotators: Name of every annotator.
+        relations: Name of every relation.
+        annotator_weights: w_L of the paper.
+        relation_weights: w_M of the paper.
+        evidence: Given by class-aware optimisers, whose score it defines; the weights are then a summary.
+        diagnostics: How the fit went.
+    """
+
+    annotators: Sequence[str]
+    relations: Sequence[str]
+    annotator_weights: Floats
+    relation_weights: Floats
+    evidence: Evidence | None = None
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+
+    def __post_init__(self) -> None:
+        for names, weights in (("annotators", "annotator_weights"), ("relations", "relation_weights")):
+            object.__setattr__(self, names, tuple(getattr(self, names)))
+            check_unique(getattr(self, names), names)
+            values = frozen(np.asarray(getattr(self, weights), dtype=np.float64), np.float64)
+            object.__setattr__(self, weights, values)
+            if values.shape != (len(getattr(self, names)),):
+                raise ValueError(f"{weights} has shape {values.shape}, there are {len(getattr(self, names))} {names}")
+            if not (np.isfinite(values).all() and (values >= 0).all() and abs(values.sum() - 1) <= TOLERANCE):
+                raise ValueError(f"{weights} must be non-negative and sum to 1, got {values.tolist()}")
+
+    @classmethod
+    def uniform(cls, votes: Votes, diagnostics: Diagnostics | None = None) -> Weights:
+        """Return equal weights for the annotators and relations of some votes."""
+        return cls.normalised(votes, np.ones(len(votes.annotators)), np.ones(len(votes.relations)), diagnostics)
+
+    @classmethod
+    def normalised(
+        cls, votes: Votes, annotators: Floats, relations: Floats, diagnostics: Diagnostics | None = None
+    ) -> Weights:
+        """Return weights for the axes of some votes, each divided by its sum; a sum of zero means equal weights."""
+        return cls(
+            annotators=votes.annotators,
+            relations=votes.relations,
+            annotator_weights=to_simplex(annotators),
+            relation_weights=to_simplex(relations),
+            diagnostics=diagnostics or Diagnostics(),
+        )
+
+    @property
+    def by_annotator(self) -> dict[str, float]:
+        """Annotator → weight."""
+        return dict(zip(self.annotators, self.annotator_weights.tolist(), strict=True))
+
+    @property
+    def by_relation(self) -> dict[str, float]:
+        """Relation → weight."""
+        return dict(zip(self.relations, self.relation_weights.tolist(), strict=True))
+
+    @property
+    def matrix(self) -> Floats:
+        """Weight of every cell, `[annotator, relation]`; sums to 1."""
+        return np.outer(self.annotator_weights, self.relation_weights)
+
+    def reordered(self, annotators: Sequence[str], relations: Sequence[str]) -> Weights:
+        """Return the same weights with their names in another order."""
+        rows = positions_of(annotators, self.annotators, "annotator")
+        columns = positions_of(relations, self.relations, "relation")
+        evidence = self.evidence and replace(
+            self.evidence, log_likelihood=self.evidence.log_likelihood[np.ix_(rows, columns)]
+        )
+        return replace(
+            self,
+            annotators=annotators,
+            relations=relations,
+            annotator_weights=self.annotator_weights[rows],
+            relation_weights=self.relation_weights[columns],
+            evidence=evidence,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; `from_dict` reads them back."""
+        evidence = self.evidence and {
+            "labels": list(self.evidence.labels),
+            "log_prior": self.evidence.log_prior.tolist(),
+            "log_likelihood": self.evidence.log_likelihood.tolist(),
+        }
+        diagnostics = asdict(self.diagnostics)
+        diagnostics["flags"] = [flag._asdict() for flag in self.diagnostics.flags]
+        return {
+            "by_annotator": self.by_annotator,
+            "by_relation": self.by_relation,
+            "evidence": evidence,
+            "diagnostics": diagnostics,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Weights:
+        """Return the weights that `to_dict` wrote."""
+        evidence = values["evidence"]
+        told = dict(values["diagnostics"])
+        told["flags"] = tuple(Flag(**flag) for flag in told["flags"])
+        for axis in ("annotator_intervals", "relation_intervals"):
+            told[axis] = {name: Interval(*ends) for name, ends in told[axis].items()}
+        return cls(
+            annotators=list(values["by_annotator"]),
+            relations=list(values["by_relation"]),
+            annotator_weights=np.array(list(values["by_annotator"].values())),
+            relation_weights=np.array(list(values["by_relation"].values())),
+            evidence=evidence and Evidence(**{**evidence, **_arrays(evidence)}),
+            diagnostics=Diagnostics(**told),
+        )
+
+
+def _arrays(evidence: Mapping[str, Any]) -> dict[str, Floats]:
+    return {name: np.array(evidence[name], dtype=np.float64) for name in ("log_prior", "log_likelihood")}
+
+
+def to_simplex(values: Floats) -> Floats:
+    """Return the non-negative values divided by their sum; equal values when the sum is zero."""
+    values = np.maximum(np.asarray(values, dtype=np.float64), 0.0)
+    total = values.sum()
+    return values / total if total > 0 else np.full(len(values), 1 / len(values))

@@ -1,0 +1,1 @@
+"""Files: what is read from users and what is written for them."""

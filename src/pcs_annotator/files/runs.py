@@ -1,0 +1,60 @@
+"""Files that a run leaves behind: written whole or not at all, and marked with a schema number."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pcs_annotator.errors import TableError
+
+SCHEMA = 1
+MODEL_FILE = "model.json"
+
+
+@contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside `path` that takes its name at the end, if nothing went wrong."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
+    except OSError as error:
+        raise TableError(f"cannot write {path}: {error.strerror}; choose another place with --out") from error
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes private files, these are results to share
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write_json(path: Path, values: Mapping[str, Any]) -> None:
+    """Write values as readable JSON, with the schema number first."""
+    text = json.dumps({"schema": SCHEMA, **values}, indent=2, ensure_ascii=False, allow_nan=False)
+    with atomic_path(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read what `write_json` wrote; a newer schema is an error that says so."""
+    try:
+        values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise TableError(f"there is no file {path}: fit first, or check the name") from error
+    except (OSError, ValueError) as error:
+        raise TableError(f"{path} cannot be read: {error}") from error
+    if values.get("schema", 0) > SCHEMA:
+        raise TableError(f"{path} was written by a newer pcs-annotator (schema {values['schema']}): upgrade it")
+    return values

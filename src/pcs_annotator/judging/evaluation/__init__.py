@@ -1,0 +1,1 @@
+"""How good scores are, and whether a difference means anything."""

@@ -1,0 +1,85 @@
+"""The Perceived Confidence Score: Eq. 1 and 2 of Salimian et al."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.core.weights import Evidence, Weights
+from pcs_annotator.errors import MismatchError, UnknownNameError
+
+CHUNK = 1 << 14
+# Rounding makes equal scores equal whatever the order of summation, so that ties stay ties.
+DECIMALS = 12
+
+
+def score(votes: Votes, weights: Weights) -> Floats:
+    """Return the score of every label for every item, `[item, label]`; rows sum to 1.
+
+    Eq. 1 averages over the relations of one annotator, Eq. 2 over annotators. Both run over present votes only, so
+    the scores of an item sum to 1 whatever is missing; an item without a vote that carries weight is uniform.
+    Weights learned by a class-aware optimiser bring their own evidence, and its posterior is the score.
+    """
+    aligned = _aligned(weights, votes)
+    scores = np.empty((len(votes), len(votes.labels)))
+    for start in range(0, len(votes), CHUNK):
+        rows = slice(start, start + CHUNK)
+        shares = votes.shares(rows)
+        scores[rows] = _posterior(shares, aligned.evidence) if aligned.evidence else _linear(shares, aligned)
+    scores[votes.silent] = 1 / len(votes.labels)
+    return np.round(scores, DECIMALS, out=scores)
+
+
+def choose(scores: Floats, labels: Sequence[str]) -> Codes:
+    """Return the position of the best label of every row; ties go to the first name in alphabetical order."""
+    order = np.argsort(np.array(labels, dtype=object))
+    return order[np.argmax(scores[:, order], axis=1)].astype(np.int8)
+
+
+def softmax(logits: Floats) -> Floats:
+    """Return exp(logits), each row divided by its sum, without overflow."""
+    raised = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return raised / raised.sum(axis=1, keepdims=True)
+
+
+class _Aligned(NamedTuple):
+    """Weights in the order of some votes' axes; they need not sum to 1, for a score divides by what is present."""
+
+    by_annotator: Floats
+    by_relation: Floats
+    evidence: Evidence | None
+
+
+def _aligned(weights: Weights, votes: Votes) -> _Aligned:
+    try:
+        rows = positions_of(votes.annotators, weights.annotators, "annotator with a weight")
+        columns = positions_of(votes.relations, weights.relations, "relation with a weight")
+        evidence = weights.evidence and _aligned_evidence(weights.evidence, rows, columns, votes.labels)
+    except UnknownNameError as error:
+        raise MismatchError(f"{error}; learn the weights again on these votes, or leave that part out") from error
+    return _Aligned(weights.annotator_weights[rows], weights.relation_weights[columns], evidence)
+
+
+def _aligned_evidence(evidence: Evidence, rows: list[int], columns: list[int], labels: Sequence[str]) -> Evidence:
+    order = positions_of(labels, evidence.labels, "label with evidence")
+    cells = evidence.log_likelihood[np.ix_(rows, columns, order, order)]
+    return Evidence(labels=labels, log_prior=evidence.log_prior[order], log_likelihood=cells)
+
+
+def _linear(shares: Floats, weights: _Aligned) -> Floats:
+    mass = np.einsum("iark,r->iak", shares, weights.by_relation)
+    total = mass.sum(axis=2)
+    present = total > 0
+    voice = np.where(present, weights.by_annotator, 0.0)
+    per_mass = voice / np.where(present, total, 1.0)
+    scores = np.einsum("iak,ia->ik", mass, per_mass)
+    norm = voice.sum(axis=1, keepdims=True)
+    return np.where(norm > 0, scores / np.where(norm > 0, norm, 1.0), 1 / shares.shape[3])
+
+
+def _posterior(shares: Floats, evidence: Evidence) -> Floats:
+    return softmax(np.tensordot(shares, evidence.log_likelihood, axes=3) + evidence.log_prior)

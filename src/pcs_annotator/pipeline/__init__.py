@@ -1,0 +1,1 @@
+"""The one corridor: where asking, judging and files meet."""

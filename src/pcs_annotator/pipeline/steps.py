@@ -1,0 +1,68 @@
+"""The steps of the method, in memory: learn from votes and gold, judge new votes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.evaluation.compare import Figures, cross_validate
+from pcs_annotator.judging.fitting import fit_weights, in_canonical_order
+from pcs_annotator.judging.model import Model, fit_out_of_fold_calibrator
+from pcs_annotator.judging.optimisers import optimisers
+
+REFERENCES = ("uniform", "majority")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnSettings:
+    """How to learn.
+
+    Attributes:
+        optimiser: Registry name.
+        folds: Of every cross-validation.
+        seed: Fixes whatever is random.
+        resamples: Bootstrap resamples behind every interval.
+    """
+
+    optimiser: str = "auto"
+    folds: int = 5
+    seed: int = 0
+    resamples: int = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """A model, and what cross-validation says about it.
+
+    Attributes:
+        model: What was learned from all gold rows.
+        figures: The chosen optimiser first, then the references; empty when there was too little gold.
+        no_figures: Why there are none.
+    """
+
+    model: Model
+    figures: Sequence[Figures]
+    no_figures: str = ""
+
+
+def learn(votes: Votes, gold: Iterable[object] | Mapping[str, object], settings: LearnSettings) -> Learned:
+    """Learn weights and calibrator from the rows that have gold, and cross-validate them against simple rivals."""
+    known = list(gold) if not isinstance(gold, Mapping) else gold
+    weights = fit_weights(votes, known, settings.optimiser, seed=settings.seed, resamples=settings.resamples)
+    codes = gold_codes(votes, known)
+    labelled = codes != UNLABELLED
+    rows, truth = in_canonical_order(votes.take(labelled), codes[labelled])
+    chosen = optimisers.create(weights.diagnostics.optimiser)
+    calibrator = fit_out_of_fold_calibrator(chosen, rows, truth, settings.folds, settings.seed)
+    model = Model(weights=weights, calibrator=calibrator)
+    methods = [settings.optimiser, *(name for name in REFERENCES if name != settings.optimiser)]
+    try:
+        figures = cross_validate(
+            rows, truth, methods, folds=settings.folds, seed=settings.seed, resamples=settings.resamples
+        )
+    except UndefinedMetric as error:
+        return Learned(model=model, figures=(), no_figures=str(error))
+    return Learned(model=model, figures=figures)

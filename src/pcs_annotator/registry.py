@@ -1,0 +1,75 @@
+"""Names for things: built-ins and plug-ins register in the same way."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar
+
+from pcs_annotator.errors import PcsWarning, UnknownNameError
+
+T = TypeVar("T")
+Factory = Callable[[], T]
+F = TypeVar("F", bound=Callable[..., object])
+
+
+class Registry(Generic[T]):
+    """Factories by name, from decorators and from the entry points of installed packages.
+
+    A package adds to a registry by naming a module, class or function in `pyproject.toml`::
+
+        [project.entry-points."pcs_annotator.optimisers"]
+        my-optimiser = "my_package:MyOptimiser"
+
+    Entry points are looked up at the first request for a name, so that importing stays light.
+    """
+
+    def __init__(self, kind: str, group: str) -> None:
+        self.kind = kind
+        self.group = group
+        self._factories: dict[str, Factory[T]] = {}
+        self._plugins_loaded = False
+
+    def register(self, name: str) -> Callable[[F], F]:
+        """Return a decorator that makes a class or function known as `name`."""
+
+        def decorate(factory: F) -> F:
+            known = self._factories.get(name)
+            if known is not None and known is not factory:
+                raise ValueError(f"{self.kind} {name!r} is already registered as {known!r}; choose another name")
+            self._factories[name] = factory  # type: ignore[assignment]  # a class is a factory of its instances
+            return factory
+
+        return decorate
+
+    def names(self) -> list[str]:
+        """Return every known name, sorted."""
+        self._load_plugins()
+        return sorted(self._factories)
+
+    def create(self, name: str) -> T:
+        """Return a new thing of that name."""
+        self._load_plugins()
+        if name not in self._factories:
+            raise UnknownNameError(self._unknown(name))
+        return self._factories[name]()
+
+    def _unknown(self, name: str) -> str:
+        close = difflib.get_close_matches(name, self._factories, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        return f"no {self.kind} is called {name!r}; {hint}known: {', '.join(sorted(self._factories))}"
+
+    def _load_plugins(self) -> None:
+        if self._plugins_loaded:
+            return
+        self._plugins_loaded = True
+        for point in entry_points(group=self.group):
+            try:
+                self.register(point.name)(point.load())
+            except Exception as error:  # a broken plug-in must not take the tool down with it
+                message = (
+                    f"{self.kind} {point.name!r} from {point.value!r} could not be loaded and is left out: {error}"
+                )
+                warnings.warn(message, PcsWarning, stacklevel=3)
