@@ -1,0 +1,44 @@
+"""Small votes for tests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.votes import Votes
+
+LABELS = ("negative", "neutral", "positive")
+
+
+def simulated_votes(
+    accuracies: list[float], *, items: int = 100, relations: int = 4, labels: int = 3, seed: int = 0
+) -> tuple[Votes, list[str]]:
+    """Votes of annotators that are right with a given chance, else wrong at random; and the gold labels."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(labels, size=items)
+    codes = np.empty((items, len(accuracies), relations), dtype=np.int8)
+    for annotator, chance in enumerate(accuracies):
+        right = rng.random((items, relations)) < chance
+        wrong = (truth[:, np.newaxis] + rng.integers(1, labels, size=(items, relations))) % labels
+        codes[:, annotator] = np.where(right, truth[:, np.newaxis], wrong)
+    names = list(LABELS[:labels])
+    votes = Votes(
+        codes=codes,
+        ids=[f"item-{row:06d}" for row in range(items)],
+        annotators=[f"model-{index}" for index in range(len(accuracies))],
+        relations=["original", "voice", "double-negation", "synonym"][:relations],
+        labels=names,
+    )
+    return votes, [names[code] for code in truth]
+
+
+def votes_of(codes: object, labels: tuple[str, ...] = ("fake", "real")) -> Votes:
+    """Votes from nested lists of codes, item × annotator × relation, with short names."""
+    array: Codes = np.array(codes, dtype=np.int8)
+    return Votes(
+        codes=array,
+        ids=[f"i{row}" for row in range(array.shape[0])],
+        annotators=[f"a{row}" for row in range(array.shape[1])],
+        relations=["original", *(f"r{row}" for row in range(1, array.shape[2]))],
+        labels=labels,
+    )
