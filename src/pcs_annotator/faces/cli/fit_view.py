@@ -84,8 +84,8 @@ def print_fit(fitted: FittedTable, files: FitFiles, notes: Sequence[str], consol
     console.print(_bars("relation", weights.by_relation, told.relation_intervals))
     console.print(f"\nlearned by [bold]{told.optimiser}[/]{_candidates(told.candidates)}")
     if fitted.learned.figures:
-        rows = fitted.learned.figures[0].auroc.n
-        console.print(f"\ncross-validated on the {rows:,} gold rows, with 95 % intervals")
+        gold_rows = fitted.learned.figures[0].auroc.n
+        console.print(f"\ncross-validated on the {gold_rows:,} gold rows, with 95 % intervals")
         console.print(_figures_table(fitted.learned.figures))
         console.print(_verdict(fitted.learned.figures), style="dim")
     else:
@@ -93,7 +93,8 @@ def print_fit(fitted: FittedTable, files: FitFiles, notes: Sequence[str], consol
     for note in notes:
         console.print(Text(f"note: {note}", style="yellow"))
     if fitted.unlabelled:
-        console.print(f"{fitted.unlabelled} rows have no label, because nobody voted on them", style="yellow")
+        rows = "1 row has" if fitted.unlabelled == 1 else f"{fitted.unlabelled:,} rows have"
+        console.print(f"{rows} no label, because nobody voted", style="yellow")
     console.print(f"\nwrote {files.model}" + (f" and {files.labels_out}" if files.labels_out else ""))
 
 

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from pcs_annotator import __version__
+from pcs_annotator.faces.cli import fit
+from pcs_annotator.faces.cli.main import VERBS, main, pcs
+
+
+def test_help_lists_every_verb_without_loading_numpy() -> None:
+    code = (
+        "import sys; from pcs_annotator.faces.cli.main import main; main(['--help']);"
+        "assert not {'numpy', 'scipy', 'pyarrow', 'rich'} & set(sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert all(verb in result.stdout for verb in VERBS)
+
+
+def test_every_listed_verb_exists() -> None:
+    context = click.Context(pcs)
+    assert all(isinstance(pcs.get_command(context, verb), click.Command) for verb in VERBS)
+
+
+def test_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert __version__ in capsys.readouterr().out
+
+
+def test_an_unknown_verb_is_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fitt"]) == 2
+    assert "No such command 'fitt'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, click.exceptions.Abort])
+def test_an_interruption_is_exit_code_130(
+    interruption: type[BaseException], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise interruption
+
+    monkeypatch.setattr(fit, "fit_table", interrupted)
+    assert main(["fit", "votes.csv"]) == 130
+    assert "stopped" in capsys.readouterr().err
+
+
+def test_a_bug_shows_no_traceback_unless_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr(fit, "fit_table", broken)
+    monkeypatch.delenv("PCS_DEBUG", raising=False)
+    assert main(["fit", "votes.csv"]) == 70
+    assert "ZeroDivisionError: oops" in capsys.readouterr().err
+    monkeypatch.setenv("PCS_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        main(["fit", "votes.csv"])

@@ -1,0 +1,100 @@
+"""Votes that hypothesis draws, and small helpers that several judging tests share."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.gold import gold_codes
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Weights, to_simplex
+from pcs_annotator.errors import PcsWarning
+from pcs_annotator.judging.fitting import fit_weights
+from pcs_annotator.judging.optimiser import Optimiser
+from pcs_annotator.judging.optimisers import optimisers
+from pcs_annotator.judging.optimisers.ga import GeneticAlgorithm
+from tests.builders import simulated_votes
+
+LABELS = ("alpha", "beta", "gamma", "delta")
+GENETIC = ("ga", "ga-auroc", "ga-brier")
+LEARNERS = ("auto", "dawid-skene", *GENETIC, "least-squares", "logit", "lr", "lr-authors", "naive-bayes")
+BUILT_IN = (*LEARNERS, "majority", "uniform")
+
+
+class Labelled(NamedTuple):
+    votes: Votes
+    gold: list[str | None]
+
+
+@st.composite
+def any_votes(draw: st.DrawFn, *, max_items: int = 8, max_draws: int = 3) -> Votes:
+    """Votes of any shape with any pattern of silence."""
+    items, annotators, relations = (draw(st.integers(1, top)) for top in (max_items, 4, 4))
+    labels = draw(st.integers(2, 4))
+    shape = (items, annotators, relations, draw(st.integers(1, max_draws)))
+    return Votes(
+        codes=draw(arrays(np.int8, shape, elements=st.integers(-2, labels - 1))),
+        ids=[f"i{row}" for row in range(items)],
+        annotators=[f"a{row}" for row in range(annotators)],
+        relations=["original", *(f"r{row}" for row in range(1, relations))],
+        labels=LABELS[:labels],
+    )
+
+
+@st.composite
+def labelled_votes(draw: st.DrawFn, *, max_items: int = 12) -> Labelled:
+    """Votes of any shape, some of whose items have gold; at least one."""
+    votes = draw(any_votes(max_items=max_items, max_draws=2))
+    known: st.SearchStrategy[str | None] = st.sampled_from([*votes.labels, None])
+    gold = draw(st.lists(known, min_size=len(votes), max_size=len(votes)))
+    return Labelled(votes, [draw(st.sampled_from(votes.labels)), *gold[1:]])
+
+
+def any_simplex(size: int) -> st.SearchStrategy[Floats]:
+    """Weights that sum to 1, some of them zero."""
+    parts = st.one_of(st.just(0.0), st.floats(1e-6, 1.0))
+    return arrays(np.float64, size, elements=parts).map(to_simplex)
+
+
+@st.composite
+def weights_for(draw: st.DrawFn, votes: Votes) -> Weights:
+    """Any weights for the axes of some votes."""
+    return Weights.normalised(
+        votes, draw(any_simplex(len(votes.annotators))), draw(any_simplex(len(votes.relations)))
+    )
+
+
+def silenced(votes: Votes, share: float, seed: int = 0) -> Votes:
+    """Votes of which a random share is replaced by silence."""
+    gone = np.random.default_rng(seed).random(votes.codes.shape) < share
+    return replace(votes, codes=np.where(gone, -1, votes.codes).astype(np.int8))
+
+
+def biased_votes(items: int = 120, seed: int = 0) -> Labelled:
+    """Votes that tell the label well, but only to those who learn which labels each model confuses."""
+    votes, gold = simulated_votes([0.8, 0.75], items=items, relations=2, seed=seed)
+    return Labelled(replace(votes, codes=(votes.codes + 1) % 3), [*gold])
+
+
+def coded(votes: Votes, gold: list[str]) -> Codes:
+    """Gold as codes."""
+    return gold_codes(votes, gold)
+
+
+def quick(name: str) -> Optimiser:
+    """The optimiser of that name, with less work for those that search at random."""
+    chosen = optimisers.create(name)
+    return replace(chosen, population=12, generations=5) if isinstance(chosen, GeneticAlgorithm) else chosen
+
+
+def quiet_fit(votes: Votes, gold: list[str | None], chosen: str | Optimiser, seed: int = 0) -> Weights:
+    """Fit on votes whose flags are not the point of the test."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PcsWarning)
+        return fit_weights(votes, gold, chosen, seed=seed)
