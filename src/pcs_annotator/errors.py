@@ -45,5 +45,59 @@ class MismatchError(PcsError):
     """Two values that do not belong together, such as weights and votes of different models."""
 
 
+class ConfigError(UserError):
+    """A setting, a key or a model name that cannot be used."""
+
+
+class MissingPackage(UserError):
+    """An optional package is not installed; the message has the pip line."""
+
+
+class LedgerError(PcsError):
+    """The ledger of paid calls cannot be used; nothing in it is lost."""
+
+
+class BudgetReached(PcsError):
+    """The budget is spent; everything that was paid for is kept."""
+
+
+class ModelError(PcsError):
+    """A model did not answer.
+
+    Attributes:
+        retryable: Whether asking the same question again can help.
+    """
+
+    retryable = False
+
+
+class RateLimited(ModelError):
+    """The server says that we ask too fast.
+
+    Attributes:
+        retry_after: Seconds the server asks us to wait; None when it did not say.
+    """
+
+    retryable = True
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ServerTrouble(ModelError):
+    """5xx, timeout, reset connection or an answer that cannot be read."""
+
+    retryable = True
+
+
+class Unanswerable(ModelError):
+    """This question will never be answered: the text is too long, or was filtered."""
+
+
+class AccessDenied(ModelError):
+    """Wrong key, no permission or no such model: no question will be answered."""
+
+
 class PcsWarning(UserWarning):
     """The work went on; the message says what was done instead."""

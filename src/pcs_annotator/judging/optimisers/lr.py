@@ -13,6 +13,8 @@ from pcs_annotator.core.weights import Diagnostics, Flag, Weights
 from pcs_annotator.judging.optimiser import one_hot, optimiser
 from pcs_annotator.judging.optimisers.alternating import Step, alternate, non_negative_minimum
 
+NEGLIGIBLE = 1e-20  # squared error explained per row; means taken off leave rounding of about 1e-33
+
 
 @optimiser("lr")
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +43,7 @@ class LinearRegression:
             self._step(products.transpose(2, 3, 0, 1), targets.T),
         )
         found = alternate(*steps, shape)
-        if not (found.annotators.any() and found.relations.any()):
+        if found.objective >= -NEGLIGIBLE * len(votes):
             flag = Flag("uniform fallback", "the votes carry nothing about the gold labels, so the weights stay equal")
             return Weights.uniform(votes, Diagnostics(iterations=found.iterations, flags=(flag,)))
         told = Diagnostics(objective=found.objective, iterations=found.iterations)
