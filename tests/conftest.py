@@ -1,11 +1,22 @@
-"""What several tests share: the development data, where it is present."""
+"""What several tests share: the plug-ins, loaded once, and the development data, where it is present."""
 
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 
 import pytest
+
+from pcs_annotator.errors import PcsWarning
+from pcs_annotator.judging.optimisers import optimisers
+
+
+def pytest_sessionstart() -> None:
+    """Load the plug-ins before any test or doctest does: one of them is broken on purpose, and warnings are errors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PcsWarning)
+        optimisers.names()
 
 
 @pytest.fixture(scope="session")

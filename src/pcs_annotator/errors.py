@@ -99,5 +99,9 @@ class AccessDenied(ModelError):
     """Wrong key, no permission or no such model: no question will be answered."""
 
 
+class ModelDown(ModelError):
+    """The model failed many times in a row and is given up for this run."""
+
+
 class PcsWarning(UserWarning):
     """The work went on; the message says what was done instead."""

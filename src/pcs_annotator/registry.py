@@ -6,6 +6,7 @@ import difflib
 import warnings
 from collections.abc import Callable
 from importlib.metadata import entry_points
+from types import ModuleType
 from typing import Generic, TypeVar
 
 from pcs_annotator.errors import PcsWarning, UnknownNameError
@@ -23,7 +24,7 @@ class Registry(Generic[T]):
         [project.entry-points."pcs_annotator.optimisers"]
         my-optimiser = "my_package:MyOptimiser"
 
-    Entry points are looked up at the first request for a name, so that importing stays light.
+    Entry points are looked up at the first request for a name that is not built in, so that importing stays light.
     """
 
     def __init__(self, kind: str, group: str) -> None:
@@ -51,7 +52,8 @@ class Registry(Generic[T]):
 
     def create(self, name: str) -> T:
         """Return a new thing of that name."""
-        self._load_plugins()
+        if name not in self._factories:
+            self._load_plugins()
         if name not in self._factories:
             raise UnknownNameError(self._unknown(name))
         return self._factories[name]()
@@ -67,7 +69,9 @@ class Registry(Generic[T]):
         self._plugins_loaded = True
         for point in entry_points(group=self.group):
             try:
-                self.register(point.name)(point.load())
+                loaded = point.load()
+                if not isinstance(loaded, ModuleType):  # loading a module has run the decorators in it
+                    self.register(point.name)(loaded)
             except Exception as error:  # a broken plug-in must not take the tool down with it
                 message = (
                     f"{self.kind} {point.name!r} from {point.value!r} could not be loaded and is left out: {error}"

@@ -65,9 +65,7 @@ def any_simplex(size: int) -> st.SearchStrategy[Floats]:
 @st.composite
 def weights_for(draw: st.DrawFn, votes: Votes) -> Weights:
     """Any weights for the axes of some votes."""
-    return Weights.normalised(
-        votes, draw(any_simplex(len(votes.annotators))), draw(any_simplex(len(votes.relations)))
-    )
+    return Weights.normalised(votes, draw(any_simplex(len(votes.annotators))), draw(any_simplex(len(votes.relations))))
 
 
 def silenced(votes: Votes, share: float, seed: int = 0) -> Votes:

@@ -86,11 +86,11 @@ def test_votes_that_carry_no_weight_leave_an_item_uniform(annotators: list[float
 
 
 def test_a_cell_counts_once_however_many_draws() -> None:
-    codes = np.array([[[[FAKE, FAKE, FAKE]], [[REAL, UNASKED, UNASKED]]], [[[FAKE, REAL, FAKE]], [[REAL, REAL, SILENT]]]])
-    votes = votes_of(codes)
-    np.testing.assert_allclose(
-        score(votes, Weights.uniform(votes)), [[0.5, 0.5], [1 / 3, 2 / 3]], atol=1e-12
+    codes = np.array(
+        [[[[FAKE, FAKE, FAKE]], [[REAL, UNASKED, UNASKED]]], [[[FAKE, REAL, FAKE]], [[REAL, REAL, SILENT]]]]
     )
+    votes = votes_of(codes)
+    np.testing.assert_allclose(score(votes, Weights.uniform(votes)), [[0.5, 0.5], [1 / 3, 2 / 3]], atol=1e-12)
 
 
 def test_repeating_every_draw_changes_nothing() -> None:
@@ -108,16 +108,16 @@ def test_weights_are_found_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("annotators", "relations", "message"),
     [
-        ({"annotators": ["stranger", "a1"]}, "no annotator with a weight is called 'stranger'.*learn the weights again"),
-        ({"relations": ["original", "poem"]}, "no relation with a weight is called 'poem'.*leave that part out"),
+        (["stranger", "a1"], ["original", "r1"], "no annotator with a weight is called 'stranger'.*learn again"),
+        (["a0", "a1"], ["original", "poem"], "no relation with a weight is called 'poem'.*or leave that part out"),
     ],
 )
-def test_weights_of_others_do_not_fit(change: dict[str, list[str]], message: str) -> None:
+def test_weights_of_others_do_not_fit(annotators: list[str], relations: list[str], message: str) -> None:
     votes = votes_of([[[FAKE, REAL], [REAL, REAL]]])
     with pytest.raises(MismatchError, match=message):
-        score(replace(votes, **change), Weights.uniform(votes))
+        score(replace(votes, annotators=annotators, relations=relations), Weights.uniform(votes))
 
 
 def test_evidence_about_other_labels_does_not_fit() -> None:
@@ -172,4 +172,4 @@ def test_ties_go_to_the_first_name_in_the_alphabet() -> None:
 
 
 def test_softmax_survives_huge_logits() -> None:
-    np.testing.assert_allclose(softmax(np.array([[1e4, 0.0], [-1e4, -1e4]])), [[1, 0], [0.5, 0.5]], atol=1e-12)
+    np.testing.assert_allclose(softmax(np.array([[1e4, 0.0], [-1e4, -1e4]])), [[1.0, 0.0], [0.5, 0.5]], atol=1e-12)

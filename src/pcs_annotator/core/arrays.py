@@ -13,7 +13,16 @@ Mask = NDArray[np.bool_]
 
 
 def frozen(array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
-    """Return the array as `dtype`, read-only; a writable input is copied so that its owner cannot change it."""
-    result = np.array(array, dtype=dtype, copy=True if array.flags.writeable else None)
+    """Return the array as `dtype`, read-only; memory that somebody can write to is copied."""
+    result = np.array(array, dtype=dtype, copy=True if _writable(array) else None)
     result.flags.writeable = False
     return result
+
+
+def _writable(array: object) -> bool:
+    """Return whether the array, or any that it is a view of, can be written to."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return True
+        array = array.base
+    return False

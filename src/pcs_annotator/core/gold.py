@@ -39,8 +39,11 @@ def gold_codes(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> C
 
 def _aligned(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> list[object]:
     if isinstance(gold, Mapping):
-        positions_of(list(gold), votes.ids, "item")
-        return [gold.get(name) for name in votes.ids]
+        by_id = {_as_text(name): value for name, value in gold.items()}  # frames give ids as numbers, votes as texts
+        positions_of(list(by_id), votes.ids, "item")
+        return [by_id.get(name) for name in votes.ids]
+    if isinstance(gold, str):
+        raise GoldError(f"gold must be a list with one label per item, not the single text {gold!r}")
     # a data frame's column and an array give their own scalars, a pyarrow column needs unpacking
     values = gold.to_pylist() if hasattr(gold, "to_pylist") else list(gold)
     if len(values) != len(votes):
@@ -49,6 +52,8 @@ def _aligned(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> lis
 
 
 def _as_text(value: object) -> str:
+    if isinstance(value, np.floating):
+        value = value.item()  # float32 is no float to Python
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, float) and value.is_integer():

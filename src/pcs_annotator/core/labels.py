@@ -22,9 +22,12 @@ def check_labels(labels: Iterable[str]) -> tuple[str, ...]:
     for label in checked:
         if not isinstance(label, str) or not label.strip():
             raise LabelError(f"label {label!r} is not a name: labels are non-empty texts")
-        twin = seen.setdefault(label.casefold(), label)
-        if twin is not label:
+        twin = seen.get(label.casefold())
+        if twin == label:
+            raise LabelError(f"label {label!r} is given twice: keep one of them")
+        if twin is not None:
             raise LabelError(f"labels {twin!r} and {label!r} differ only in capitals: keep one of them")
+        seen[label.casefold()] = label
     return checked
 
 

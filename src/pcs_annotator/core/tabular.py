@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
 
 PARQUET = (".parquet", ".pq")
 DELIMITERS = ",\t;"
+EXACT = 2.0**53  # whole numbers up to here are exact in floating point
 
 
 def as_arrow(table: object) -> pa.Table:
@@ -35,7 +39,7 @@ def as_arrow(table: object) -> pa.Table:
             f"cannot read a {kind} as a table ({error}): give a path, a data frame or a dict of columns"
         ) from error
     # pandas brings its row index along as a column of this name
-    return arrow.select([name for name in arrow.column_names if not name.startswith("__index_level_")])
+    return arrow.drop_columns([name for name in arrow.column_names if name.startswith("__index_level_")])
 
 
 def table_name(table: object) -> str:
@@ -45,9 +49,10 @@ def table_name(table: object) -> str:
 
 def read_file(path: Path) -> pa.Table:
     """Read a CSV or Parquet file; every problem is an error that names the file and the remedy."""
-    if path.is_dir():
+    # unlike those of Path, these take a name too long for any file
+    if os.path.isdir(path):
         raise TableError(f"{path} is a folder: name a CSV or Parquet file in it")
-    if not path.exists():
+    if not os.path.exists(path):
         raise TableError(f"there is no file {path}: check the name and the folder")
     if path.stat().st_size == 0:
         raise TableError(f"{path.name} is empty: it needs a header line and at least one row")
@@ -64,8 +69,11 @@ def _reading(path: Path, read: Callable[[Path], pa.Table]) -> pa.Table:
         raise TableError(
             f"{path.name} is not UTF-8 text ({error.reason} at byte {error.start}): save it as UTF-8"
         ) from error
-    except (OSError, EOFError, pa.ArrowException) as error:
-        raise TableError(f"{path.name} cannot be read: {_first_line(error)}") from error
+    except (OSError, EOFError, csv.Error, pa.ArrowException) as error:
+        reason = _first_line(error)
+        if "UTF8" in reason:
+            raise TableError(f"{path.name} is not UTF-8 text ({reason}): save it as UTF-8") from error
+        raise TableError(f"{path.name} cannot be read ({reason}): save it again as CSV or Parquet") from error
 
 
 def _first_line(error: Exception) -> str:
@@ -79,36 +87,60 @@ def _read_parquet(path: Path) -> pa.Table:
 
 
 def _read_csv(path: Path) -> pa.Table:
-    from pyarrow import csv
-
     names, delimiter = _csv_header(path)
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise TableError(f"{path.name} has more than one column called {repeated[0]!r}: rename one of them")
-    return csv.read_csv(
-        path,
-        parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=csv.ConvertOptions(column_types=dict.fromkeys(names, _text_type()), strings_can_be_null=False),
-    )
+    ragged: list[Any] = []
+    table = _parsed(path, names, delimiter, ragged)
+    if ragged:
+        # threads cannot tell which row they are at
+        ragged.clear()
+        _parsed(path, names, delimiter, ragged, threads=False)
+        row = ragged[0]
+        raise TableError(
+            f"{path.name}, row {row.number - 1}: Expected {row.expected_columns} columns, got {row.actual_columns} "
+            f"({row.text[:60]!r}): complete the row, and put texts that contain {delimiter!r} in quotes"
+        )
+    return table
+
+
+def _parsed(path: Path, names: list[str], delimiter: str, ragged: list[Any], threads: bool = True) -> pa.Table:
+    """Return the rows that fit the header; the others are added to `ragged`."""
+    from pyarrow import csv as arrow_csv
+
+    def set_aside(row: Any) -> str:
+        ragged.append(row)
+        return "skip"
+
+    with _opened(path) as stream:
+        return arrow_csv.read_csv(
+            stream,
+            read_options=arrow_csv.ReadOptions(use_threads=threads),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=set_aside
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, _text_type()), strings_can_be_null=False
+            ),
+        )
+
+
+def _opened(path: Path) -> Any:
+    import pyarrow as pa
+
+    return pa.input_stream(os.fspath(path), compression="gzip" if path.suffix.lower() == ".gz" else None)
 
 
 def _csv_header(path: Path) -> tuple[list[str], str]:
-    """Return column names and delimiter, taken from the first line."""
-    import csv
-
-    from pyarrow import CompressedInputStream, OSFile
-
-    if path.suffix.lower() == ".gz":
-        with OSFile(os.fspath(path)) as file, CompressedInputStream(file, "gzip") as stream:
-            head = stream.read(1 << 16)
-    else:
-        with path.open("rb") as file:
-            head = file.read(1 << 16)
-    if b"\0" in head:
-        raise TableError(f"{path.name} is not a text file: give a CSV or Parquet file")
-    line = (head.splitlines() or [b""])[0].decode("utf-8-sig")
-    delimiter = max(DELIMITERS, key=line.count)
-    return next(csv.reader([line], delimiter=delimiter), []), delimiter
+    """Return column names and delimiter, taken from the first line that is not empty."""
+    with _opened(path) as stream:
+        if b"\0" in stream.read(1 << 16):
+            raise TableError(f"{path.name} is not a text file: give a CSV or Parquet file")
+    with io.TextIOWrapper(_opened(path), encoding="utf-8-sig", newline="") as lines:
+        line = next((line for line in lines if line.strip("\r\n")), "")
+        delimiter = max(DELIMITERS, key=line.count)
+        return next(csv.reader(chain([line], lines), delimiter=delimiter)), delimiter
 
 
 def _text_type() -> Any:
@@ -117,22 +149,34 @@ def _text_type() -> Any:
     return pa.string()
 
 
-def text_column(column: pa.ChunkedArray) -> pa.Array:
+def text_column(name: str, column: pa.ChunkedArray) -> pa.Array:
     """Return a column as texts: null for missing, and `1` rather than `1.0` for whole numbers.
 
     pandas turns a column of whole numbers into floating point as soon as one cell is empty.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     values = column.combine_chunks()
-    if isinstance(values, pa.ChunkedArray):  # an empty table combines to no chunk at all
-        values = pa.array([], type=values.type)
+    try:
+        return _as_texts(values)
+    except pa.ArrowException as error:
+        raise TableError(
+            f"column {name!r} holds {values.type}, which is no label or name: turn it into texts"
+        ) from error
+
+
+def _as_texts(values: pa.Array) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
+        # polars keeps categories as a kind of text that pyarrow cannot look up
+        texts = values.dictionary.cast(pa.string())
+        return pa.DictionaryArray.from_arrays(values.indices, texts).dictionary_decode()
     if pa.types.is_floating(values.type):
         values = pc.if_else(pc.is_nan(values), None, values)
-        if pc.all(pc.equal(values, pc.floor(values)), min_count=0).as_py():
+        whole = pc.and_(pc.equal(values, pc.floor(values)), pc.less_equal(pc.abs(values), EXACT))
+        if pc.all(whole, min_count=0).as_py():
             values = values.cast(pa.int64())
     return values.cast(pa.string())
 

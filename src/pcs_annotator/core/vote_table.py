@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Integers
+from pcs_annotator.core.arrays import Codes, Integers, Mask
 from pcs_annotator.core.labels import check_labels, label_lookup, unknown_label
 from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, text_column
-from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes, check_unique
+from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
 from pcs_annotator.errors import PcsWarning, TableError
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ def read_vote_table(
 def _read_wide(
     columns: Mapping[str, pa.ChunkedArray], labels: Iterable[str] | None, unknown: Unknown, name: str
 ) -> VoteTable:
-    ids = _ids(columns, name)
-    check_unique(ids, f"{name}, column 'id'")
+    ids = _told_apart(_ids(columns, name), name)
     cells = _cells([column for column in columns if column not in ("id", "gold")], name)
     texts = {column: _indexed(column, columns[column]) for column in cells}
     gold = _indexed("gold", columns["gold"]) if "gold" in columns else None
@@ -83,8 +82,11 @@ def _read_long(
     columns: Mapping[str, pa.ChunkedArray], labels: Iterable[str] | None, unknown: Unknown, name: str
 ) -> VoteTable:
     row_ids = _indexed("id", columns["id"]) if "id" in columns else None
-    if row_ids is None or (row_ids.positions < 0).any():
-        raise TableError(f"{name}: the long form needs an 'id' in every row")
+    if row_ids is None:
+        raise TableError(f"{name}: the long form needs an 'id' in every row, and there is no such column")
+    if (row_ids.positions < 0).any():
+        row = int(np.flatnonzero(row_ids.positions < 0)[0]) + 1
+        raise TableError(f"{name}: the long form needs an 'id' in every row, and that of row {row} is empty")
     ids, item = _in_order(row_ids)
     votes, gold = _indexed("label", columns["label"]), None
     known = check_labels(labels) if labels is not None else None
@@ -94,7 +96,7 @@ def _read_long(
         known = _seen([votes], gold)
     annotators, annotator = _in_order(_indexed("annotator", columns["annotator"]))
     relations, relation = _in_order(_indexed("relation", columns["relation"]))
-    asked = (annotator >= 0) & (relation >= 0)  # a row with an id alone names an item that nobody was asked about
+    asked = _asked({"annotator": annotator, "relation": relation}, votes, name)
     draw = _draws(columns.get("draw"), len(item), name)
     draw[~asked] = 0
     row_names = [ids[position] for position in item]
@@ -107,16 +109,50 @@ def _read_long(
     return VoteTable(result, _texts(gold, len(ids)))
 
 
+def _asked(who: Mapping[str, Integers], votes: Column, table: str) -> Mask:
+    """Return which rows hold an answer; one with an id alone names an item that nobody was asked about."""
+    empty = np.all([positions < 0 for positions in who.values()], axis=0) & (votes.positions < 0)
+    for column, positions in who.items():
+        half = np.flatnonzero((positions < 0) & ~empty)
+        if len(half):
+            raise TableError(f"{table}, row {half[0] + 1}: column {column!r} is empty; fill it in, or remove the row")
+    return ~empty
+
+
 def _ids(columns: Mapping[str, pa.ChunkedArray], name: str) -> list[str]:
     if "id" not in columns:
         rows = len(next(iter(columns.values())))
         warnings.warn(f"{name} has no column 'id': its rows are numbered from 1", PcsWarning, stacklevel=5)
         return [str(row) for row in range(1, rows + 1)]
-    ids: list[str | None] = text_column(columns["id"]).to_pylist()
+    ids: list[str | None] = text_column("id", columns["id"]).to_pylist()
     for row, value in enumerate(ids, start=1):
         if not value:
             raise TableError(f"{name}, row {row}: the id is empty; give every row one")
     return [value for value in ids if value]
+
+
+def _told_apart(ids: Sequence[str], name: str) -> list[str]:
+    """Return the ids with ` (2)`, ` (3)` … after those seen before: a row is an item, and none must be lost."""
+    taken, repeated = set(ids), []
+    first: dict[str, int] = {}
+    result: list[str] = []
+    for row, given in enumerate(ids, start=1):
+        if first.setdefault(given, row) == row:
+            result.append(given)
+            continue
+        number = 2
+        while (fresh := f"{given} ({number})") in taken:
+            number += 1
+        taken.add(fresh)
+        result.append(fresh)
+        repeated.append(f"{given!r} of row {first[given]} again at row {row}, now {fresh!r}")
+    if repeated:
+        more = f" and {len(repeated) - 3} more" if len(repeated) > 3 else ""
+        shown = "; ".join(repeated[:3])
+        warnings.warn(
+            f"{name}: ids repeat and are taken as items of their own: {shown}{more}", PcsWarning, stacklevel=6
+        )
+    return result
 
 
 def _cells(names: Sequence[str], table: str) -> dict[str, Cell]:
@@ -149,17 +185,18 @@ def _cell(name: str, table: str) -> Cell:
         raise TableError(
             f"{table}: column {name!r} is not '<annotator>|<relation>' or '<annotator>|<relation>|<draw>': rename it"
         )
-    return Cell(match[1], match[2], _checked_draw(int(match[3] or 0), f"{table}, column {name!r}"))
+    return Cell(match[1], match[2], _draw(match[3] or "0", f"{table}, column {name!r}"))
 
 
-def _checked_draw(draw: int, where: str) -> int:
-    if not 0 <= draw < MAX_DRAWS:
-        raise TableError(f"{where}: draw {draw} is not a whole number from 0 to {MAX_DRAWS - 1}")
-    return draw
+def _draw(text: str, where: str) -> int:
+    # the length comes first, for int refuses thousands of digits
+    if not text.isdecimal() or len(text) > 9 or int(text) >= MAX_DRAWS:
+        raise TableError(f"{where}: draw {text!r} is not a whole number from 0 to {MAX_DRAWS - 1}")
+    return int(text)
 
 
 def _indexed(name: str, column: pa.ChunkedArray) -> Column:
-    encoded = text_column(column).dictionary_encode()
+    encoded = text_column(name, column).dictionary_encode()
     distinct: list[str] = encoded.dictionary.to_pylist()
     index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
     if "" in distinct:
@@ -217,12 +254,8 @@ def _in_order(column: Column) -> tuple[list[str], Integers]:
 def _draws(column: pa.ChunkedArray | None, rows: int, table: str) -> Integers:
     if column is None:
         return np.zeros(rows, dtype=np.intp)
-    draws = []
-    for row, text in enumerate(text_column(column).to_pylist(), start=1):
-        where = f"{table}, row {row}, column 'draw'"
-        if text and not text.isdigit():
-            raise TableError(f"{where}: {text!r} is not a whole number")
-        draws.append(_checked_draw(int(text or 0), where))
+    texts = text_column("draw", column).to_pylist()
+    draws = [_draw(text or "0", f"{table}, row {row}, column 'draw'") for row, text in enumerate(texts, start=1)]
     return np.array(draws, dtype=np.intp)
 
 
@@ -231,7 +264,8 @@ def _gold_by_item(column: Column, ids: Sequence[str], item: Integers, table: str
     result = np.full(len(ids), -1, dtype=np.intp)
     given = np.flatnonzero(column.positions >= 0)
     result[item[given]] = column.positions[given]
-    clash = given[result[item[given]] != column.positions[given]]
+    folded = np.unique([text.casefold() for text in column.distinct], return_inverse=True)[1]
+    clash = given[folded[result[item[given]]] != folded[column.positions[given]]]
     if len(clash):
         raise TableError(f"{table}: id {ids[item[clash[0]]]!r} has two gold labels: keep one")
     return Column("gold", column.distinct, result)
@@ -256,6 +290,9 @@ def write_vote_table(votes: Votes, form: Form) -> pa.Table:
 def _write_wide(votes: Votes) -> pa.Table:
     import pyarrow as pa
 
+    barred = [name for name in (*votes.annotators, *votes.relations) if "|" in name]
+    if barred:
+        raise TableError(f"{barred[0]!r} contains '|', which separates names in wide columns: use the long form")
     names = np.array([*votes.labels, None, None], dtype=object)  # the last two stand for codes −2 and −1
     columns: dict[str, object] = {"id": pa.array(votes.ids, pa.string())}
     for a, annotator in enumerate(votes.annotators):
@@ -278,7 +315,7 @@ def _write_long(votes: Votes) -> pa.Table:
     unasked = sorted(set(range(len(votes))) - set(item))
     blank: list[None] = [None] * len(unasked)
     names = np.array([*votes.labels, None], dtype=object)
-    return pa.table(
+    table = pa.table(
         {
             "id": pa.array([votes.ids[i] for i in [*item, *unasked]], pa.string()),
             "annotator": pa.array([*(votes.annotators[a] for a in annotator), *blank], pa.string()),
@@ -287,3 +324,5 @@ def _write_long(votes: Votes) -> pa.Table:
             "label": pa.array([*names[values], *blank], pa.string()),
         }
     )
+    # items keep their order, for gold may be a list in that order
+    return table.take(pa.array(np.argsort([*item, *unasked], kind="stable")))

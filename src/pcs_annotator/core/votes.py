@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ ABSTAINED = -1
 """Asked, but no usable label came back."""
 NOT_ASKED = -2
 """Never asked, or the rewrite did not apply."""
+
+MAX_LISTED = 20  # names in a message; a table may hold a million ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,6 +68,8 @@ class Votes:
         expected = (len(self.ids), len(self.annotators), len(self.relations))
         if codes.ndim != 4 or codes.shape[:3] != expected:
             raise ValueError(f"codes have shape {codes.shape}, the names say {expected} and draws")
+        if codes.size and codes.dtype.kind not in "iu":  # nan would turn into a vote for the first label
+            raise ValueError(f"codes must be whole numbers, best as int8, not {codes.dtype}")
         if codes.size and (codes.min() < NOT_ASKED or codes.max() >= len(self.labels)):
             raise LabelError(f"codes must lie between {NOT_ASKED} and {len(self.labels) - 1}, one for each label")
         return frozen(codes, np.int8)
@@ -160,12 +165,17 @@ class Votes:
         return write_vote_table(self, form)
 
 
+def _listed(names: Sequence[str]) -> str:
+    more = f", … and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return ", ".join(names[:MAX_LISTED]) + more
+
+
 def positions_of(wanted: Sequence[str], names: Sequence[str], axis: str) -> list[int]:
     """Return where each wanted name stands among the names of an axis."""
     index = {name: position for position, name in enumerate(names)}
     missing = [name for name in wanted if name not in index]
     if missing:
-        raise UnknownNameError(f"no {axis} is called {missing[0]!r}; there are: {', '.join(names)}")
+        raise UnknownNameError(f"no {axis} is called {missing[0]!r}; there are: {_listed(names)}")
     return [index[name] for name in wanted]
 
 
@@ -173,8 +183,7 @@ def check_unique(names: Sequence[str], axis: str) -> None:
     """Raise when two entries of an axis bear the same name."""
     if len(set(names)) == len(names):
         return
-    first: dict[str, int] = {}
-    for row, name in enumerate(names, start=1):
-        earlier = first.setdefault(name, row)
-        if earlier != row:
-            raise TableError(f"{axis}: {name!r} stands at row {earlier} and again at row {row}: make the names unique")
+    name = next(name for name, count in Counter(names).items() if count > 1)
+    earlier = names.index(name)
+    row = names.index(name, earlier + 1)
+    raise TableError(f"{axis}: {name!r} stands at row {earlier + 1} and again at row {row + 1}: make the names unique")

@@ -202,6 +202,9 @@ def _arrays(evidence: Mapping[str, Any]) -> dict[str, Floats]:
 
 def to_simplex(values: Floats) -> Floats:
     """Return the non-negative values divided by their sum; equal values when the sum is zero."""
-    values = np.maximum(np.asarray(values, dtype=np.float64), 0.0)
+    values = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"weights must be finite numbers, got {values.tolist()}")
+    values = np.maximum(values, 0.0)
     total = values.sum()
     return values / total if total > 0 else np.full(len(values), 1 / len(values))

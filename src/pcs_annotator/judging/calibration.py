@@ -10,6 +10,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, frozen
 from pcs_annotator.core.votes import positions_of
+from pcs_annotator.errors import MismatchError, UnknownNameError
 from pcs_annotator.judging.scoring import softmax
 
 FLOOR = 0.02
@@ -37,7 +38,10 @@ class Calibrator:
 
     def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
         """Return the calibrated probability of every label, `[item, label]`; `labels` names the columns."""
-        order = positions_of(labels, self.labels, "calibrated label")
+        try:
+            order = positions_of(labels, self.labels, "calibrated label")
+        except UnknownNameError as error:
+            raise MismatchError(f"{error}; learn again on these votes") from error
         return softmax(self.slope * _log_scores(scores) + self.offsets[order])
 
     def to_dict(self) -> dict[str, Any]:

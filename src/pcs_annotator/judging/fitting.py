@@ -79,7 +79,7 @@ class _Intervals(NamedTuple):
 def _refitted(chosen: Optimiser, weights: Weights) -> Optimiser:
     """Return what to fit on resamples: the optimiser itself, or the one it picked."""
     picked = weights.diagnostics.optimiser
-    return optimisers.create(picked) if picked else chosen
+    return optimisers.create(picked) if picked in optimisers.names() else chosen
 
 
 def _intervals(chosen: Optimiser, votes: Votes, gold: Codes, seed: int, resamples: int) -> _Intervals:

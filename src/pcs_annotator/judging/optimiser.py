@@ -15,13 +15,12 @@ from pcs_annotator.registry import Registry
 
 
 class Optimiser(Protocol):
-    """Learns weights from votes and gold.
+    """Learns weights from votes and gold."""
 
-    Attributes:
-        needs_gold: True when it can learn from labelled rows only; it is then given no others.
-    """
-
-    needs_gold: bool
+    @property
+    def needs_gold(self) -> bool:
+        """True when it can learn from labelled rows only; it is then given no others. A plain attribute will do."""
+        ...
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
         """Return the weights.

@@ -60,7 +60,7 @@ def _aligned(weights: Weights, votes: Votes) -> _Aligned:
         columns = positions_of(votes.relations, weights.relations, "relation with a weight")
         evidence = weights.evidence and _aligned_evidence(weights.evidence, rows, columns, votes.labels)
     except UnknownNameError as error:
-        raise MismatchError(f"{error}; learn the weights again on these votes, or leave that part out") from error
+        raise MismatchError(f"{error}; learn again on these votes, or leave that part out") from error
     return _Aligned(weights.annotator_weights[rows], weights.relation_weights[columns], evidence)
 
 

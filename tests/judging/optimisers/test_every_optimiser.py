@@ -19,7 +19,9 @@ every_optimiser = pytest.mark.parametrize("name", BUILT_IN)
 
 
 def test_every_built_in_optimiser_is_tested_here() -> None:
-    ours = {name for name in optimisers.names() if type(optimisers.create(name)).__module__.startswith("pcs_annotator.")}
+    ours = {
+        name for name in optimisers.names() if type(optimisers.create(name)).__module__.startswith("pcs_annotator.")
+    }
     assert ours == set(BUILT_IN)
 
 

@@ -123,7 +123,9 @@ def test_votes_against_the_gold_carry_nothing_to_follow() -> None:
 
 def test_votes_exactly_unrelated_to_the_gold_carry_nothing_whatever_rounding_leaves() -> None:
     # thirds are not exact in binary, so means taken off leave 1e-17 to learn from
-    votes = votes_of([[[a], [b]] for a, b in zip([0, 1, 2] * 3, [2, 0, 1, 1, 2, 0, 0, 1, 2], strict=True)], tuple("abc"))
+    votes = votes_of(
+        [[[a], [b]] for a, b in zip([0, 1, 2] * 3, [2, 0, 1, 1, 2, 0, 0, 1, 2], strict=True)], tuple("abc")
+    )
     with pytest.warns(PcsWarning, match="carry nothing"):
         weights = fit_weights(votes, list("aaabbbccc"))
     assert weights.by_annotator == {"a0": 0.5, "a1": 0.5}
@@ -140,7 +142,8 @@ def test_offsets_equal_centring_the_sums() -> None:
 
 
 def test_a_hundred_gold_rows_beat_the_authors_arithmetic_on_the_development_data(shared_data: Path) -> None:
-    ours, theirs = [], []
+    ours: list[float] = []
+    theirs: list[float] = []
     for name in ("sentiment", "gossipcop", "politifact"):
         votes, names = read_vote_table(shared_data / "simulated" / f"{name}.csv.gz")
         gold = gold_codes(votes, names)

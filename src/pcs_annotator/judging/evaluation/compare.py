@@ -46,10 +46,10 @@ def cross_validate(
             f"there are {len(gold)} rows of {len(np.unique(gold))}: label more rows"
         )
     fits = [cross_fits(optimisers.create(method), votes, gold, folds, seed) for method in methods]
-    raw = [np.stack([fit.scores for fit in fit_of_method], axis=1) for fit_of_method in fits]
+    first = np.stack([fit.scores for fit in fits[0]], axis=1)
     return [
-        _figures(method, fit_of_method, gold, seed, resamples, first=None if index == 0 else raw[0])
-        for index, (method, fit_of_method) in enumerate(zip(methods, fits, strict=True))
+        _figures(method, its_fits, gold, seed, resamples, first=None if its_fits is fits[0] else first)
+        for method, its_fits in zip(methods, fits, strict=True)
     ]
 
 

@@ -219,6 +219,8 @@ def resampled(figure: Callable[[Integers], float], n: int, resamples: int, seed:
 
     Draws in which the figure is undefined, such as AUROC when chance drew a single class, are drawn again.
     """
+    if resamples < 1:
+        raise UndefinedMetric(f"a bootstrap interval needs at least one resample, not {resamples}")
     rng = np.random.default_rng(seed)
     values: list[float] = []
     for _ in range(10 * resamples):

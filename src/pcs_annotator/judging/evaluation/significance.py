@@ -50,8 +50,7 @@ def paired_t_test(ours: Sequence[float], theirs: Sequence[float]) -> PairedTest:
     mean = float(differences.mean())
     error = float(differences.std(ddof=1)) / np.sqrt(n)
     if error <= 1e-12 * max(1.0, abs(mean)):  # rounding apart, every difference is the same
-        unchanged = abs(mean) <= 1e-12
-        return PairedTest(mean, 0.0 if unchanged else float(np.inf * np.sign(mean)), float(unchanged), n)
+        return _certain(mean, n)
     statistic = mean / error
     return PairedTest(mean, statistic, float(2 * stdtr(n - 1, -abs(statistic))), n)
 
@@ -59,6 +58,8 @@ def paired_t_test(ours: Sequence[float], theirs: Sequence[float]) -> PairedTest:
 def average_relative_improvement(ours: Sequence[float], theirs: Sequence[float]) -> float:
     """Return the mean of (ours − theirs) / theirs, the paper's ARI; 0.05 means +5 %."""
     baseline = np.asarray(theirs, dtype=np.float64)
+    if not len(baseline):
+        raise UndefinedMetric("relative improvement needs at least one pair, got none")
     if (baseline <= 0).any():
         raise UndefinedMetric("relative improvement is undefined against a baseline of zero: leave that pair out")
     return float(np.mean(_paired(ours, theirs) / baseline))
@@ -93,7 +94,7 @@ def paired_bootstrap(
 ) -> BootstrapTest:
     """Return the difference of a metric with its 95 % interval, both methods resampled on the same rows.
 
-    The p-value is twice the smaller share of resamples on one side of zero, never below 1 / (resamples + 1).
+    The p-value is twice the smaller share of resamples on one side of zero, never below 2 / (resamples + 1).
     """
     observed = metric(ours, gold) - metric(theirs, gold)
 
@@ -122,7 +123,7 @@ def delong(ours: Floats, theirs: Floats, gold: Codes) -> PairedTest:
             raise UndefinedMetric("DeLong's test needs at least two rows of every class: label more rows")
         variance += len(part) / (len(part) - 1) * float(np.sum((part - part.mean()) ** 2))
     if variance <= 1e-24:
-        return PairedTest(difference, 0.0, 1.0, len(gold))
+        return _certain(difference, len(gold))
     statistic = difference / np.sqrt(variance)
     return PairedTest(difference, float(statistic), float(2 * ndtr(-abs(statistic))), len(gold))
 
@@ -142,6 +143,12 @@ def _components(scores: Floats, positive: Mask) -> Floats:
     result[positive] = (overall[positive] - midranks(scores[positive])) / negatives / positives
     result[~positive] = (1 - (overall[~positive] - midranks(scores[~positive])) / positives) / negatives
     return result
+
+
+def _certain(difference: float, n: int) -> PairedTest:
+    """Return the result for a difference that does not vary: there is none, or no doubt about it."""
+    unchanged = abs(difference) <= 1e-12
+    return PairedTest(difference, 0.0 if unchanged else float(np.inf * np.sign(difference)), float(unchanged), n)
 
 
 def _paired(ours: Sequence[float], theirs: Sequence[float]) -> Floats:

@@ -14,6 +14,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Diagnostics, Weights
 from pcs_annotator.judging.evaluation.metrics import macro_auroc
 from pcs_annotator.judging.optimiser import one_hot, optimiser
+from pcs_annotator.judging.scoring import DECIMALS
 
 Objective = Literal["accuracy", "auroc", "brier"]
 
@@ -75,8 +76,9 @@ def _fitness(objective: Objective, shares: Floats, gold: Codes, annotators: int)
             return -brier
         if objective == "auroc":
             return np.array([macro_auroc(one, gold).value for one in scores]) - 1e-3 * brier
-        hits = scores[:, rows, gold] >= scores.max(axis=2) - 1e-12
-        return hits.mean(axis=1) - 1e-3 * brier
+        # a tie is a fair draw, as in `metrics.accuracy`; were it a hit, weights that tie everything would win
+        best = scores == scores.max(axis=2, keepdims=True)
+        return np.mean(best[:, rows, gold] / best.sum(axis=2), axis=1) - 1e-3 * brier
 
     return fitness
 
@@ -84,10 +86,17 @@ def _fitness(objective: Objective, shares: Floats, gold: Codes, annotators: int)
 def _population_scores(shares: Floats, annotators: Floats, relations: Floats) -> Floats:
     """Return Eq. 2 for many weight vectors at once, `[genome, item, label]`."""
     items, voters, views, labels = shares.shape
+    annotators, relations = _or_equal(annotators), _or_equal(relations)
     flat = shares.transpose(0, 1, 3, 2).reshape(-1, views)
     mass = (flat @ relations.T).T.reshape(len(relations), items, voters, labels)
     total = mass.sum(axis=3)
     voice = np.where(total > 0, annotators[:, np.newaxis, :], 0.0)
     norm = voice.sum(axis=2, keepdims=True)
     per_mass = voice / np.where(total > 0, total, 1.0) / np.where(norm > 0, norm, 1.0)
-    return np.where(norm > 0, np.einsum("piak,pia->pik", mass, per_mass), 1 / labels)
+    scores = np.where(norm > 0, np.einsum("piak,pia->pik", mass, per_mass), 1 / labels)
+    return np.round(scores, DECIMALS, out=scores)  # or evolution breeds rounding errors that break ties its way
+
+
+def _or_equal(genes: Floats) -> Floats:
+    """Return the genes, with equal ones where all are zero: what `Weights.normalised` takes such genes to mean."""
+    return np.where(genes.any(axis=1, keepdims=True), genes, 1.0)

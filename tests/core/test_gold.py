@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import GoldError, LabelError, UnknownNameError, UserError
+from tests.builders import votes_of
+
+
+def three_items(*labels: str) -> Votes:
+    return votes_of([[[0]], [[0]], [[0]]], labels)
+
+
+def test_labels_become_positions_in_the_label_set() -> None:
+    assert gold_codes(three_items("fake", "real"), ["real", "fake", "real"]).tolist() == [1, 0, 1]
+
+
+def test_codes_are_as_narrow_as_those_of_votes() -> None:
+    assert gold_codes(three_items("fake", "real"), ["real", "fake", "real"]).dtype == np.int8
+
+
+@pytest.mark.parametrize(
+    "gap",
+    [
+        pytest.param(None, id="None"),
+        pytest.param("", id="empty text"),
+        pytest.param(float("nan"), id="nan"),
+        pytest.param(np.float32("nan"), id="narrow nan"),
+        pytest.param(pd.NA, id="pandas NA"),
+        pytest.param(pd.NaT, id="pandas NaT"),
+    ],
+)
+def test_every_way_of_saying_nothing_is_unlabelled(gap: object) -> None:
+    assert gold_codes(three_items("fake", "real"), [gap, "real", gap]).tolist() == [UNLABELLED, 1, UNLABELLED]
+
+
+@pytest.mark.parametrize(
+    "gold",
+    [
+        pytest.param([1, None, 0], id="ints"),
+        pytest.param([1.0, float("nan"), 0.0], id="floats, as pandas turns ints with gaps"),
+        pytest.param(["1", "", "0"], id="texts"),
+        pytest.param((value for value in ["1", None, "0"]), id="generator"),
+        pytest.param(np.array([1.0, np.nan, 0.0]), id="numpy"),
+        pytest.param(np.array([1.0, np.nan, 0.0], dtype=np.float32), id="narrow numpy"),
+        pytest.param(np.array([1, None, 0], dtype=object), id="numpy objects"),
+        pytest.param(pd.Series([1, None, 0]), id="pandas floats"),
+        pytest.param(pd.Series([1, None, 0], dtype="Int64"), id="pandas Int64 with NA"),
+        pytest.param(pd.Series(["1", None, "0"], dtype="string"), id="pandas strings with NA"),
+        pytest.param(pd.Series(["1", None, "0"], dtype="category"), id="pandas categories"),
+        pytest.param(pl.Series([1, None, 0]), id="polars"),
+        pytest.param(pa.array([1, None, 0]), id="pyarrow array"),
+        pytest.param(pa.chunked_array([["1"], [None, "0"]]), id="pyarrow column"),
+        pytest.param({"i2": 0, "i0": 1}, id="mapping"),
+        pytest.param({"i0": "1", "i1": None, "i2": 0.0}, id="mapping with a gap"),
+    ],
+)
+def test_whatever_holds_the_labels_the_codes_are_the_same(gold: Iterable[object] | Mapping[str, object]) -> None:
+    assert gold_codes(three_items("0", "1"), gold).tolist() == [1, UNLABELLED, 0]
+
+
+def test_fraction_stays_a_fraction() -> None:
+    assert gold_codes(three_items("0.5", "1"), [0.5, 1.0, None]).tolist() == [0, 1, UNLABELLED]
+
+
+@given(st.lists(st.sampled_from(["negative", "neutral", "positive"]), min_size=3, max_size=3), st.data())
+def test_capitals_do_not_matter(gold: list[str], data: st.DataObject) -> None:
+    votes = three_items("negative", "neutral", "positive")
+    change = st.sampled_from([str.upper, str.title, str.swapcase, str.lower])
+
+    assert gold_codes(votes, [data.draw(change)(label) for label in gold]).tolist() == gold_codes(votes, gold).tolist()
+
+
+def test_mapping_finds_items_whose_ids_are_numbers() -> None:
+    votes = Votes.from_table({"id": [7, 8], "a|original": ["fake", "real"]})
+
+    gold: dict[Any, object] = {7: "fake", np.int64(8): "real"}  # as data frames give them
+
+    assert gold_codes(votes, gold).tolist() == [0, 1]
+
+
+def test_order_of_a_mapping_does_not_matter() -> None:
+    votes = three_items("fake", "real")
+    gold = {"i0": "fake", "i1": "real", "i2": "real"}
+
+    assert gold_codes(votes, dict(reversed(gold.items()))).tolist() == gold_codes(votes, gold).tolist()
+
+
+@pytest.mark.parametrize(
+    ("gold", "error", "parts"),
+    [
+        pytest.param(["real", "maybe", None], LabelError, ["row 2", "'i1'", "'maybe'", "'real'"], id="outside the set"),
+        pytest.param({"i2": "maybe"}, LabelError, ["row 3", "'i2'", "'maybe'"], id="mapping outside the set"),
+        pytest.param(["real", "real ", None], LabelError, ["'real '", "spaces"], id="spaces around"),
+        pytest.param(["real"], GoldError, ["1 gold labels for 3 items", "None where unknown"], id="too few"),
+        pytest.param(["real"] * 4, GoldError, ["4 gold labels for 3 items"], id="too many"),
+        pytest.param({"x9": "real"}, UnknownNameError, ["'x9'", "i0, i1, i2"], id="mapping with an unknown id"),
+        pytest.param("abc", GoldError, ["'abc'", "list"], id="one string instead of a list"),
+    ],
+)
+def test_unusable_gold_is_refused(
+    gold: Iterable[object] | Mapping[str, object], error: type[UserError], parts: list[str]
+) -> None:
+    with pytest.raises(error) as caught:
+        gold_codes(three_items("fake", "real"), gold)
+
+    assert [part for part in parts if part not in str(caught.value)] == []
+
+
+def test_error_about_one_id_does_not_list_a_million() -> None:
+    votes = votes_of(np.zeros((5000, 1, 1)))
+
+    with pytest.raises(UnknownNameError) as caught:
+        gold_codes(votes, {"x9": "real"})
+
+    assert "i0, i1" in str(caught.value)
+    assert len(str(caught.value)) < 500

@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from pcs_annotator.core.vote import Vote
+
+
+def test_vote_was_asked_for_and_explains_nothing_unless_told() -> None:
+    vote = Vote(label="real")
+
+    assert vote == Vote(label="real", reason="", asked=True, cut=0)
+
+
+def test_vote_is_frozen() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Vote(label=None, reason="two labels in reply").label = "real"  # type: ignore[misc]  # that is what is tested

@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
+from pcs_annotator.errors import LabelError, TableError, UnknownNameError
+from tests.builders import votes_of
+
+FOUR_AXES = hnp.array_shapes(min_dims=4, max_dims=4, max_side=4)
+SOME_CODES = hnp.arrays(np.int8, FOUR_AXES, elements=st.integers(NOT_ASKED, 1))
+
+
+def with_stated() -> Votes:
+    """Two items, two annotators, two relations, one draw; every stated probability is another number."""
+    votes = votes_of([[[0, 1], [1, 1]], [[0, 0], [ABSTAINED, NOT_ASKED]]])
+    return replace(votes, stated=np.arange(16.0).reshape(2, 2, 2, 1, 2))
+
+
+def test_names_become_tuples_and_a_missing_draw_axis_is_added() -> None:
+    votes = Votes(codes=np.zeros((1, 2, 1), np.int8), ids=["i"], annotators=["a", "b"], relations=["r"], labels=["x"])
+
+    assert (votes.ids, votes.annotators, votes.relations) == (("i",), ("a", "b"), ("r",))
+    assert votes.codes.shape == (1, 2, 1, 1)
+    assert votes.codes.dtype == np.int8
+
+
+def test_length_is_the_number_of_items_and_repr_tells_the_size() -> None:
+    votes = votes_of(np.zeros((3, 2, 4)))
+
+    assert len(votes) == 3
+    assert repr(votes) == "<Votes: 3 items × 2 annotators × 4 relations × 1 draws, labels fake, real>"
+
+
+def test_votes_are_frozen() -> None:
+    votes = votes_of([[[0]]])
+
+    with pytest.raises(FrozenInstanceError):
+        votes.labels = ("other",)  # type: ignore[misc]  # that is what is tested
+    with pytest.raises(ValueError, match="read-only"):
+        votes.codes[0, 0, 0, 0] = 1
+
+
+def test_stated_probabilities_are_frozen() -> None:
+    stated = with_stated().stated
+
+    assert stated is not None
+    with pytest.raises(ValueError, match="read-only"):
+        stated[0] = 0.0
+
+
+def test_callers_arrays_stay_writable_and_their_changes_do_not_leak_in() -> None:
+    codes: Codes = np.zeros((1, 1, 1, 1), dtype=np.int8)
+    stated = np.zeros((1, 1, 1, 1, 2))
+    votes = Votes(codes=codes, ids=["i"], annotators=["a"], relations=["r"], labels=["x", "y"], stated=stated)
+
+    codes[:] = 1
+    stated[:] = 1.0
+
+    assert votes.codes.sum() == 0
+    assert votes.stated is not None
+    assert votes.stated.sum() == 0
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (1, 2, 2), (2, 1, 2), (2, 2, 1), (2, 2, 2, 1, 1)])
+def test_codes_that_do_not_fit_the_names_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"codes have shape .*, the names say \(2, 2, 2\)"):
+        Votes(codes=np.zeros(shape, dtype=np.int8), ids="ij", annotators="ab", relations="rs", labels=["x"])
+
+
+@pytest.mark.parametrize("code", [-3, 2, 300])
+def test_code_outside_the_label_set_is_refused(code: int) -> None:
+    # 300 would become 44 if it were narrowed before the check
+    codes = np.full((1, 1, 1), code, dtype=np.int16)
+
+    with pytest.raises(LabelError, match="codes must lie between -2 and 1"):
+        Votes(codes=codes, ids=["i"], annotators=["a"], relations=["r"], labels=["x", "y"])  # type: ignore[arg-type]  # wider on purpose
+
+
+@pytest.mark.parametrize("code", [0.5, 1.0, np.nan])
+def test_codes_that_are_not_whole_numbers_are_refused(code: float) -> None:
+    # nan would otherwise become 0 on the way to int8: a vote that nobody gave
+    with pytest.raises(ValueError, match=r"whole numbers.*float64"):
+        Votes(codes=np.full((1, 1, 1), code), ids=["i"], annotators=["a"], relations=["r"], labels=["x", "y"])
+
+
+def test_stated_of_another_shape_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"stated has shape \(1, 1, 1, 2\), codes \(1, 1, 1, 1\)"):
+        replace(votes_of([[[0]]]), stated=np.zeros((1, 1, 1, 2)))
+
+
+@pytest.mark.parametrize("axis", ["ids", "annotators", "relations"])
+def test_name_that_stands_twice_on_an_axis_is_refused(axis: str) -> None:
+    names: dict[str, Any] = {"ids": "ijk", "annotators": "abc", "relations": "rst", axis: "xyx"}
+
+    with pytest.raises(TableError, match=f"{axis}: 'x' stands at row 1 and again at row 3: make the names unique"):
+        Votes(codes=np.zeros((3, 3, 3), dtype=np.int8), labels=["x"], **names)
+
+
+def test_item_on_which_nobody_voted_is_silent() -> None:
+    votes = votes_of([[[ABSTAINED, NOT_ASKED]], [[ABSTAINED, 0]], [[NOT_ASKED, NOT_ASKED]]])
+
+    assert votes.silent.tolist() == [True, False, True]
+
+
+def test_share_of_a_single_draw_is_all_or_nothing() -> None:
+    votes = votes_of([[[0, 1, ABSTAINED, NOT_ASKED]]])
+
+    assert votes.shares().tolist() == [[[[1, 0], [0, 1], [0, 0], [0, 0]]]]
+
+
+def test_share_of_several_draws_counts_only_those_that_gave_a_label() -> None:
+    draws = [[[[0, 0, 1, ABSTAINED], [NOT_ASKED, 1, NOT_ASKED, NOT_ASKED], [ABSTAINED] * 4]]]
+
+    np.testing.assert_allclose(votes_of(draws).shares()[0, 0], np.array([[2 / 3, 1 / 3], [0, 1], [0, 0]]))
+
+
+@given(SOME_CODES)
+def test_shares_sum_to_one_where_anybody_voted_and_to_zero_elsewhere(codes: Codes) -> None:
+    votes = votes_of(codes)
+
+    np.testing.assert_allclose(votes.shares().sum(axis=3), (codes >= 0).any(axis=3))
+    np.testing.assert_array_equal(votes.silent, votes.shares().sum(axis=(1, 2, 3)) == 0)
+
+
+@given(SOME_CODES, st.integers(0, 4), st.integers(0, 4))
+def test_shares_of_some_rows_are_rows_of_all_shares(codes: Codes, start: int, stop: int) -> None:
+    votes = votes_of(codes)
+
+    np.testing.assert_array_equal(votes.shares(slice(start, stop)), votes.shares()[start:stop])
+
+
+@given(SOME_CODES)
+def test_order_of_draws_does_not_matter_to_shares(codes: Codes) -> None:
+    np.testing.assert_array_equal(votes_of(codes).shares(), votes_of(codes[..., ::-1]).shares())
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param(np.array([2, 0]), id="positions"),
+        pytest.param(np.array([True, False, True]), id="mask"),
+        pytest.param(slice(0, 2), id="slice"),
+    ],
+)
+def test_taking_rows_keeps_ids_beside_their_votes(rows: slice) -> None:
+    votes = votes_of([[[0]], [[1]], [[ABSTAINED]]])
+    taken = votes.take(rows)
+
+    expected = np.arange(3)[rows].tolist()
+    assert taken.ids == tuple(f"i{row}" for row in expected)
+    np.testing.assert_array_equal(taken.codes, votes.codes[expected])
+    assert taken.stated is None
+
+
+def test_taking_every_row_costs_nothing() -> None:
+    votes = votes_of([[[0]], [[1]]])
+
+    assert votes.take(np.array([True, True])) is votes
+
+
+def test_taking_rows_in_another_order_is_not_mistaken_for_taking_all() -> None:
+    assert votes_of([[[0]], [[1]]]).take(np.array([1, 0])).ids == ("i1", "i0")
+
+
+def test_stated_probabilities_follow_their_rows() -> None:
+    votes = with_stated()
+    assert votes.stated is not None
+
+    np.testing.assert_array_equal(votes.take(slice(1, 2)).stated, votes.stated[1:])
+    np.testing.assert_array_equal(votes.resampled(np.array([1, 1, 0])).stated, votes.stated[[1, 1, 0]])
+
+
+def test_rows_drawn_with_replacement_are_named_by_position() -> None:
+    drawn = votes_of([[[0]], [[1]]]).resampled(np.array([1, 1, 0]))
+
+    assert drawn.ids == ("0", "1", "2")
+    assert drawn.codes.ravel().tolist() == [1, 1, 0]
+    assert drawn.stated is None
+
+
+def test_selecting_by_name_gives_the_order_asked_for() -> None:
+    votes = votes_of(np.arange(12).reshape(1, 3, 4), tuple("abcdefghijkl"))
+    chosen = votes.select(annotators=["a2", "a0"], relations=["r3", "original", "r1"])
+
+    assert (chosen.annotators, chosen.relations) == (("a2", "a0"), ("r3", "original", "r1"))
+    assert chosen.codes[0, :, :, 0].tolist() == [[11, 8, 9], [3, 0, 1]]
+
+
+def test_selecting_draws_keeps_the_first() -> None:
+    votes = votes_of([[[[0, 1, ABSTAINED]]]])
+
+    assert votes.select(draws=2).codes.tolist() == [[[[0, 1]]]]
+
+
+def test_selecting_nothing_in_particular_changes_nothing() -> None:
+    votes = with_stated()
+    same = votes.select()
+
+    assert (same.ids, same.annotators, same.relations) == (votes.ids, votes.annotators, votes.relations)
+    np.testing.assert_array_equal(same.codes, votes.codes)
+    assert same.stated is not None
+    np.testing.assert_array_equal(same.stated, with_stated().stated)
+
+
+def test_stated_probabilities_follow_the_selection() -> None:
+    votes = with_stated()
+    chosen = votes.select(annotators=["a1"], relations=["r1", "original"], draws=1)
+
+    assert chosen.stated is not None
+    assert chosen.stated[1, 0, :, 0].tolist() == [[14, 15], [12, 13]]
+
+
+def test_leaving_out_an_annotator_or_a_relation_keeps_the_rest() -> None:
+    votes = votes_of(np.arange(4).reshape(1, 2, 2), tuple("abcd"))
+
+    assert votes.without(annotator="a0").annotators == ("a1",)
+    assert votes.without(annotator="a0").relations == votes.relations
+    assert votes.without(relation="original").codes.ravel().tolist() == [1, 3]
+    assert votes.without(annotator="a1", relation="r1").codes.ravel().tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("axis", "known"), [("annotator", "there are: a0, a1"), ("relation", "there are: original, r1")]
+)
+def test_unknown_name_is_refused_with_the_known_ones(axis: str, known: str) -> None:
+    votes = votes_of(np.zeros((1, 2, 2)))
+
+    with pytest.raises(UnknownNameError, match=f"no {axis} is called 'nobody'; {known}"):
+        votes.without(**{axis: "nobody"})
+    with pytest.raises(UnknownNameError, match=f"no {axis} is called 'nobody'; {known}"):
+        votes.select(**{f"{axis}s": ["nobody"]})  # type: ignore[arg-type]  # the keyword varies
+
+
+def test_selecting_a_name_twice_is_refused() -> None:
+    with pytest.raises(TableError, match="annotators: 'a0' stands at row 1 and again at row 2"):
+        votes_of([[[0]]]).select(annotators=["a0", "a0"])

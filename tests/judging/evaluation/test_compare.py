@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.crossfit import cross_fits
+from pcs_annotator.judging.evaluation.compare import cross_validate, over_splits
+from pcs_annotator.judging.evaluation.metrics import accuracy, auroc, ece
+from pcs_annotator.judging.optimisers.lr import LinearRegression
+from tests.builders import simulated_votes
+from tests.judging.strategies import coded
+
+
+def test_figures_are_means_over_splits_of_out_of_fold_results() -> None:
+    votes, names = simulated_votes([0.8, 0.5], items=40)
+    gold = coded(votes, names)
+    [found] = cross_validate(votes, gold, ["lr"], resamples=20, seed=3)
+    fits = cross_fits(LinearRegression(), votes, gold, 5, 3)
+    assert found.method == "lr"
+    assert found.auroc.value == pytest.approx(np.mean([auroc(fit.scores, gold) for fit in fits]))
+    assert found.accuracy.value == pytest.approx(np.mean([accuracy(fit.scores, gold) for fit in fits]))
+    assert found.ece_score.value == pytest.approx(np.mean([ece(fit.scores, gold) for fit in fits]))
+    assert found.ece_confidence.value == pytest.approx(np.mean([ece(fit.probabilities, gold) for fit in fits]))
+    assert found.auroc.n == 40
+
+
+def test_others_are_tested_against_the_first() -> None:
+    votes, names = simulated_votes([0.9, 0.4, 0.4], items=60, relations=2)
+    first, second, third = cross_validate(votes, coded(votes, names), ["lr", "uniform", "majority"], resamples=40)
+    assert first.behind is None
+    for other in (second, third):
+        assert other.behind is not None
+        assert other.behind.difference == pytest.approx(first.auroc.value - other.auroc.value)
+        assert other.behind.difference > 0
+        assert other.behind.n == 60
+
+
+def test_a_method_is_not_behind_itself() -> None:
+    votes, names = simulated_votes([0.8, 0.6], items=30, relations=1)
+    _, same = cross_validate(votes, coded(votes, names), ["uniform", "majority"], resamples=20)
+    assert same.behind == (0, (0, 0), 1, 30)
+
+
+@pytest.mark.parametrize(("rows", "folds"), [(9, 5), (19, 10)])
+def test_too_few_rows_are_refused_with_the_number_needed(rows: int, folds: int) -> None:
+    votes, names = simulated_votes([0.8], items=rows)
+    with pytest.raises(UndefinedMetric, match=f"at least {2 * folds} gold rows and two classes, there are {rows} rows"):
+        cross_validate(votes, coded(votes, names), ["uniform"], folds=folds)
+
+
+def test_a_single_class_is_refused() -> None:
+    votes, _ = simulated_votes([0.8], items=30)
+    with pytest.raises(UndefinedMetric, match="there are 30 rows of 1: label more rows"):
+        cross_validate(votes, np.zeros(30, dtype=np.int8), ["uniform"])
+
+
+def test_over_splits_averages_a_metric() -> None:
+    def first_score(scores: Floats, gold: Codes) -> float:
+        return float(scores[0, 0])
+
+    scores = np.array([[[0.2, 0.8], [0.6, 0.4]]])
+    assert over_splits(first_score)(scores, np.zeros(1, dtype=np.int8)) == pytest.approx(0.4)
