@@ -22,9 +22,13 @@ SVG_FORMAT = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.
 def main() -> None:
     """Fit the example and save the picture."""
     with tempfile.TemporaryDirectory() as folder:
-        fitted = fit_table(FitFiles(table=ROOT / "examples/votes.csv", model=Path(folder, "model.json")), LearnSettings())
+        fitted = fit_table(
+            FitFiles(table=ROOT / "examples/votes.csv", model=Path(folder, "model.json")), LearnSettings()
+        )
     console = Console(record=True, width=88, file=io.StringIO(), highlight=False)
-    shown = FitFiles(table=Path("examples/votes.csv"), model=Path("demo/model.json"), labels_out=Path("demo/labels.csv"))
+    shown = FitFiles(
+        table=Path("examples/votes.csv"), model=Path("demo/model.json"), labels_out=Path("demo/labels.csv")
+    )
     console.print("[bold]$ pcs fit examples/votes.csv --out demo/labels.csv[/]\n")
     print_fit(fitted, shown, [], console)
     console.save_svg(str(ROOT / "docs/images/fit.svg"), title="pcs fit", code_format=SVG_FORMAT, unique_id="fit")

@@ -14,6 +14,8 @@ import pcs_annotator
 PUBLIC = [
     "ABSTAINED",
     "NOT_ASKED",
+    "Annotator",
+    "CollectSettings",
     "Decision",
     "Item",
     "Optimiser",
@@ -24,13 +26,14 @@ PUBLIC = [
     "UserError",
     "Votes",
     "Weights",
+    "collect",
     "fit_weights",
     "optimiser",
     "score",
 ]
 # public names for things that bear another name themselves
 ALIASES = {"Decision": "Literal", "optimiser": "register"}
-HEAVY = ["langchain", "numpy", "pandas", "polars", "pyarrow", "rich", "scipy", "sklearn", "torch"]
+HEAVY = ["aiohttp", "langchain", "numpy", "pandas", "polars", "pyarrow", "rich", "scipy", "sklearn", "torch"]
 
 
 def in_a_fresh_interpreter(code: str) -> object:

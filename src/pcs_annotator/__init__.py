@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pcs_annotator.asking.annotators.annotator import Annotator
     from pcs_annotator.core.item import Item
     from pcs_annotator.core.outcome import Decision, Outcome
     from pcs_annotator.core.task import Task
@@ -16,12 +17,15 @@ if TYPE_CHECKING:
     from pcs_annotator.judging.fitting import fit_weights
     from pcs_annotator.judging.optimiser import Optimiser, optimiser
     from pcs_annotator.judging.scoring import score
+    from pcs_annotator.pipeline.collecting import CollectSettings, collect
 
 __version__ = "0.3.0.dev0"
 
 __all__ = [
     "ABSTAINED",
     "NOT_ASKED",
+    "Annotator",
+    "CollectSettings",
     "Decision",
     "Item",
     "Optimiser",
@@ -32,6 +36,7 @@ __all__ = [
     "UserError",
     "Votes",
     "Weights",
+    "collect",
     "fit_weights",
     "optimiser",
     "score",
@@ -40,6 +45,8 @@ __all__ = [
 _HOMES = {
     "ABSTAINED": "core.votes",
     "NOT_ASKED": "core.votes",
+    "Annotator": "asking.annotators.annotator",
+    "CollectSettings": "pipeline.collecting",
     "Decision": "core.outcome",
     "Item": "core.item",
     "Optimiser": "judging.optimiser",
@@ -50,6 +57,7 @@ _HOMES = {
     "UserError": "errors",
     "Votes": "core.votes",
     "Weights": "core.weights",
+    "collect": "pipeline.collecting",
     "fit_weights": "judging.fitting",
     "optimiser": "judging.optimiser",
     "score": "judging.scoring",

@@ -61,6 +61,10 @@ class BudgetReached(PcsError):
     """The budget is spent; everything that was paid for is kept."""
 
 
+class Interrupted(PcsError):
+    """The run was stopped; everything that was paid for is kept."""
+
+
 class ModelError(PcsError):
     """A model did not answer.
 

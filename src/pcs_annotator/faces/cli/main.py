@@ -18,6 +18,8 @@ EXIT_INTERRUPTED = 130
 
 VERBS = {
     "fit": "learn from recorded votes and label every row",
+    "models": "list models, or check that they answer",
+    "ledger": "see, copy or clean the record of paid calls",
 }
 
 

@@ -1,6 +1,7 @@
 """An optimiser in somebody else's package."""
 
 import numpy as np
+
 from pcs_annotator import Votes, Weights
 
 

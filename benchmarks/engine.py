@@ -1,0 +1,238 @@
+"""The asking engine against a stub server, and against a bare aiohttp loop that sends the same requests.
+
+Run it with `make bench-engine`. Ratios are of one run, on one machine, side by side; nothing here asserts a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import aiohttp
+
+from pcs_annotator.asking.annotators.annotator import Annotator, Question
+from pcs_annotator.asking.engine.ask import Patience
+from pcs_annotator.asking.engine.tally import Tally
+from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.asking.relations.prompted import PromptedRelation
+from pcs_annotator.core.item import Item
+from pcs_annotator.core.task import Task
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.pipeline.collecting import CollectSettings, collect
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from tests.stub import Behaviour, StubProcess, stub_process  # noqa: E402
+
+TASK = Task("How does the writer feel?", ["positive", "neutral", "negative"])
+RIVAL_ROWS_PER_SECOND = 0.42
+RELATIONS: tuple[str | PromptedRelation, ...] = (
+    "original",
+    *(PromptedRelation(name, f"Rewrite the text: {name}.") for name in ("voice", "double-negation", "synonym")),
+)
+
+
+def items(count: int) -> Iterator[Item]:
+    return (
+        Item(id=str(row), text=f"Text number {row}: the weather was rather nice, all told.") for row in range(count)
+    )
+
+
+class Cost(NamedTuple):
+    """What a number of calls took."""
+
+    wall: float
+    cpu: float
+
+
+async def measured(work: Callable[[], Awaitable[object]]) -> Cost:
+    wall, cpu = time.perf_counter(), time.process_time()
+    await work()
+    return Cost(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+async def bare(url: str, count: int, in_flight: int) -> None:
+    """Send the engine's requests with nothing but aiohttp."""
+    annotator, model = Annotator(f"{url}#m"), resolve_model(f"{url}#m", {})
+    todo = items(count)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def worker() -> None:
+            for item in todo:
+                question = annotator.question(TASK, item.text, model)
+                assert isinstance(question, Question)
+                messages = [{"role": one.role, "content": one.content} for one in question.request.messages]
+                body = {"model": "m", "messages": messages, "temperature": 0.0, "max_tokens": 64}
+                async with session.post(f"{url}/chat/completions", json=body) as response:
+                    (await response.json())["choices"][0]["message"]["content"]
+
+        await asyncio.gather(*(worker() for _ in range(in_flight)))
+
+
+async def ours(url: str, count: int, in_flight: int, ledger: Path) -> Tally:
+    settings = CollectSettings(in_flight=in_flight, environment={})
+    await collect(TASK, items(count), [f"{url}#m"], ledger=ledger, settings=settings)
+    return settings.tally
+
+
+async def against_bare(latency: float, in_flight: int, count: int, rounds: int) -> list[tuple[Cost, Cost]]:
+    """Return the costs of bare aiohttp and of the engine, in turns so that a noisy neighbour meets both."""
+    results = []
+    with stub_process(Behaviour(latency_s=latency)) as stub, tempfile.TemporaryDirectory() as folder:
+        await bare(stub.url, 200, in_flight)
+        for turn in range(rounds):
+            theirs = await measured(lambda: bare(stub.url, count, in_flight))
+            ledger = Path(folder, f"{turn}.db")
+            results.append((theirs, await measured(lambda: ours(stub.url, count, in_flight, ledger))))  # noqa: B023
+    return results
+
+
+async def show_overhead() -> None:
+    pairs = await against_bare(0.0, 64, 4000, rounds=5)
+    ratios = sorted(our.cpu / their.cpu for their, our in pairs)
+    bare_ms, our_ms = (min(cost.cpu for cost in side) / 4 for side in zip(*pairs, strict=True))
+    print(f"CPU per call, 0 ms, 64 in flight: bare aiohttp {bare_ms:.3f} ms, engine {our_ms:.3f} ms, "
+          f"ratio {ratios[2]:.2f} (median of 5; {ratios[0]:.2f} to {ratios[-1]:.2f})")  # fmt: skip
+
+
+async def show_throughput() -> None:
+    pairs = await against_bare(0.2, 256, 8000, rounds=3)
+    shares = sorted(their.wall / our.wall for their, our in pairs)
+    their, our = pairs[0]
+    print(f"calls/s, 200 ms, 256 in flight, 8,000 calls: bare {8000 / their.wall:.0f}, engine {8000 / our.wall:.0f}, "
+          f"share {shares[1]:.1%} (median of 3; {shares[0]:.1%} to {shares[-1]:.1%})")  # fmt: skip
+
+
+async def show_job() -> None:
+    """The paper's job: 100 rows, two models, four variants, three of them rewritten by a model: 1,100 calls."""
+    with stub_process(Behaviour(latency_s=0.2)) as stub, tempfile.TemporaryDirectory() as folder:
+        settings = CollectSettings(environment={}, rewriter=f"{stub.url}#rewriter")
+        annotators = [f"{stub.url}#one", f"{stub.url}#two"]
+        cost = await measured(
+            lambda: collect(TASK, items(100), annotators, RELATIONS, ledger=Path(folder, "l.db"), settings=settings)
+        )
+    speed = 100 / cost.wall
+    print(f"100 rows × 2 models × 4 variants, 200 ms: {settings.tally.calls} calls in {cost.wall:.1f} s, "
+          f"{speed:.0f} rows/s, {speed / RIVAL_ROWS_PER_SECOND:.0f} × the rival's {RIVAL_ROWS_PER_SECOND}")  # fmt: skip
+
+
+async def show_rate_limit(latency: float, burst: int) -> None:
+    behaviour = Behaviour(rate=100, burst=burst, latency_s=latency, retry_after="none", record_times=True)
+    with stub_process(behaviour) as stub, tempfile.TemporaryDirectory() as folder:
+        await ours(stub.url, 26 * 100 + burst, 64, Path(folder, "l.db"))
+        stats = await asyncio.to_thread(stub.stats, full=True)
+    start = min(stats.arrivals)
+    late = sum(5 <= when - start < 25 for when in stats.answered_at)
+    refused = len(stats.limited_at)
+    late_refused = sum(5 <= when - start < 25 for when in stats.limited_at)
+    print(f"a server that allows 100 calls/s (burst {burst}, {1000 * latency:g} ms): {late / 20:.1f} calls/s from "
+          f"second 5 to 25; refused {refused / stats.requests:.2%} of all, {late_refused / (late + late_refused):.2%} "
+          "after the start")  # fmt: skip
+
+
+async def show_faults() -> None:
+    behaviour = Behaviour(
+        latency_s=0.01,
+        share_429=0.20,
+        share_500=0.05,
+        share_hang=0.01,
+        share_drop_middle=0.01,
+        share_truncated=0.01,
+        retry_after="exact",
+    )
+    with stub_process(behaviour) as stub, tempfile.TemporaryDirectory() as folder:
+        settings = CollectSettings(environment={}, patience=Patience(deadline=3.0))
+        votes = await collect(TASK, items(2000), [f"{stub.url}#m"], ledger=Path(folder, "l.db"), settings=settings)
+        stats = await asyncio.to_thread(stub.stats)
+    print(f"20 % 429, 5 % 500, 1 % hang, 1 % drop, 1 % truncated: {int((votes.codes >= 0).sum())} of 2,000 rows "
+          f"answered, {stats.requests} requests, {stats.asked_again} answered calls asked again")  # fmt: skip
+
+
+def child(arguments: list[str]) -> subprocess.Popen[str]:
+    command = [sys.executable, __file__, "child", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+async def run_child(url: str, ledger: Path, rows: int) -> None:
+    """Ask about some rows and print the labels; what the killed process runs."""
+    settings = CollectSettings(environment={}, in_flight=32)
+    votes = await collect(TASK, items(rows), [f"{url}#m"], ledger=ledger, settings=settings)
+    print(hash_of(votes), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)
+
+
+def hash_of(votes: Votes) -> str:
+    import hashlib
+
+    return hashlib.sha256(votes.codes.tobytes() + "".join(votes.ids).encode()).hexdigest()[:16]
+
+
+def show_kills(kills: int = 20, rows: int = 400) -> None:
+    rng = random.Random(0)
+    with stub_process(Behaviour(latency_s=0.05)) as stub, tempfile.TemporaryDirectory() as folder:
+        whole, _ = finish(stub, Path(folder, "whole.db"), rows)
+        worst, same, killed = 0, 0, 0
+        for turn in range(kills):
+            stub.reset()
+            ledger = Path(folder, f"{turn}.db")
+            process = child([stub.url, str(ledger), str(rows)])
+            time.sleep(rng.uniform(0.5, 1.6))
+            killed += process.poll() is None
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            result, _ = finish(stub, ledger, rows)
+            same += result == whole
+            worst = max(worst, stub.stats().answered_twice)
+    print(f"kill -9 at {kills} random moments ({killed} before the end), then again: {same} results identical to an "
+          f"undisturbed run; at most {worst} calls paid twice, 32 in flight")  # fmt: skip
+
+
+def finish(stub: StubProcess, ledger: Path, rows: int) -> tuple[str, float]:
+    out, _ = child([stub.url, str(ledger), str(rows)]).communicate(timeout=600)
+    result, peak = out.split()
+    return result, float(peak)
+
+
+def show_memory() -> None:
+    peaks = {}
+    with stub_process(Behaviour()) as stub, tempfile.TemporaryDirectory() as folder:
+        for rows in (2_000, 200_000):
+            peaks[rows] = finish(stub, Path(folder, f"{rows}.db"), rows)[1]
+    grown = peaks[200_000] - peaks[2_000]
+    print(f"peak memory: {peaks[2_000]:.0f} MB for 2,000 rows, {peaks[200_000]:.0f} MB for 200,000: {grown:+.0f} MB")
+
+
+PARTS: dict[str, Callable[[], object]] = {
+    "overhead": lambda: asyncio.run(show_overhead()),
+    "throughput": lambda: asyncio.run(show_throughput()),
+    "job": lambda: asyncio.run(show_job()),
+    "rate": lambda: [asyncio.run(show_rate_limit(*case)) for case in ((0.02, 10), (0.05, 100))],
+    "faults": lambda: asyncio.run(show_faults()),
+    "kills": show_kills,
+    "memory": show_memory,
+}
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["child"]:
+        url, ledger, rows = sys.argv[2:]
+        asyncio.run(run_child(url, Path(ledger), int(rows)))
+        return
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", nargs="*", default=list(PARTS), help=f"some of {', '.join(PARTS)}")
+    for part in parser.parse_args().part:
+        PARTS[part]()
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

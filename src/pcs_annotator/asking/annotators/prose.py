@@ -1,0 +1,90 @@
+"""The one label that a reply in running prose speaks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pcs_annotator.asking.annotators.vocabulary import Mention, Vocabulary
+
+_WINDOW_CHARACTERS = 90
+_WINDOW_WORDS = 6
+_LONGEST_COORDINATION = 24
+
+_NEGATION = re.compile(
+    r"(?<!\w)(?:not|no(?!\s*,)|non|nor|none|never|neither|nothing|without|hardly|barely|cannot|unlike|whether|either|lacks?"
+    r"|rather\s+than|instead\s+of|far\s+from|anything\s+but|opposite\s+of|other\s+than|\w{0,8}n['’`]t"
+    r"|(?:is|are|was|were|do|does|did|could|would|should)nt"
+    r"|nicht|keine?|pas|não|niet|geen|не)(?!\w)",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r"[.!?;:\n。！？؟：]")
+_COORDINATION = re.compile(r"(?:,|/|\||&|\b(?:and|or|nor|und|oder|et|ou|y|o))\s*(?:(?:an?|the)\s+)?[\"'“‘*_]*\Z", re.I)
+_OPEN_LIST = re.compile(r"[\"'”’*_)\]]*\s*(?:,|/|\||(?:and|or)(?!\w))\s*[\"'“‘*_(\[]*(\w*)\Z", re.IGNORECASE)
+_REFUSAL = re.compile(
+    r"(?<!\w)(?:can(?:no|['’])t|can\s+not|unable\s++to|(?:im|not\s+)possible\s++to|not\s++able\s++to"
+    r"|(?:hard|difficult)\s++to|wo(?:n['’]t)|(?:do\s+not|don['’]t)\s++know|not\s++sure|unsure|unclear)(?!\w)",
+    re.IGNORECASE,
+)
+_REFUSED = re.compile(
+    r"\s*+(?:\w++\s++){0,2}(?:answer|assist|choose|classify|comply|decide|determine|help|how|if|judge|label|provide|say"
+    r"|tell|what|whether|which)(?!\w)",
+    re.IGNORECASE,
+)
+
+
+class Verdict(NamedTuple):
+    """A label, or None with the reason."""
+
+    label: str | None
+    reason: str = ""
+
+
+def verdict(text: str, words: Vocabulary) -> Verdict:
+    """Return the only label that the text names without a negation before it.
+
+    "Not real, it is fake" is a vote for fake; "not real" is no vote for fake, since a third label may be meant, and
+    "neither real nor fake" is none. A label that is both denied and affirmed is no vote.
+    """
+    if any(_REFUSED.match(text, found.end()) for found in _REFUSAL.finditer(text)):
+        return Verdict(None, "refusal")
+    affirmed: set[str] = set()
+    denied: set[str] = set()
+    end = 0
+    for mention, negated in _judged(text, words):
+        (denied if negated else affirmed).add(mention.label)
+        end = 0 if negated else mention.end
+        if len(affirmed) > 1:
+            return Verdict(None, "two labels in reply")
+    if not affirmed and not denied:
+        return Verdict(None, "no label in reply")
+    if not affirmed or affirmed & denied:
+        return Verdict(None, "negated label")
+    if end and _breaks_off_in_a_list(text[end : end + _LONGEST_COORDINATION], words):
+        return Verdict(None, "lists the options")
+    return Verdict(affirmed.pop())
+
+
+def _judged(text: str, words: Vocabulary) -> Iterator[tuple[Mention, bool]]:
+    before: Mention | None = None
+    negated = False
+    for mention in words.mentions(text):
+        since = before.end if before else 0
+        gap = text[max(since, mention.start - _WINDOW_CHARACTERS) : mention.start]
+        joined = before is not None and mention.start - since <= _LONGEST_COORDINATION and _COORDINATION.search(gap)
+        # In "not real or fake" the negation holds for both; in "not real, it is fake" the first label has used it up.
+        negated = bool((joined and negated) or _negates(gap))
+        yield mention, negated
+        before = mention
+
+
+def _negates(gap: str) -> bool:
+    clause = _SENTENCE_END.split(gap)[-1]
+    return bool(_NEGATION.search(" ".join(clause.split()[-_WINDOW_WORDS:])))
+
+
+def _breaks_off_in_a_list(tail: str, words: Vocabulary) -> bool:
+    # "Classify as positive, neut": cut off before the second label, so that the first one looks like the only one
+    found = _OPEN_LIST.match(tail)
+    return found is not None and any(label.casefold().startswith(found[1].casefold()) for label in words.labels)

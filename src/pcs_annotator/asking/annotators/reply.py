@@ -1,0 +1,240 @@
+"""A label out of what a model replied, or a silence with its reason.
+
+The first rule that applies decides:
+
+1. Reasoning is not an answer: `<think>…</think>` and its like are left out, up to the end when never closed.
+2. The last complete `<label>…</label>`. If it holds no label, that is a silence. Tags that only list the options, such
+   as `<label>Fake</label> or <label>Real</label>`, are no decision; one tag after another is a correction, and the last
+   one counts, unless three or more labels are listed in full.
+3. JSON with a key such as `label` or `answer`.
+4. The bare label: the whole reply, or every line of the form `Answer: …`.
+5. The only label that stands in the reply as a whole word without a negation before it.
+
+What the reply quotes verbatim from the text that was asked about never counts, apart from a reply that is a bare
+label. A tag that also stands in the text counts only alone on its line, as an answer does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import islice, pairwise
+from json import loads
+from typing import Literal, NamedTuple
+
+from pcs_annotator.asking.annotators.prose import verdict
+from pcs_annotator.asking.annotators.quotation import without_fence, without_quotations
+from pcs_annotator.asking.annotators.vocabulary import Vocabulary, vocabulary
+
+How = Literal["", "bare", "tag", "json", "stated", "prose"]
+
+# Possessive quantifiers, because a reply can be hostile: nothing here may try a second way to match the same signs.
+_REASONING = re.compile(r"<\s*+(/?+)\s*+(think|thinking|thought|reasoning|reflection|scratchpad)\s*+>", re.IGNORECASE)
+_TAG = re.compile(r"<\s*+(/?+)\s*+label\s*+>", re.IGNORECASE)
+_ALTERNATIVES = re.compile(r"\s*(?:,|;|/|\||(?:,\s*)?(?:and/or|and|or))\s*", re.IGNORECASE)
+_CUT_OFF = re.compile(
+    r"\s*(?:[,;]\s*<\s*(?:l|\Z)|(?:/|\||(?:and/or|and|or)(?!\w))\s*(?:<\s*(?:l|\Z)|\Z))", re.IGNORECASE
+)
+_LIST_STEP = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])?\s*")
+_LONGEST_GAP = 12
+_PAIR = (
+    r"""["'](?:label|answer|category|class|sentiment)["']\s*+:\s*+(\[?+)\s*+"""
+    r"""("(?:[^"\\\n]|\\.)*+"|'[^'\\\n]*+'|-?\d++(?![.\d])|true\b|false\b)\s*+(\]?+)"""
+)
+_KEYED = re.compile(_PAIR, re.IGNORECASE)
+_ANSWER = re.compile(rf"<\s*+label\s*+>[^<>]*+<\s*+/\s*+label\s*+>|{_PAIR}", re.IGNORECASE)
+_STATED = re.compile(
+    r"(?:(?:so|thus|therefore|hence),?\s+)?(?:(?:my|the|your|its)\s+)?"
+    r"(?:(?:final|correct|best|right|predicted|chosen|appropriate|overall)\s+)?"
+    r"(?:answer|category|class|classification|label|output|prediction|sentiment|tag|verdict)"
+    r"(?:\s+(?:for|of)\s+(?:the|this)\s+\w+)?"
+    r"(?:\s+(?:is|would\s+be|should\s+be)\b\s*:?|\s*[:=]|\s*[-–=]>|\s*→|\s+[-–—])\s*+",
+    re.IGNORECASE,
+)
+_EMPHASIS = str.maketrans("", "", "*`")
+_STATEMENT_ROOM = 80
+# A reply with more than this many tags is not an answer but a list; reading on would only cost time.
+_TAGS_LOOKED_AT = 50
+_ECHOES_LOOKED_AT = 200
+_BESIDE = " \t\r*_`{}"
+
+
+class Reading(NamedTuple):
+    """What a reply says.
+
+    Attributes:
+        label: One of the labels, spelled as the user spells it; None for a silence.
+        reason: Why it is a silence; empty for a label.
+        how: The rule that found the label; empty for a silence.
+    """
+
+    label: str | None
+    reason: str = ""
+    how: How = ""
+
+
+class _Tag(NamedTuple):
+    start: int
+    end: int
+    label: str | None
+
+
+def read_label(reply: str, labels: Sequence[str], asked: str = "") -> Reading:
+    """Return the label that the reply decides for, or a silence with its reason; it never raises and never guesses.
+
+    Args:
+        reply: What the model wrote.
+        labels: The labels to choose from.
+        asked: The text that was asked about, so that quoting it is not taken for an answer.
+
+    >>> read_label("I first thought <label>Real</label>, but it is <label>Fake</label>.", ["Fake", "Real"]).label
+    'Fake'
+    >>> read_label("The headline is not real news.", ["Fake", "Real"])
+    Reading(label=None, reason='negated label', how='')
+    """
+    words = vocabulary(tuple(labels))
+    answer = reply.strip()
+    if not answer:
+        return Reading(None, "empty reply")
+    label = words.match(answer)
+    if label is not None:
+        return Reading(label, how="bare")
+    if answer == asked.strip():
+        return Reading(None, "only echoes the text")
+    if answer.startswith("<label>") and answer.endswith("</label>"):
+        label = words.match(answer[7:-8])
+        if label is not None:
+            return Reading(label, how="tag")
+    return _read_long(answer, words, asked)
+
+
+def _read_long(answer: str, words: Vocabulary, asked: str) -> Reading:
+    said = _without_reasoning(answer)
+    if not said.strip():
+        return Reading(None, "only reasoning, no answer")
+    own = without_fence(said)
+    own = _without_echoes(without_quotations(own, asked, words), asked) if asked else own
+    reading = _from_tags(own, words) or _from_json(own, words)
+    if reading is None and answer in asked:
+        return Reading(None, "only echoes the text")
+    reading = reading or _from_statement(own, words)
+    if reading is not None:
+        return reading
+    label, reason = verdict(own, words)
+    if reason == "no label in reply" and own != said:
+        reason = "only echoes the text"
+    return Reading(label, reason, "prose" if label is not None else "")
+
+
+def _without_reasoning(reply: str) -> str:
+    kept: list[str] = []
+    position, opened = 0, ""
+    for found in _REASONING.finditer(reply):
+        closing, name = found[1], found[2].lower()
+        if not closing and not opened:
+            kept.append(reply[position : found.start()])
+            opened = name
+        elif closing and opened in ("", name):
+            # Closed without being opened: the server's template had opened it, so all before was reasoning as well.
+            kept = kept if opened else []
+            position, opened = found.end(), ""
+    return "\n".join(kept if opened else [*kept, reply[position:]])
+
+
+def _without_echoes(text: str, asked: str) -> str:
+    """Return the text without tags and JSON answers that also stand in the input, unless alone on their line."""
+    kept, position = [], 0
+    for found in islice(_ANSWER.finditer(text), _ECHOES_LOOKED_AT):
+        if found[0] in asked and not _alone_on_line(text, *found.span()):
+            kept.append(text[position : found.start()])
+            position = found.end()
+    return "\n".join([*kept, text[position:]])
+
+
+def _alone_on_line(text: str, start: int, end: int) -> bool:
+    before = text[max(0, start - _STATEMENT_ROOM) : start].rpartition("\n")[2]
+    after = text[end : end + _STATEMENT_ROOM].partition("\n")[0]
+    around = (before + after).strip(_BESIDE)
+    return not around or _STATED.fullmatch(around) is not None
+
+
+def _from_tags(text: str, words: Vocabulary) -> Reading | None:
+    tags = _complete_tags(text, words)
+    if not tags:
+        return None
+    decisions = [run for run in _runs(text, tags) if not _lists_options(text, run, words)]
+    if not decisions:
+        return Reading(None, "lists the options")
+    label = decisions[-1][-1].label
+    return Reading(label, how="tag") if label is not None else Reading(None, "no label in the tag")
+
+
+def _complete_tags(text: str, words: Vocabulary) -> list[_Tag]:
+    tags: list[_Tag] = []
+    opening: re.Match[str] | None = None
+    for found in _TAG.finditer(text):
+        if not found[1]:
+            opening = found
+        elif opening is not None:
+            tags.append(_Tag(opening.start(), found.end(), words.match(text[opening.end() : found.start()])))
+            opening = None
+    return tags[-_TAGS_LOOKED_AT:]
+
+
+def _runs(text: str, tags: list[_Tag]) -> list[list[_Tag]]:
+    """Return the tags in groups with nothing but list marks, `or` and the like between them."""
+    runs = [[tags[0]]]
+    for before, after in pairwise(tags):
+        gap = text[before.end : min(after.start, before.end + _LONGEST_GAP)]
+        if _ALTERNATIVES.fullmatch(gap) or _LIST_STEP.fullmatch(gap):
+            runs[-1].append(after)
+        else:
+            runs.append([after])
+    return runs
+
+
+def _lists_options(text: str, run: list[_Tag], words: Vocabulary) -> bool:
+    named = {tag.label for tag in run}
+    if _CUT_OFF.match(text, run[-1].end):
+        return True
+    if len(named) < 2:
+        return False
+    gaps = (text[before.end : after.start] for before, after in pairwise(run))
+    return len(named) >= max(3, len(words.labels)) or any(_ALTERNATIVES.fullmatch(gap) for gap in gaps)
+
+
+def _from_json(text: str, words: Vocabulary) -> Reading | None:
+    values = list(_KEYED.finditer(text))
+    if not values:
+        return None
+    # a list is an answer only when it holds nothing else
+    single = [found for found in values if bool(found[1]) == bool(found[3])]
+    named = {words.match(_unquoted(found[2])) for found in single} - {None}
+    if len(named) == 1:
+        return Reading(named.pop(), how="json")
+    return Reading(None, "two labels in reply" if named else "no label in the JSON")
+
+
+def _unquoted(value: str) -> str:
+    if not value.startswith('"'):
+        return value.strip("'")
+    try:
+        return str(loads(value, strict=False))
+    except ValueError:
+        return value[1:-1]
+
+
+def _from_statement(text: str, words: Vocabulary) -> Reading | None:
+    label = words.match(text)
+    if label is not None:
+        return Reading(label, how="bare")
+    stated = set()
+    for line in text.splitlines():
+        if len(line) > words.longest + _STATEMENT_ROOM:
+            continue
+        plain = line.translate(_EMPHASIS).strip().lstrip("#>- ")
+        lead = _STATED.match(plain)
+        label = words.match(plain[lead.end() :]) if lead else None
+        if label is not None:
+            stated.add(label)
+    return Reading(stated.pop(), how="stated") if len(stated) == 1 else None

@@ -1,0 +1,137 @@
+"""A closed set of labels as it may be spelled in a reply, prepared once per set."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+# Signs of writing direction, joiners and emoji variants: they are not seen and mean nothing at the edge of a label.
+_INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufe0e\ufe0f\ufeff"
+_DRESS = " \t\r\n\f\v\x00\xa0\"'`´“”„‘’‚«»‹›*_~()[]{}<>" + _INVISIBLE
+_END = _DRESS + ".,;:!?…。、，！？؟،"
+_BULLET = re.compile(r"(?:[-–—•·+>]|#{1,6})\s+")
+_SEPARATORS = re.compile(r"[\s_\-‐‑–]+")
+_JOINT = re.compile(r"(?<=\w)[\s_\-‐‑–]+(?=\w)")
+_DRESS_ROOM = 16
+
+# A word ends where no letter or digit follows; an underscore is emphasis, but inside `non_toxic` it is a hyphen.
+_STARTS = r"(?<![^\W_])(?<![^\W_][-_‐‑–'’])"
+_ENDS = r"(?![^\W_])(?![-_‐‑–'’][^\W_])(?![+#\u200d\U0001F3FB-\U0001F3FF])"
+_DIGIT_STARTS = r"(?<![-−+$€£])(?<!\d[.,:/])"
+_DIGIT_ENDS = r"(?![.,:/]\d)(?!\s?%)"
+# Such a label is a word of the sentence, not an answer, when the sentence goes on behind it: "A good text", "no doubt".
+_NOT_GOING_ON = r"(?!\s+[^\W\d_])"
+_CAPITALS_MATTER = frozenset(["an", "as", "at", "in", "is", "it", "or", "us"])
+_FUNCTION_WORDS = _CAPITALS_MATTER | {"no", "not"}
+
+
+class Mention(NamedTuple):
+    """A label that stands in a text as a whole word."""
+
+    label: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabulary:
+    """A label set with everything that reading replies needs.
+
+    Attributes:
+        labels: The labels as the user spells them.
+        forms: Case-folded spelling → label; a spelling that two labels could claim is missing.
+        longest: No text longer than this is a label alone, whatever stands around it.
+        pattern: Finds labels as whole words, the longest first; its groups are the labels.
+    """
+
+    labels: tuple[str, ...]
+    forms: dict[str, str]
+    longest: int
+    pattern: re.Pattern[str] | None
+
+    def match(self, text: str) -> str | None:
+        """Return the label that the whole text is, apart from quotes, emphasis, brackets and final punctuation."""
+        text = text.strip()
+        if len(text) > self.longest:
+            return None
+        folded = text.casefold()
+        return self.forms.get(folded) or self.forms.get(_plain(folded))
+
+    def mentions(self, text: str) -> Iterator[Mention]:
+        """Yield the labels that stand in the text as whole words, from left to right, without overlap."""
+        if self.pattern is None:
+            return
+        for found in self.pattern.finditer(text):
+            # one group per label, so that the last group that matched is the only one
+            yield Mention(self.labels[(found.lastindex or 1) - 1], *found.span())
+
+
+@lru_cache(maxsize=256)
+def vocabulary(labels: tuple[str, ...]) -> Vocabulary:
+    """Return the prepared label set; the same labels are prepared once."""
+    folded = Counter(label.strip().casefold() for label in set(labels))
+    # `Task` refuses labels that differ only in capitals; asked about them all the same, we do not guess which is meant.
+    clear = {label for label in labels if label.strip() and folded[label.strip().casefold()] == 1}
+    usable = tuple(sorted(clear, key=lambda label: (-len(label), label)))
+    spelled = {label: _spellings(label) for label in usable}
+    forms: dict[str, str] = {}
+    # What is written exactly as a label is that label, even where another one could also be meant.
+    _claim(forms, spelled)
+    _claim(forms, {label: {_plain(form) for form in found} for label, found in spelled.items()})
+    _claim(forms, {label: {re.sub(r"\b[-‐‑]\b", "", form) for form in found} for label, found in spelled.items()})
+    pattern = "|".join(f"({_whole_word(label)})" for label in usable)
+    return Vocabulary(
+        labels=usable,
+        forms=forms,
+        longest=max((len(form) for form in forms), default=0) + _DRESS_ROOM,
+        pattern=re.compile(pattern, re.IGNORECASE) if usable else None,
+    )
+
+
+def _spellings(label: str) -> set[str]:
+    # Accents come composed or decomposed; both are kept here, so that replies never need normalising.
+    folded = label.strip().casefold()
+    return {folded, unicodedata.normalize("NFC", folded), unicodedata.normalize("NFD", folded)}
+
+
+def _claim(forms: dict[str, str], wanted: dict[str, set[str]]) -> None:
+    owners: dict[str, set[str]] = {}
+    for label, keys in wanted.items():
+        for key in keys:
+            owners.setdefault(key, set()).add(label)
+    for key, labels in owners.items():
+        if key and key not in forms and len(labels) == 1:
+            forms[key] = min(labels)
+
+
+def _plain(folded: str) -> str:
+    text = folded.lstrip(_DRESS)
+    bullet = _BULLET.match(text)
+    text = text[bullet.end() :].lstrip(_DRESS) if bullet else text
+    return _SEPARATORS.sub(" ", text.rstrip(_END))
+
+
+def _whole_word(label: str) -> str:
+    core = label.strip()
+    spellings = {core, unicodedata.normalize("NFC", core), unicodedata.normalize("NFD", core)}
+    body = "|".join(sorted(map(_flexible, spellings), key=lambda form: (-len(form), form)))
+    folded = core.casefold()
+    single_letter = len(core) == 1 and core.isalpha()
+    body = f"(?-i:{body})" if single_letter or folded in _CAPITALS_MATTER else f"(?:{body})"
+    going_on = folded in _FUNCTION_WORDS or (single_letter and unicodedata.normalize("NFD", folded)[0] in "aeiouy")
+    first, last = core[0], core[-1]
+    before = (_STARTS if first.isalnum() else "") + (_DIGIT_STARTS if first.isdigit() else "")
+    after = (_DIGIT_ENDS if last.isdigit() else "") + (_NOT_GOING_ON if going_on else "")
+    return before + body + _ENDS + after
+
+
+def _flexible(label: str) -> str:
+    """Return a pattern in which a hyphen may be a space or nothing, and a space a hyphen or a line break."""
+    pieces = _JOINT.split(label)
+    joints = [r"[\s_\-‐‑–]{1,3}" if "-" not in joint else r"[\s_\-‐‑–]{0,3}" for joint in _JOINT.findall(label)]
+    return "".join(re.escape(piece) + joint for piece, joint in zip(pieces, [*joints, ""], strict=True))

@@ -1,0 +1,67 @@
+"""A hard limit on what a run may spend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What a run may spend at the most; None where there is no limit."""
+
+    usd: float | None = None
+    tokens: int | None = None
+    calls: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a call costs, or is expected to; `usd` is None when the price is unknown."""
+
+    usd: float | None
+    tokens: int
+
+
+class Purse:
+    """Money set aside before a call and settled after it, so that calls in flight cannot overdraw together."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.usd = 0.0
+        self.tokens = 0
+        self.calls = 0
+        self.price_unknown = False
+        self._held_usd = 0.0
+        self._held_tokens = 0
+        self._held_calls = 0
+
+    def hold(self, expected: Cost) -> bool:
+        """Set the expected cost aside; False when that could break the budget."""
+        limit = self.budget
+        usd = expected.usd or 0.0
+        if limit.calls is not None and self.calls + self._held_calls + 1 > limit.calls:
+            return False
+        if limit.tokens is not None and self.tokens + self._held_tokens + expected.tokens > limit.tokens:
+            return False
+        if limit.usd is not None and self.usd + self._held_usd + usd > limit.usd:
+            return False
+        self._held_usd += usd
+        self._held_tokens += expected.tokens
+        self._held_calls += 1
+        return True
+
+    def release(self, expected: Cost) -> None:
+        """Take back what was set aside for a call that was not answered."""
+        self._held_usd -= expected.usd or 0.0
+        self._held_tokens -= expected.tokens
+        self._held_calls -= 1
+
+    def settle(self, expected: Cost, paid: Cost) -> None:
+        """Replace what was set aside by what was paid."""
+        self.release(expected)
+        self.calls += 1
+        self.tokens += paid.tokens
+        if paid.usd is None:
+            self.price_unknown = True
+        else:
+            self.usd += paid.usd

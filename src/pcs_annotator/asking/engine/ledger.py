@@ -1,0 +1,263 @@
+"""Every reply ever paid for, in one SQLite file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pcs_annotator.asking.models.base import Reply, Request, Usage
+from pcs_annotator.errors import LedgerError
+
+SCHEMA = 1
+BUSY_SECONDS = 15
+KEYS_PER_QUERY = 500
+GATHER_SECONDS = 0.002
+
+CREATE = """
+CREATE TABLE IF NOT EXISTS calls (
+    key BLOB PRIMARY KEY,
+    model TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    reply TEXT NOT NULL,
+    finish TEXT NOT NULL,
+    input_tokens INTEGER,
+    output_tokens INTEGER,
+    usd REAL,
+    latency REAL NOT NULL,
+    asked_at REAL NOT NULL
+) WITHOUT ROWID
+"""
+COLUMNS = "key, model, purpose, reply, finish, input_tokens, output_tokens, usd, latency, asked_at"
+INSERT = f"INSERT OR IGNORE INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+class Entry(NamedTuple):
+    """One paid call, as a row of the ledger."""
+
+    key: bytes
+    model: str
+    purpose: str
+    reply: str
+    finish: str
+    input_tokens: int | None
+    output_tokens: int | None
+    usd: float | None
+    latency: float
+    asked_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerSize:
+    """How much a ledger holds, for one model and purpose."""
+
+    model: str
+    purpose: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+
+
+def call_key(model: str, request: Request, draw: int) -> bytes:
+    """Return the content address of a call: the same question to the same model in the same draw has the same key."""
+    sampling, constraint = request.sampling, request.constraint
+    parts: list[Any] = [
+        model,
+        draw,
+        [sampling.temperature, sampling.top_p, sampling.max_tokens, sampling.seed],
+        [list(constraint.choices), constraint.json_schema] if constraint is not None else None,
+        request.logprobs,
+    ]
+    for message in request.messages:
+        parts.append(message.role)
+        parts.append(message.content)
+    return blake2b(json.dumps(parts).encode(), digest_size=16).digest()
+
+
+def entry_of(key: bytes, model: str, purpose: str, reply: Reply, usd: float | None) -> Entry:
+    """Return the ledger row for a reply that has just arrived."""
+    usage = reply.usage
+    # SQLite stores texts as UTF-8, which has no lone surrogates
+    text = reply.text.encode("utf-8", "replace").decode()
+    return Entry(
+        key,
+        model,
+        purpose,
+        text,
+        reply.finish,
+        usage.input_tokens,
+        usage.output_tokens,
+        usd,
+        reply.latency,
+        time.time(),
+    )
+
+
+class Ledger:
+    """A file of paid calls: looked up by content, written in groups, never holding a failure.
+
+    Use it as a context manager. `put` returns when the reply is safely in the file. Replies of two milliseconds are
+    committed together: a commit costs little, and a thread for it would cost more in handing over than it saves.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self._reading: sqlite3.Connection | None = None
+        self._writing: sqlite3.Connection | None = None
+        self._pending: list[tuple[Entry, asyncio.Future[None]]] = []
+
+    def __enter__(self) -> Ledger:
+        with self._explained():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._writing = self._connect()
+            self._prepare(self._writing)
+            # a connection of its own, so that looking up never waits for a commit
+            self._reading = self._connect()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pending:  # the loop ended before it could write these
+            self._write(entry for entry, _ in self._pending)
+            self._pending = []
+        for connection in (self._reading, self._writing):
+            if connection is not None:
+                connection.close()
+        self._reading = self._writing = None
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version > SCHEMA:
+            raise LedgerError(
+                f"{self.path} was written by a newer pcs-annotator (schema {version}): upgrade, or use another file"
+            )
+        if version < SCHEMA:
+            connection.execute(CREATE)
+            connection.execute(f"PRAGMA user_version = {SCHEMA}")
+            connection.commit()
+
+    def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
+        """Return the replies that are already paid for."""
+        found: dict[bytes, Reply] = {}
+        query = "SELECT key, reply, finish, input_tokens, output_tokens, latency FROM calls WHERE key IN ({})"
+        with self._explained():
+            for start in range(0, len(keys), KEYS_PER_QUERY):
+                some = keys[start : start + KEYS_PER_QUERY]
+                rows = self._read().execute(query.format(",".join("?" * len(some))), some)
+                for key, text, finish, tokens_in, tokens_out, latency in rows:
+                    usage = Usage(input_tokens=tokens_in, output_tokens=tokens_out)
+                    found[key] = Reply(text=text, finish=finish, usage=usage, latency=latency)
+        return found
+
+    async def put(self, entry: Entry) -> None:
+        """Store a paid call; returns once it is in the file."""
+        loop = asyncio.get_running_loop()
+        stored: asyncio.Future[None] = loop.create_future()
+        if not self._pending:
+            loop.call_later(GATHER_SECONDS, self._commit)
+        self._pending.append((entry, stored))
+        await stored
+
+    def _commit(self) -> None:
+        """Write everything that is waiting, in one transaction."""
+        waiting, self._pending = self._pending, []
+        error: LedgerError | None = None
+        try:
+            self._write(entry for entry, _ in waiting)
+        except LedgerError as failure:
+            error = failure
+        for _, stored in waiting:
+            if stored.done():  # cancelled while it waited; its reply is stored all the same
+                continue
+            if error is None:
+                stored.set_result(None)
+            else:
+                stored.set_exception(error)
+
+    def _write(self, entries: Iterable[Entry]) -> None:
+        with self._explained(), self._change() as connection:
+            connection.executemany(INSERT, entries)
+
+    def import_from(self, other: Path) -> int:
+        """Copy the calls of another ledger into this one; return how many were new."""
+        if not other.exists():
+            raise LedgerError(f"there is no ledger {other}")
+        with Ledger(other) as source, self._explained(), self._change() as connection:
+            before = connection.total_changes
+            connection.executemany(INSERT, source.entries())
+            return connection.total_changes - before
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield every call, in no particular order."""
+        with self._explained():
+            for row in self._read().execute(f"SELECT {COLUMNS} FROM calls"):
+                yield Entry(*row)
+
+    def sizes(self) -> list[LedgerSize]:
+        """Return how much is stored per model and purpose."""
+        query = """SELECT model, purpose, COUNT(*), COALESCE(SUM(input_tokens), 0), COALESCE(SUM(output_tokens), 0),
+                   CASE WHEN COUNT(usd) = COUNT(*) THEN SUM(usd) END FROM calls GROUP BY model, purpose ORDER BY 1, 2"""
+        with self._explained():
+            rows = self._read().execute(query).fetchall()
+        return [
+            LedgerSize(
+                model=row[0], purpose=row[1], calls=row[2], input_tokens=row[3], output_tokens=row[4], usd=row[5]
+            )
+            for row in rows
+        ]
+
+    def prune(self, *, model: str | None = None, before: float | None = None) -> int:
+        """Delete calls of a model, or from before a time; return how many."""
+        query = "DELETE FROM calls WHERE (? IS NULL OR model = ?) AND (? IS NULL OR asked_at < ?)"
+        with self._explained(), self._change() as connection:
+            deleted = connection.execute(query, (model, model, before, before)).rowcount
+        with self._explained():
+            self._change().execute("VACUUM")
+        return deleted
+
+    def _read(self) -> sqlite3.Connection:
+        return self._opened(self._reading)
+
+    def _change(self) -> sqlite3.Connection:
+        return self._opened(self._writing)
+
+    def _opened(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
+        if connection is None:
+            raise LedgerError(f"{self.path} is not open: use the ledger in a with block")
+        return connection
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn SQLite's errors into ours, with the remedy."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise LedgerError(f"{self.path}: {_remedy(error)}") from error
+        except OSError as error:
+            raise LedgerError(f"{self.path}: {error.strerror or error}; choose another place for the ledger") from error
+
+
+def _remedy(error: sqlite3.Error) -> str:
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        return f"another process is writing to it ({text}): wait for it to end, or use another ledger"
+    if "full" in text or "disk I/O" in text:
+        return f"the disk is full or failing ({text}): make room and run again, nothing that is in the ledger is lost"
+    if "not a database" in text or "malformed" in text:
+        return f"it is damaged or no ledger ({text}): move it away and run again"
+    if "readonly" in text or "unable to open" in text:
+        return f"it cannot be written ({text}): choose a folder you may write to"
+    return f"SQLite says: {text}"

@@ -1,0 +1,233 @@
+"""How fast one model may be asked: learned from what comes back, without configuration."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+
+from pcs_annotator.asking.models.base import RateHint
+from pcs_annotator.errors import ModelDown, PcsError
+
+FIRST_WINDOW = 16
+ROUND = 0.1
+"""Seconds in which the window may double; a round trip that takes longer counts instead."""
+SHORTEST_MEASUREMENT = 0.5
+"""Seconds between two refusals that make a throughput worth believing."""
+BELOW_LIMIT = 0.97
+FIRST_RATE = 8.0
+BREATH = 0.1
+LONGEST_PAUSE = 60.0
+FEW_ANSWERS = 20
+INDIFFERENT_AFTER = 8
+MOSTLY_REFUSED = 0.6
+TROUBLE_SHARE = 0.4
+NEVER_ANSWERED_AFTER = 12
+GONE_AFTER = 100
+
+
+class Pace:
+    """A gate for calls to one model, narrowed and widened by the answers.
+
+    *In flight*: a window that starts at half of the maximum and opens within a round trip; it is halved when two
+    calls in five go wrong.
+
+    *Rate*: unlimited until the first refusal (429). How much of what was answered until then was a burst nobody knows,
+    so the rate starts low and doubles every second until the next refusal, which comes near the limit. From then on
+    every refusal measures the limit: it lies between what was answered since the last one and what was being sent. The
+    rate becomes 3 % less than that and creeps up, slowly at first. Refusals that come as often however slowly we ask
+    have another cause, and are only retried. A server's own word
+    (`x-ratelimit-*`) is taken before its allowance runs out.
+
+    *Breaker*: a model that fails many times without a single answer between is given up with `ModelDown`.
+    """
+
+    def __init__(
+        self, max_in_flight: int = 64, *, name: str = "the model", clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.name = name
+        self.max_in_flight = max_in_flight
+        self.in_flight = 0
+        self.refusals = 0
+        self._clock = clock
+        self._window = min(max_in_flight, max(FIRST_WINDOW, max_in_flight // 2))
+        self._window_at_round_start = self._window
+        self._round_at = 0.0
+        self._rate = math.inf
+        self._tokens = 0.0
+        self._tokens_at = 0.0
+        self._paused_until = 0.0
+        self._waiting: deque[asyncio.Future[float]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._cut_at = -math.inf
+        self._measured = False
+        self._recent: deque[float] = deque(maxlen=10_000)
+        self._cuts_in_vain = 0
+        self._indifferent = False
+        self._refused_share = 0.0
+        self._answers_since_cut = 0
+        self._ever_answered = False
+        self._failures_in_a_row = 0
+        self._trouble = 0.0
+        self._closed: PcsError | None = None
+
+    async def enter(self) -> float:
+        """Wait until a call may be sent; return the time it is sent, to be handed back with its result."""
+        if self._closed is not None:
+            raise self._closed
+        if not self._waiting and self._delay() <= 0:
+            return self._admit()
+        ticket: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        self._waiting.append(ticket)
+        self._wake()
+        try:
+            return await ticket
+        except asyncio.CancelledError:
+            if ticket.done() and not ticket.cancelled() and ticket.exception() is None:
+                self.leave()  # admitted and cancelled in the same moment
+            raise
+
+    def leave(self) -> None:
+        """Make room for the next call."""
+        self.in_flight -= 1
+        if self._waiting:
+            self._wake()
+
+    def answered(self, hint: RateHint | None = None) -> None:
+        """Note an answer."""
+        self._ever_answered = True
+        self._failures_in_a_row = 0
+        self._answers_since_cut += 1
+        self._trouble *= 0.95
+        self._refused_share *= 0.98
+        if self._window < self.max_in_flight:
+            self._widen()
+        if not self._measured and self._rate < math.inf:
+            self._recent.append(self._clock())
+        if hint is not None and hint.remaining <= self.in_flight:
+            # what is in flight already uses up the allowance
+            self._paused_until = max(self._paused_until, self._clock() + min(hint.reset_after, LONGEST_PAUSE))
+
+    def _widen(self) -> None:
+        now = self._clock()
+        if now - self._round_at > ROUND:
+            self._round_at, self._window_at_round_start = now, self._window
+        if self._window < 2 * self._window_at_round_start:
+            self._window += 1
+
+    def refused(self, sent_at: float, retry_after: float | None = None) -> None:
+        """Note a 429; only the first refusal of calls sent after the last cut says anything new."""
+        self.refusals += 1
+        now = self._clock()
+        self._refused_share = 0.98 * self._refused_share + 0.02
+        if self._indifferent and self._refused_share < MOSTLY_REFUSED:
+            return
+        if sent_at <= self._cut_at:
+            return
+        self._indifferent = False
+        limit = self._measure(now)
+        self._paused_until = max(self._paused_until, now + _pause(retry_after, limit))
+        self._rate = max(BELOW_LIMIT * limit, 0.1)
+        self._cut_at, self._answers_since_cut = now, 0
+        self._tokens, self._tokens_at = 0.0, now
+        if self._cuts_in_vain >= INDIFFERENT_AFTER:
+            # slower and slower, and refused as often as before: the refusals have nothing to do with the rate
+            self._indifferent, self._rate, self._measured, self._cuts_in_vain = True, math.inf, False, 0
+
+    def _measure(self, now: float) -> float:
+        """Return the server's limit, as far as this refusal tells it."""
+        elapsed, answers = now - self._cut_at, self._answers_since_cut
+        if self._rate == math.inf:
+            return max(answers / max(elapsed, 1.0), FIRST_RATE)
+        sending = self._rate_at(now)
+        self._cuts_in_vain = self._cuts_in_vain + 1 if answers < FEW_ANSWERS else 0
+        first, self._measured = not self._measured, True
+        if elapsed < SHORTEST_MEASUREMENT and answers < FEW_ANSWERS:
+            return sending * min(max(answers / (answers + 1), 0.5), 0.8)
+        if first:
+            recent = sum(now - when <= SHORTEST_MEASUREMENT for when in self._recent) / SHORTEST_MEASUREMENT
+            self._recent.clear()
+            return min(sending, 1.3 * recent)
+        # what came home cannot be more than the limit, and what was sent when it was refused cannot be less
+        return (answers / elapsed + sending) / 2
+
+    def failed(self, what: str = "") -> None:
+        """Note a timeout, a reset connection or a server error."""
+        self._failures_in_a_row += 1
+        self._trouble = 0.95 * self._trouble + 0.05
+        if self._trouble > TROUBLE_SHARE:
+            self._window, self._trouble = max(1, self._window // 2), 0.0
+        if self._failures_in_a_row >= (GONE_AFTER if self._ever_answered else NEVER_ANSWERED_AFTER):
+            how = "has stopped answering" if self._ever_answered else "does not answer"
+            self.close(
+                ModelDown(
+                    f"{self.name} {how}: {self._failures_in_a_row} calls in a row failed, the last with: {what}. "
+                    "What was answered is kept; run again to go on"
+                )
+            )
+
+    def close(self, error: PcsError) -> None:
+        """Let nobody in any more: those who wait, and those who come, get the error."""
+        self._closed = error
+        while self._waiting:
+            ticket = self._waiting.popleft()
+            if not ticket.done():
+                ticket.set_exception(error)
+
+    def _admit(self) -> float:
+        now = self._clock()
+        if self._cut_at == -math.inf:
+            self._cut_at = math.nextafter(now, -math.inf)  # the first call is sent after it
+        self.in_flight += 1
+        self._tokens -= 1.0
+        return now
+
+    def _rate_at(self, now: float) -> float:
+        """Return the rate: that of the last cut, growing ever faster the longer nothing is refused."""
+        quiet = now - self._cut_at
+        if not self._measured:
+            return self._rate * 2.0 ** min(quiet, 30.0)
+        return self._rate * (1 + 0.005 * quiet + 0.0025 * quiet * quiet)
+
+    def _delay(self) -> float:
+        """Return the seconds until another call may be sent; 0 for now, infinity for when one comes back."""
+        if self.in_flight >= self._window:
+            return math.inf
+        now = self._clock()
+        if now < self._paused_until:
+            return self._paused_until - now
+        if self._rate == math.inf:
+            return 0.0
+        rate = self._rate_at(now)
+        # what a timer's delay costs may be made up for, no more: a server that counts finely refuses bursts
+        self._tokens = min(self._tokens + rate * (now - self._tokens_at), 1.0 + rate / 200)
+        self._tokens_at = now
+        return 0.0 if self._tokens >= 1.0 else (1.0 - self._tokens) / rate
+
+    def _wake(self) -> None:
+        while self._waiting:
+            if self._waiting[0].done():
+                self._waiting.popleft()  # cancelled while it waited
+                continue
+            delay = self._delay()
+            if delay <= 0:
+                self._waiting.popleft().set_result(self._admit())
+                continue
+            if delay < math.inf and self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(delay, self._on_timer)
+            return
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._wake()
+
+
+def _pause(retry_after: float | None, limit: float) -> float:
+    """Return how long to send nothing after a refusal."""
+    if retry_after is not None and retry_after > 1:
+        return min(retry_after, LONGEST_PAUSE)
+    # Whole seconds are the least a header can say, so one second means no more than "soon"; but a server that has just
+    # run dry needs a moment, or the next call is refused again.
+    return min(5 / max(limit, 1.0), BREATH)

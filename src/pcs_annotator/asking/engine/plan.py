@@ -1,0 +1,100 @@
+"""What a job will ask, and what that costs at the most; asks nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pcs_annotator.asking.annotators.length import estimate_tokens
+from pcs_annotator.asking.engine.ask import PriceOf
+from pcs_annotator.asking.engine.collect import Job
+from pcs_annotator.asking.models.base import ChatModel, Request
+from pcs_annotator.core.item import Item
+from pcs_annotator.core.vote import Vote
+
+REWRITE_OVERHEAD_TOKENS = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedModel:
+    """What one model will be asked.
+
+    Attributes:
+        model: `provider:model`.
+        purpose: `label` or `rewrite`.
+        calls: Questions, if none has been answered before.
+        input_tokens: An estimate.
+        output_tokens: The most that can come back.
+        usd: The most it can cost; None when the price is unknown.
+    """
+
+    model: str
+    purpose: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a job will ask, model by model."""
+
+    rows: int
+    models: tuple[PlannedModel, ...]
+
+    @property
+    def calls(self) -> int:
+        """Questions in all."""
+        return sum(model.calls for model in self.models)
+
+    @property
+    def usd(self) -> float | None:
+        """The most it can cost in all; None when a price is unknown."""
+        prices = [model.usd for model in self.models]
+        return None if None in prices else sum(price or 0.0 for price in prices)
+
+
+def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
+    """Return what asking about these items takes when nothing has been answered yet.
+
+    Rewrites are taken to be as long as the text, and every relation to apply.
+    """
+    sums: dict[tuple[str, str], list[int]] = {}
+
+    def count(model: ChatModel, purpose: str, calls: int, tokens: tuple[int, int]) -> None:
+        entry = sums.setdefault((model.name, purpose), [0, 0, 0])
+        entry[0] += calls
+        entry[1] += calls * tokens[0]
+        entry[2] += calls * tokens[1]
+
+    rows = 0
+    rewrites = sum(relation.needs_rewriter for relation in job.relations)
+    for item in items:
+        rows += 1
+        for annotator, model in job.annotators:
+            question = annotator.question(job.task, item.text, model)
+            if not isinstance(question, Vote):
+                count(model, "label", len(job.relations) * job.draws, _tokens(question.request))
+        if rewrites and job.rewriter is not None:
+            length = estimate_tokens(item.text)
+            count(job.rewriter, "rewrite", rewrites, (length + REWRITE_OVERHEAD_TOKENS, 2 * length))
+    return Plan(
+        rows=rows,
+        models=tuple(
+            PlannedModel(
+                model=model,
+                purpose=purpose,
+                calls=calls,
+                input_tokens=tokens_in,
+                output_tokens=tokens_out,
+                usd=price_of(model, tokens_in, tokens_out),
+            )
+            for (model, purpose), (calls, tokens_in, tokens_out) in sums.items()
+        ),
+    )
+
+
+def _tokens(request: Request) -> tuple[int, int]:
+    tokens = sum(estimate_tokens(message.content) for message in request.messages)
+    return tokens, request.sampling.max_tokens or 0

@@ -1,0 +1,93 @@
+"""What a person sees while a run goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TextIO
+
+from pcs_annotator.asking.engine.budget import Purse
+from pcs_annotator.asking.engine.tally import Tally
+
+TERMINAL_SECONDS = 0.2
+PIPED_SECONDS = 10.0
+
+
+@asynccontextmanager
+async def showing(tally: Tally, purse: Purse, stream: TextIO | None = None) -> AsyncIterator[None]:
+    """Show how far a run is, until the block ends: a bar on a terminal, now and then a line elsewhere."""
+    stream = stream or sys.stderr
+    started = time.monotonic()
+    show = _bar(stream) if stream.isatty() else _lines(stream)
+    every = TERMINAL_SECONDS if stream.isatty() else PIPED_SECONDS
+
+    async def keep_showing() -> None:
+        while True:
+            await asyncio.sleep(every)
+            show(tally, describe(tally, purse, time.monotonic() - started), False)
+
+    task = asyncio.create_task(keep_showing())
+    try:
+        yield
+    finally:
+        task.cancel()
+        show(tally, describe(tally, purse, time.monotonic() - started), True)
+
+
+def describe(tally: Tally, purse: Purse, seconds: float) -> str:
+    """Return one line: rows, calls, rate, money, time left, trouble."""
+    rows = f"{tally.rows:,}" + (f" of {tally.rows_expected:,}" if tally.rows_expected else "")
+    parts = [f"{rows} rows", f"{tally.calls:,} calls"]
+    if tally.calls and seconds > 0:
+        parts.append(f"{tally.calls / seconds:,.0f} calls/s")
+    if tally.from_ledger:
+        parts.append(f"{tally.from_ledger:,} known already")
+    parts.append(_money(purse))
+    if tally.rows_expected and tally.rows:
+        left = seconds / tally.rows * (tally.rows_expected - tally.rows)
+        parts.append(f"{_clock(left)} left")
+    for count, name in ((tally.retries, "retries"), (tally.silences, "silences"), (tally.failed, "unanswered")):
+        if count:
+            parts.append(f"{count.total():,} {name}")
+    return " · ".join(parts)
+
+
+def _money(purse: Purse) -> str:
+    return f"${purse.usd:.4f}" + (" and calls of unknown price" if purse.price_unknown else "")
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+Show = Callable[[Tally, str, bool], None]
+
+
+def _bar(stream: TextIO) -> Show:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+    bar = Progress(
+        SpinnerColumn(), BarColumn(bar_width=24), TextColumn("{task.description}"), console=Console(file=stream)
+    )
+    task = bar.add_task("starting", total=None)
+    bar.start()
+
+    def show(tally: Tally, line: str, last: bool) -> None:
+        bar.update(task, description=line, completed=tally.rows, total=tally.rows_expected)
+        if last:
+            bar.stop()
+
+    return show
+
+
+def _lines(stream: TextIO) -> Show:
+    def show(tally: Tally, line: str, last: bool) -> None:
+        print(line, file=stream, flush=True)
+
+    return show

@@ -1,0 +1,145 @@
+"""What went wrong: from a server's status and body to the one error tree."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pcs_annotator.asking.models.hints import parse_duration, parse_retry_after
+from pcs_annotator.errors import AccessDenied, ModelError, RateLimited, ServerTrouble, Unanswerable
+
+SHOWN = 240
+# Only words that never come with a passing limit: Gemini and Groq name "quota" and "billing" in those as well.
+NO_MONEY = re.compile(r"insufficient_quota|credit balance|insufficient.balance", re.I)
+TRY_AGAIN = re.compile(r"(?:try again|retry) in ([\d.]+(?:ms|[dhms])(?:[\d.]+(?:ms|[hms]))*)", re.I)
+TOO_LONG = re.compile(
+    r"context_length_exceeded|maximum context length|context (?:window|size|length)|exceed_context|prompt is too long"
+    r"|input (?:is )?too long|too many (?:input )?tokens|string_above_max_length|reduce the length|max_model_len"
+    r"|request (?:too|_too_)large|exceeds the (?:maximum|limit).{0,40}tokens",
+    re.I,
+)
+FILTERED = re.compile(r"content_filter|content_policy|content management policy|responsibleaipolicy|flagged", re.I)
+NO_MODEL = re.compile(
+    r"model_not_found|model_decommissioned|model.{0,80}(?:does not exist|not found|decommissioned|no longer)"
+    r"|(?:unknown|invalid|no such|not a valid) model|deploymentnotfound|not supported by any provider",
+    re.I,
+)
+KEY_LIKE = re.compile(r"\b(?:sk|gsk|hf|pk|xai|key)[-_][\w*.\-]{6,}|\bAIza[\w*.\-]{10,}|(?<=Bearer )\S+")
+HTML = re.compile(rb"\s*(?:<!doctype|<html|<\?xml|<head|<body)", re.I)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a call went; all that an error message needs to name.
+
+    Attributes:
+        name: `provider:model`.
+        model: The model's name at its provider.
+        url: The base URL, without any key.
+        key_variable: The variable the key came from, or that it may be given in.
+        secret: The key, only to be kept out of messages.
+    """
+
+    name: str
+    model: str
+    url: str
+    key_variable: str = ""
+    secret: str = field(default="", repr=False)
+
+    def scrub(self, text: str) -> str:
+        """Return the text, short, on one line and without anything that looks like a key."""
+        if self.secret:
+            text = text.replace(self.secret, "[key]")
+        text = " ".join(KEY_LIKE.sub("[key]", text).split())
+        return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """What a server said about an error: its message, its code, the parameter it did not like."""
+
+    message: str
+    code: str = ""
+    parameter: str = ""
+
+    @property
+    def words(self) -> str:
+        """Return code and message, to search in."""
+        return f"{self.code} {self.message}"
+
+
+def read_complaint(raw: bytes) -> Complaint:
+    """Return the complaint in an error's body: JSON of any of the usual shapes, HTML or plain text."""
+    if HTML.match(raw):
+        return Complaint("an HTML page instead of JSON")
+    try:
+        data = json.loads(raw)
+    except (ValueError, RecursionError):
+        return Complaint(raw[:2000].decode("utf-8", "replace"))
+    if isinstance(data, list) and data:
+        data = data[0]
+    if not isinstance(data, dict):
+        return Complaint(str(data))
+    error = data.get("error", data)
+    if not isinstance(error, dict):
+        return Complaint(str(error))
+    message = error.get("message") or error.get("detail") or error.get("msg") or json.dumps(error)
+    code = f"{error.get('code') or ''} {error.get('type') or ''}".strip()
+    return Complaint(str(message), code, str(error.get("param") or ""))
+
+
+def failure(place: Place, status: int, complaint: Complaint, headers: Mapping[str, str]) -> ModelError:
+    """Return the error for an HTTP status that is not 200."""
+    said = place.scrub(complaint.message)
+    words = complaint.words
+    if status == 429:
+        if NO_MONEY.search(words):
+            return AccessDenied(f"{place.name}: the account has no credit left: top it up ({said})")
+        return RateLimited(f"{place.name}: too many requests (429): {said}", _wait(complaint, headers))
+    if status in (408, 409, 425) or status >= 500:
+        return ServerTrouble(f"{place.name}: the server at {place.url} has trouble ({status}): {said}")
+    if status == 413 or TOO_LONG.search(words):
+        return Unanswerable(f"{place.name}: the text is too long for the model ({status}): {said}")
+    if status != 401 and FILTERED.search(words):
+        return Unanswerable(f"{place.name}: the content filter refused the text ({status}): {said}")
+    return AccessDenied(_refusal(place, status, words, said))
+
+
+def _wait(complaint: Complaint, headers: Mapping[str, str]) -> float | None:
+    asked = parse_retry_after(headers)
+    told = TRY_AGAIN.search(complaint.message) if asked is None else None
+    return parse_duration(told[1]) if told else asked
+
+
+def _refusal(place: Place, status: int, words: str, said: str) -> str:
+    if status == 404 or NO_MODEL.search(words):
+        return (
+            f"{place.name}: {place.url} knows no model {place.model!r} ({status}): "
+            f"check the spelling, and that your account may use it. The server says: {said}"
+        )
+    if status in (401, 403):
+        remedy = f"check {place.key_variable}" if place.key_variable else "check the key"
+        return f"{place.name}: {place.url} refused access ({status}): {remedy}. The server says: {said}"
+    if 300 <= status < 400:
+        return f"{place.name}: {place.url} sends us elsewhere ({status}): correct the base URL"
+    return f"{place.name}: {place.url} refused the request ({status}), and would again. The server says: {said}"
+
+
+def unreachable(place: Place, error: Exception) -> ServerTrouble:
+    """Return the error for a connection that failed."""
+    if isinstance(error, TimeoutError):
+        return ServerTrouble(f"{place.name}: no answer in time from {place.url}")
+    reason = place.scrub(f"{type(error).__name__}: {error}")
+    return ServerTrouble(f"{place.name}: no connection to {place.url}: check the URL and the network ({reason})")
+
+
+def unreadable(place: Place, raw: bytes) -> ServerTrouble:
+    """Return the error for a reply that is not what the protocol says."""
+    if HTML.match(raw):
+        return ServerTrouble(f"{place.name}: {place.url} answered with an HTML page, not JSON: check the base URL")
+    start = place.scrub(raw[:120].decode("utf-8", "replace"))
+    return ServerTrouble(
+        f"{place.name}: the answer of {place.url} cannot be read; {len(raw)} bytes, starting {start!r}"
+    )

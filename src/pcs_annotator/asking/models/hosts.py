@@ -1,0 +1,171 @@
+"""The servers that speak the OpenAI chat protocol, and where each departs from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import quote, urlsplit
+
+from pcs_annotator.errors import ConfigError
+
+Structure = Literal["json_schema", "choice", "none"]
+AZURE_VERSION = "2024-10-21"
+# These think before they answer: no temperature, and `max_completion_tokens` in place of `max_tokens`.
+OPENAI_REASONING = r"(?:ft:)?(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*chat))"
+OPENAI_SCHEMA = r"(?:ft:)?(?:o[1-9](?!-mini-2024|-preview)|gpt-4o(?!-2024-05)|gpt-4\.1|gpt-(?:[5-9]|\d\d))"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """One row of the table.
+
+    Attributes:
+        name: The provider's name.
+        base_url: Where it lives; `<NAME>_BASE_URL` redirects it.
+        url_variables: Further variables that may hold the base URL.
+        key_variables: Variables that may hold the key, the first one being the usual one.
+        needs_key: Whether there is no access without a key.
+        auth: How the key is sent.
+        structure: How an answer is held to a shape: a JSON schema, a list of choices (vLLM), or not at all.
+        structured_models: Which of its models that is true for, as a pattern for the start of the name.
+        reasoning_models: Which of its models take the settings of OpenAI's reasoning models.
+        top_logprobs: How many log-probabilities it gives at most; 0 where asking for them is an error.
+        seed_field: What it calls the seed; "" where it knows none.
+    """
+
+    name: str
+    base_url: str = ""
+    url_variables: tuple[str, ...] = ()
+    key_variables: tuple[str, ...] = ()
+    needs_key: bool = True
+    auth: Literal["bearer", "api-key"] = "bearer"
+    structure: Structure = "none"
+    structured_models: str = ""
+    reasoning_models: str = "(?!)"
+    top_logprobs: int = 0
+    seed_field: str = "seed"
+
+    def structure_for(self, model: str) -> Structure:
+        """Return how this model's answers can be held to a shape."""
+        return self.structure if re.match(self.structured_models, model) else "none"
+
+    def reasons(self, model: str) -> bool:
+        """Return whether the model takes the settings of OpenAI's reasoning models."""
+        return re.match(self.reasoning_models, model) is not None
+
+
+HOSTS = (
+    Host(
+        name="openai",
+        base_url="https://api.openai.com/v1",
+        key_variables=("OPENAI_API_KEY",),
+        structure="json_schema",
+        structured_models=OPENAI_SCHEMA,
+        reasoning_models=OPENAI_REASONING,
+        top_logprobs=20,
+    ),
+    Host(
+        name="groq",
+        base_url="https://api.groq.com/openai/v1",
+        key_variables=("GROQ_API_KEY",),
+        structure="json_schema",
+        structured_models=r"openai/gpt-oss|moonshotai/kimi-k2|meta-llama/llama-4",
+    ),
+    Host(
+        name="huggingface",
+        base_url="https://router.huggingface.co/v1",
+        key_variables=("HF_TOKEN", "HUGGINGFACE_API_KEY", "HUGGINGFACEHUB_API_TOKEN"),
+    ),
+    Host(
+        name="mistral",
+        base_url="https://api.mistral.ai/v1",
+        key_variables=("MISTRAL_API_KEY",),
+        structure="json_schema",
+        seed_field="random_seed",
+    ),
+    Host(name="together", base_url="https://api.together.xyz/v1", key_variables=("TOGETHER_API_KEY",)),
+    Host(
+        name="openrouter",
+        base_url="https://openrouter.ai/api/v1",
+        key_variables=("OPENROUTER_API_KEY",),
+        top_logprobs=20,
+    ),
+    Host(
+        name="deepseek",
+        base_url="https://api.deepseek.com/v1",
+        key_variables=("DEEPSEEK_API_KEY",),
+        top_logprobs=20,
+        seed_field="",
+    ),
+    Host(
+        name="gemini",
+        base_url="https://generativelanguage.googleapis.com/v1beta/openai",
+        key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        structure="json_schema",
+        seed_field="",
+    ),
+    Host(
+        name="ollama",
+        base_url="http://localhost:11434/v1",
+        key_variables=("OLLAMA_API_KEY",),
+        needs_key=False,
+        structure="json_schema",
+        top_logprobs=20,
+    ),
+    Host(
+        name="vllm",
+        base_url="http://localhost:8000/v1",
+        key_variables=("VLLM_API_KEY",),
+        needs_key=False,
+        structure="choice",
+        top_logprobs=20,
+    ),
+    Host(
+        name="azure",
+        url_variables=("AZURE_OPENAI_ENDPOINT",),
+        key_variables=("AZURE_OPENAI_API_KEY", "AZURE_API_KEY"),
+        auth="api-key",
+        structure="json_schema",
+        structured_models=OPENAI_SCHEMA,
+        reasoning_models=OPENAI_REASONING,
+        top_logprobs=20,
+    ),
+)
+CUSTOM = Host(name="url", key_variables=("PCS_API_KEY",), needs_key=False, top_logprobs=20)
+"""Any other server, given by its URL. No provider's key is ever sent to it."""
+
+
+def base_url(name: str, environment: Mapping[str, str], default: str = "", others: tuple[str, ...] = ()) -> str:
+    """Return where a provider is asked: `<NAME>_BASE_URL`, another variable, or its usual address."""
+    for variable in (f"{name.upper()}_BASE_URL", *others):
+        url = environment.get(variable, "").strip()
+        if url:
+            return check_url(url, variable)
+    if not default:
+        raise ConfigError(f"{name} has no address: set {others[0] if others else name.upper() + '_BASE_URL'}")
+    return default
+
+
+def check_url(url: str, source: str) -> str:
+    """Return the URL without a slash at its end, or raise a `ConfigError` that names where it came from."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:  # a port that is no number
+        raise ConfigError(f"{source}: not a URL: write it as http://host:port/v1") from None
+    if "@" in parts.netloc:
+        raise ConfigError(f"{source}: a key or password does not belong into a URL: set PCS_API_KEY instead")
+    if not usable:
+        raise ConfigError(f"{source}: {url!r} is not a URL: write it as http://host:port/v1")
+    return url.rstrip("/").removesuffix("/chat/completions")
+
+
+def chat_url(host: Host, base: str, model: str, environment: Mapping[str, str]) -> str:
+    """Return the address that questions are posted to."""
+    if host.name != "azure":
+        return f"{base}/chat/completions"
+    version = environment.get("AZURE_OPENAI_API_VERSION") or environment.get("OPENAI_API_VERSION") or AZURE_VERSION
+    folder = base if base.endswith("/openai") else f"{base}/openai"
+    return f"{folder}/deployments/{quote(model, safe='')}/chat/completions?api-version={quote(version)}"

@@ -1,0 +1,163 @@
+"""Any LangChain chat model: an object, or `langchain:provider:model`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+
+from pcs_annotator.asking.models.base import ChatModel, Finish, Reply, Request, Sampling, Usage
+from pcs_annotator.asking.models.catalog import context_of
+from pcs_annotator.asking.models.failures import Complaint, Place, failure
+from pcs_annotator.asking.models.provider import provider
+from pcs_annotator.asking.models.wire import FINISHES, join_parts
+from pcs_annotator.errors import ConfigError, MissingPackage, ModelError, ServerTrouble
+
+INSTALL = "pip install 'pcs-annotator[langchain]'"
+ROLES = {"system": "system", "user": "human", "assistant": "ai"}
+# What integrations call our settings, as fields of the model object.
+FIELDS: dict[str, tuple[str, ...]] = {
+    "temperature": ("temperature",),
+    "top_p": ("top_p",),
+    "max_tokens": ("max_tokens", "max_output_tokens", "max_completion_tokens", "num_predict", "max_new_tokens"),
+    "seed": ("seed", "random_seed"),
+}
+# For exceptions without a status: how vendors' clients name them.
+STATUS_BY_NAME = {
+    "AuthenticationError": 401,
+    "PermissionDeniedError": 403,
+    "NotFoundError": 404,
+    "RateLimitError": 429,
+    "ResourceExhausted": 429,
+    "ContextOverflowError": 413,
+    "OpenAIContextOverflowError": 413,
+}
+
+
+class LangChainModel:
+    """A LangChain chat model, asked through `ainvoke`.
+
+    Sampling settings are given to a copy of the object, and only those it has a field for: passing them with every
+    call fails for integrations whose client does not know them. What the object itself was given stays otherwise.
+
+    Attributes:
+        name: `langchain:`, the class and the model's name; part of every ledger key, settings of the object are not.
+        context_tokens: From the catalog; None when unknown.
+        can_constrain: False.
+    """
+
+    can_constrain = False
+
+    def __init__(self, model: Any, *, name: str | None = None) -> None:
+        self.name = name or _name(model)
+        self.context_tokens = context_of(self.name)
+        self._model = model
+        self._tuned: dict[Sampling, Any] = {}
+        self._place = Place(name=self.name, model=self.name.rpartition(":")[2], url="LangChain")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the answer to one request."""
+        model = self._tuned.get(request.sampling)
+        if model is None:
+            model = self._tuned[request.sampling] = _tune(self._model, request.sampling)
+        turns = [(ROLES[message.role], _sendable(message.content)) for message in request.messages]
+        started = perf_counter()
+        try:
+            message = await model.ainvoke(turns)
+        except ModelError:
+            raise
+        except Exception as error:
+            raise self._failure(error) from None
+        return _reply(message, perf_counter() - started)
+
+    async def close(self) -> None:
+        """Do nothing: the object belongs to whoever made it."""
+
+    def _failure(self, error: Exception) -> ModelError:
+        status = _status(error)
+        body = getattr(error, "body", None)
+        code = body.get("code") or body.get("type") if isinstance(body, dict) else getattr(error, "code", None)
+        complaint = Complaint(str(error), str(code or ""))
+        if status is not None:
+            headers = getattr(getattr(error, "response", None), "headers", None) or {}
+            return failure(self._place, status, complaint, headers)
+        said = self._place.scrub(str(error))
+        return ServerTrouble(f"{self.name}: {type(error).__name__}: {said}")
+
+
+@provider("langchain")
+class LangChainProvider:
+    """Opens `langchain:provider:model` through LangChain's `init_chat_model`."""
+
+    def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
+        """Return the model; a package that is missing is named with its pip line."""
+        try:
+            from langchain.chat_models import init_chat_model
+        except ImportError:
+            raise MissingPackage(f"langchain:{model} needs LangChain: {INSTALL}") from None
+        try:
+            return LangChainModel(init_chat_model(model))
+        except ImportError as error:
+            raise MissingPackage(f"langchain:{model}: {error}") from None
+        except Exception as error:  # each integration complains about a missing key in its own way
+            said = Place(name="langchain", model=model, url="").scrub(str(error))
+            raise ConfigError(f"LangChain cannot open {model!r}: {said}") from None
+
+
+def is_langchain(thing: object) -> bool:
+    """Return whether this is a LangChain model or chain, judged by what it can do; LangChain is not imported."""
+    return not isinstance(thing, type) and callable(getattr(thing, "ainvoke", None))
+
+
+def _name(model: Any) -> str:
+    bound = getattr(model, "bound", None)  # a model with settings bound to it
+    inner = bound if bound is not None and hasattr(bound, "ainvoke") else model
+    for field in ("model_name", "model", "model_id", "deployment_name", "repo_id"):
+        value = getattr(inner, field, None)
+        if isinstance(value, str) and value:
+            return f"langchain:{type(inner).__name__}:{value}"
+    return f"langchain:{type(inner).__name__}"
+
+
+def _tune(model: Any, sampling: Sampling) -> Any:
+    known = getattr(type(model), "model_fields", None)
+    if not isinstance(known, Mapping):
+        return model
+    update: dict[str, object] = {}
+    for setting, names in FIELDS.items():
+        value = getattr(sampling, setting)
+        field = next((name for name in names if name in known), None)
+        if value is not None and field is not None:
+            update[field] = value
+    return model.model_copy(update=update) if update else model
+
+
+def _sendable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _status(error: Exception) -> int | None:
+    for holder in (error, getattr(error, "response", None)):
+        for field in ("status_code", "http_status", "status", "code"):
+            status = getattr(holder, field, None)
+            if isinstance(status, int) and 300 <= status < 600:
+                return status
+    names = (cls.__name__ for cls in type(error).__mro__)
+    return next((STATUS_BY_NAME[name] for name in names if name in STATUS_BY_NAME), None)
+
+
+def _reply(message: Any, latency: float) -> Reply:
+    content = getattr(message, "content", message)
+    usage = getattr(message, "usage_metadata", None) or {}
+    metadata = getattr(message, "response_metadata", None) or {}
+    ended = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")
+    finish: Finish = FINISHES.get(ended.lower() if isinstance(ended, str) else ended, "other")
+    return Reply(
+        text=content if isinstance(content, str) else join_parts(content),
+        finish=finish,
+        usage=Usage(input_tokens=usage.get("input_tokens"), output_tokens=usage.get("output_tokens")),
+        latency=latency,
+    )

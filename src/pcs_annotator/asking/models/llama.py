@@ -1,0 +1,178 @@
+"""Any GGUF model in this process, through `xllamacpp`: no server, no key, no network."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from pcs_annotator.asking.models.base import ChatModel, Reply, Request, Usage
+from pcs_annotator.asking.models.failures import Complaint, Place, failure
+from pcs_annotator.asking.models.provider import provider
+from pcs_annotator.asking.models.wire import FINISHES, first_logprobs
+from pcs_annotator.errors import ConfigError, MissingPackage
+
+INSTALL = "pip install 'pcs-annotator[local]'"
+MAGIC = b"GGUF"
+ONLY_ERRORS = -1
+TOP_LOGPROBS = 20
+
+
+class LlamaModel:
+    """A model file, loaded at the first question.
+
+    Several questions are answered at once, one per slot; further ones wait. `xllamacpp` also listens on a port of this
+    machine; it is locked with a random key, so that no other program can use it.
+
+    Attributes:
+        name: `llama:` and the file's name, wherever it lies.
+        context_tokens: Tokens per slot.
+        can_constrain: True: choices become a grammar.
+    """
+
+    can_constrain = True
+
+    def __init__(self, path: Path, *, slots: int = 4, context_tokens: int = 4096) -> None:
+        self.name = f"llama:{path.name}"
+        self.context_tokens = context_tokens
+        self.slots = slots
+        self.path = path
+        self._place = Place(name=self.name, model=path.name, url=str(path))
+        self._server: Any = None
+        self._threads: ThreadPoolExecutor | None = None
+        self._loading = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r})"
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the answer to one request."""
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self.slots, thread_name_prefix="llama")
+        payload = _payload(request)
+        started = perf_counter()
+        data = await asyncio.get_running_loop().run_in_executor(self._threads, self._complete, payload)
+        error = data.get("error")
+        if error is not None:
+            complaint = Complaint(str(error.get("message")), str(error.get("type")))
+            raise failure(self._place, int(error.get("code") or 500), complaint, {})
+        return _reply(data, perf_counter() - started, logprobs=request.logprobs)
+
+    async def close(self) -> None:
+        """Unload the model; asking again loads it again."""
+        threads, self._threads = self._threads, None
+        if threads is not None:
+            await asyncio.to_thread(threads.shutdown)
+        # The destructor joins the server's threads, which would hold up the loop.
+        await asyncio.to_thread(self._unload)
+
+    def _complete(self, payload: dict[str, Any]) -> dict[str, Any]:
+        with self._loading:
+            if self._server is None:
+                self._server = self._load()
+            server = self._server
+        answer: dict[str, Any] = server.handle_chat_completions(payload)
+        return answer
+
+    def _unload(self) -> None:
+        with self._loading:
+            self._server = None
+
+    def _load(self) -> Any:
+        import xllamacpp  # type: ignore[import-untyped]  # it ships no types
+
+        params = xllamacpp.CommonParams()
+        params.model.path = str(self.path)
+        params.n_parallel = self.slots
+        params.n_ctx = self.slots * self.context_tokens
+        params.verbosity = ONLY_ERRORS
+        params.warmup = False
+        params.ui = False
+        params.endpoint_slots = False
+        params.api_keys = [secrets.token_hex(16)]
+        try:
+            return xllamacpp.Server(params)
+        except RuntimeError as error:
+            raise ConfigError(f"{self.path} cannot be loaded by llama.cpp: {error} Is the file complete?") from None
+
+
+@provider("llama")
+class LlamaProvider:
+    """Opens `llama:/path/model.gguf`."""
+
+    def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
+        """Return the model; a missing package or file is an error here, loading waits for the first question."""
+        path = check_file(Path(model).expanduser())
+        if find_spec("xllamacpp") is None:
+            raise MissingPackage(f"llama:{model} runs in this process and needs xllamacpp: {INSTALL}")
+        return LlamaModel(path)
+
+
+def check_file(path: Path) -> Path:
+    """Return the path after making sure that it is a GGUF file."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(MAGIC))
+    except OSError as error:
+        raise ConfigError(f"the model file {path} cannot be read: {error.strerror}; give the path of a .gguf") from None
+    if start != MAGIC:
+        raise ConfigError(f"{path} is not a GGUF file: convert the model, or download its .gguf")
+    return path
+
+
+def choices_grammar(choices: Sequence[str]) -> str:
+    r"""Return a GBNF grammar for exactly one of the choices.
+
+    >>> choices_grammar(["Fake", 'a "real" one'])
+    'root ::= "Fake" | "a \\"real\\" one"'
+    """
+    escaped = (
+        choice.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n").replace("\r", r"\r") for choice in choices
+    )
+    return "root ::= " + " | ".join(f'"{choice}"' for choice in escaped)
+
+
+def _payload(request: Request) -> dict[str, Any]:
+    sampling = request.sampling
+    settings = {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "max_tokens": sampling.max_tokens,
+        "seed": sampling.seed,
+    }
+    payload: dict[str, Any] = {
+        "messages": [{"role": message.role, "content": _sendable(message.content)} for message in request.messages],
+        **{name: value for name, value in settings.items() if value is not None},
+    }
+    if request.logprobs:
+        payload |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+    constraint = request.constraint
+    if constraint is not None and constraint.choices:
+        payload["grammar"] = choices_grammar([_sendable(choice) for choice in constraint.choices])
+    elif constraint is not None and constraint.json_schema is not None:
+        schema = {"name": "answer", "schema": dict(constraint.json_schema)}
+        payload["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return payload
+
+
+def _reply(data: Mapping[str, Any], latency: float, *, logprobs: bool) -> Reply:
+    choice = data["choices"][0]
+    usage = data.get("usage") or {}
+    return Reply(
+        text=choice["message"].get("content") or "",
+        finish=FINISHES.get(choice.get("finish_reason"), "other"),
+        usage=Usage(input_tokens=usage.get("prompt_tokens"), output_tokens=usage.get("completion_tokens")),
+        latency=latency,
+        logprobs=first_logprobs(choice) if logprobs else None,
+    )
+
+
+def _sendable(text: str) -> str:
+    """Return the text with question marks for lone surrogates, which llama.cpp refuses."""
+    return text.encode("utf-8", "replace").decode("utf-8")

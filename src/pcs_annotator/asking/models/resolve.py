@@ -1,0 +1,75 @@
+"""From whatever a user has to a model that can be asked.
+
+>>> resolve_model("scripted:hash").name
+'scripted:hash'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeGuard
+
+from pcs_annotator.asking.models import anthropic, langchain, llama, scripted, wire
+from pcs_annotator.asking.models.base import ChatModel
+from pcs_annotator.asking.models.catalog import provider_of
+from pcs_annotator.asking.models.environment import read_environment
+from pcs_annotator.asking.models.function import FunctionModel
+from pcs_annotator.asking.models.provider import providers
+from pcs_annotator.errors import ConfigError
+
+BUILT_IN = (anthropic, langchain, llama, scripted, wire)
+"""Modules that register providers; importing them needs none of the packages they use."""
+
+
+def resolve_model(spec: object, environment: Mapping[str, str] | None = None) -> ChatModel:
+    """Return the model that is meant; nothing is sent yet.
+
+    Args:
+        spec: A `ChatModel` (returned as it is), `provider:model`, `http://host:port/v1#model`, one of the paper's
+            bare names such as `llama3-8b-8192`, a LangChain chat model, or a function of a text or of messages.
+        environment: Keys and base URLs; None reads the process's over `.env` in the working folder.
+
+    Raises:
+        ConfigError: The name is not known, or its key is missing.
+        MissingPackage: It needs an extra that is not installed.
+    """
+    if isinstance(spec, str):
+        return _resolve_name(spec.strip(), read_environment(Path.cwd()) if environment is None else environment)
+    if is_chat_model(spec):
+        return spec
+    if langchain.is_langchain(spec):
+        return langchain.LangChainModel(spec)
+    if callable(spec) and not isinstance(spec, type):
+        return FunctionModel(spec)
+    hint = "pass an instance, not the class" if isinstance(spec, type) else _possible()
+    raise ConfigError(f"{spec!r:.100} is not a model: {hint}")
+
+
+def is_chat_model(thing: object) -> TypeGuard[ChatModel]:
+    """Return whether this already is a model of ours, or one that a user wrote after our interface."""
+    needed = ("ask", "close", "name", "context_tokens", "can_constrain")
+    return not isinstance(thing, type) and all(hasattr(thing, name) for name in needed)
+
+
+def _resolve_name(spec: str, environment: Mapping[str, str]) -> ChatModel:
+    if spec.lower().startswith(("http://", "https://")):
+        return wire.open_url(spec, environment)
+    prefix, colon, model = spec.partition(":")
+    known = providers.names()
+    if colon and prefix in known:
+        if not model.strip():
+            raise ConfigError(f"{spec!r} names no model: write {prefix}:model")
+        return providers.create(prefix).open(model.strip(), environment)
+    guessed = provider_of(spec)
+    if guessed is not None:
+        return providers.create(guessed).open(spec, environment)
+    raise ConfigError(f"no model is called {spec!r}: {_possible()}")
+
+
+def _possible() -> str:
+    names = ", ".join(providers.names())
+    return (
+        f"write provider:model with one of the providers {names}; http://host:port/v1#model for any server that "
+        "speaks the OpenAI protocol; or pass a LangChain chat model or a function"
+    )

@@ -1,0 +1,1 @@
+"""Rewrites after which the label must stay the same."""

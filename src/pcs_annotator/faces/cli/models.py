@@ -1,0 +1,66 @@
+"""`pcs models`: what is known about models, and whether they answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from pcs_annotator.pipeline.models import Checkup, KnownModel, check_models, list_models
+
+JSON = click.option("--json", "to_json", is_flag=True, help="Print one JSON object and nothing else.")
+
+
+@click.group("models")
+def command() -> None:
+    """List models, or check that they answer."""
+
+
+@command.command("list")
+@JSON
+def list_(to_json: bool) -> None:
+    """List the models whose size or price is known; any other model works too."""
+    models = list_models()
+    if to_json:
+        click.echo(json.dumps([asdict(model) for model in models], indent=2, default=str))
+        return
+    for model in models:
+        click.echo(f"{model.name:<60} {_size(model):>12}  {_price(model)}")
+    click.echo("Any other model works too, only its price is unknown. Prices are in US dollars per million tokens.")
+
+
+def _size(model: KnownModel) -> str:
+    return f"{model.context_tokens:,}" if model.context_tokens else "?"
+
+
+def _price(model: KnownModel) -> str:
+    if model.usd_per_million_in is None:
+        return "price unknown"
+    return f"{model.usd_per_million_in:g} in, {model.usd_per_million_out:g} out ({model.price_as_of:%B %Y})"
+
+
+@command.command()
+@click.argument("model", nargs=-1, required=True)
+@JSON
+def check(model: tuple[str, ...], to_json: bool) -> int:
+    """Ask each MODEL a tiny question: is it reachable, how fast, how dear?
+
+    A model is written provider:model, or http://host:port/v1#model for any server that speaks the OpenAI protocol.
+    """
+    checkups = check_models(model, Path.cwd())
+    if to_json:
+        click.echo(json.dumps([asdict(one) for one in checkups], indent=2))
+    else:
+        for one in checkups:
+            click.echo(_line(one))
+    return 0 if all(one.answers for one in checkups) else 2
+
+
+def _line(one: Checkup) -> str:
+    if not one.answers:
+        return f"✗ {one.model}: {one.problem}"
+    money = "price unknown" if one.usd is None else f"${one.usd:.6f} for this check"
+    held = "answers held to the labels" if one.constrained else "free answers"
+    return f"✓ {one.model}: {one.seconds:.2f} s, {held}, {money}"

@@ -1,0 +1,155 @@
+"""Asking models: from a task, items and model names to votes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+from pcs_annotator.asking.annotators.annotator import Annotator
+from pcs_annotator.asking.engine.ask import Asker, Patience, PriceOf
+from pcs_annotator.asking.engine.budget import Budget, Purse
+from pcs_annotator.asking.engine.collect import Job, run_job
+from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.engine.progress import showing
+from pcs_annotator.asking.engine.tally import Tally
+from pcs_annotator.asking.models.base import ChatModel, Usage
+from pcs_annotator.asking.models.catalog import price_of
+from pcs_annotator.asking.models.environment import read_environment
+from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.asking.relations.base import ORIGINAL, Original, Relation
+from pcs_annotator.core.item import Item
+from pcs_annotator.core.task import Task
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import ConfigError
+
+OwnPrices = Mapping[str, tuple[float, float]]
+"""Model → US dollars per million tokens in and out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectSettings:
+    """How to ask.
+
+    Attributes:
+        draws: How often the same question is repeated.
+        rewriter: The model that rewrites texts; None when no relation needs one.
+        in_flight: Calls in flight per model at the most; how many really are is learned from the answers.
+        patience: When to give up on a call.
+        budget: What may be spent.
+        prices: Your own prices; they win over the catalogue's.
+        environment: Keys and base URLs; None for those of the process and of `.env` in the working folder.
+        progress: Whether to show how far it is.
+        tally: Counts what happens, for those who want to know afterwards.
+    """
+
+    draws: int = 1
+    rewriter: object | None = None
+    in_flight: int = 64
+    patience: Patience = field(default_factory=Patience)
+    budget: Budget = field(default_factory=Budget)
+    prices: OwnPrices = field(default_factory=dict)
+    environment: Mapping[str, str] | None = None
+    progress: bool = False
+    tally: Tally = field(default_factory=Tally)
+
+
+async def collect(  # noqa: PLR0913  # the agreed signature
+    task: Task,
+    items: Iterable[Item] | AsyncIterable[Item],
+    annotators: Sequence[object],
+    relations: Sequence[str | Relation] = (ORIGINAL,),
+    *,
+    ledger: Path | str = "ledger.db",
+    budget_usd: float | None = None,
+    settings: CollectSettings | None = None,
+) -> Votes:
+    """Ask every annotator about every item and return the votes.
+
+    What the ledger holds is not asked again, so a second run, or one after a crash, asks only what is missing.
+
+    Args:
+        task: What to decide.
+        items: The texts; read as they are needed.
+        annotators: `Annotator`s, or anything a model can be made of: `provider:model`, a URL, a LangChain chat model, a
+            function.
+        relations: How texts are shown: `"original"`, or relations of your own.
+        ledger: Where paid calls are kept.
+        budget_usd: What may be spent at the most; every price must then be known.
+        settings: Everything else.
+    """
+    settings = settings or CollectSettings()
+    if budget_usd is not None:
+        settings = replace(settings, budget=replace(settings.budget, usd=budget_usd))
+    job = open_job(task, annotators, relations, settings)
+    prices = pricing(settings.prices)
+    refuse_unknown_prices(job, prices, settings.budget)
+    tally, purse = settings.tally, Purse(settings.budget)
+    try:
+        with Ledger(ledger) as opened:
+            asker = Asker(opened, purse, tally, prices, settings.patience, settings.in_flight)
+            async with showing(tally, purse) if settings.progress else nullcontext():
+                return await run_job(job, items, asker)
+    finally:
+        for model in models_of(job):
+            await model.close()
+
+
+def open_job(
+    task: Task, annotators: Sequence[object], relations: Sequence[str | Relation], settings: CollectSettings
+) -> Job:
+    """Return the job with every name resolved; a missing key or an unknown name is an error here, before any call."""
+    environment = settings.environment
+    if environment is None:
+        environment = read_environment(Path.cwd())
+    bound = []
+    for given in annotators:
+        annotator = given if isinstance(given, Annotator) else Annotator(given)
+        bound.append((annotator, resolve_model(annotator.model, environment)))
+    rewriter = None if settings.rewriter is None else resolve_model(settings.rewriter, environment)
+    return Job(
+        task=task,
+        annotators=bound,
+        relations=[_relation(relation) for relation in relations],
+        rewriter=rewriter,
+        draws=settings.draws,
+    )
+
+
+def _relation(given: str | Relation) -> Relation:
+    if given == ORIGINAL:
+        return Original()
+    if isinstance(given, str):
+        raise ConfigError(f"no relation is called {given!r}; there is {ORIGINAL!r}, or pass a relation of your own")
+    return given
+
+
+def pricing(own: OwnPrices) -> PriceOf:
+    """Return what a number of tokens costs, by the user's own prices and then the catalogue's."""
+    price_of_model = cache(lambda model: price_of(model, own))
+
+    def cost(model: str, tokens_in: int, tokens_out: int) -> float | None:
+        price = price_of_model(model)
+        return price.cost(Usage(input_tokens=tokens_in, output_tokens=tokens_out)) if price else None
+
+    return cost
+
+
+def refuse_unknown_prices(job: Job, prices: PriceOf, budget: Budget) -> None:
+    """Raise when a budget in dollars cannot be kept because a price is unknown."""
+    if budget.usd is None:
+        return
+    for model in models_of(job):
+        if prices(model.name, 1, 1) is None:
+            raise ConfigError(
+                f"the price of {model.name} is unknown, so a budget in dollars cannot be kept: "
+                "give its price, or limit calls or tokens instead"
+            )
+
+
+def models_of(job: Job) -> list[ChatModel]:
+    """Return every model of a job."""
+    models = [model for _, model in job.annotators]
+    return models if job.rewriter is None else [*models, job.rewriter]

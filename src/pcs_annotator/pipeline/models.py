@@ -1,0 +1,121 @@
+"""What is known about models, and whether they answer."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from pcs_annotator.asking.engine.bridge import run_sync
+from pcs_annotator.asking.models.base import ChatModel, Message, Request, Sampling
+from pcs_annotator.asking.models.catalog import context_of, known_models, price_of
+from pcs_annotator.asking.models.environment import read_environment
+from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.errors import PcsError
+
+CHECK_CALLS = 3
+CHECK_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownModel:
+    """A model of the catalogue; None where something is not known."""
+
+    name: str
+    context_tokens: int | None
+    usd_per_million_in: float | None
+    usd_per_million_out: float | None
+    price_as_of: date | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkup:
+    """Whether a model answers, and how.
+
+    Attributes:
+        model: As the user wrote it.
+        answers: Whether it did.
+        problem: What went wrong, with the remedy; empty when it answers.
+        seconds: Median time of an answer; None when there was none.
+        constrained: Whether its answers can be held to the label set.
+        context_tokens: Size of its context, where known.
+        usd: What the check itself cost; None when the price is unknown.
+    """
+
+    model: str
+    answers: bool
+    problem: str = ""
+    seconds: float | None = None
+    constrained: bool = False
+    context_tokens: int | None = None
+    usd: float | None = None
+
+
+def list_models() -> list[KnownModel]:
+    """Return every model of the catalogue; others work too, only their price is unknown."""
+    return [_known(name) for name in known_models()]
+
+
+def _known(name: str) -> KnownModel:
+    price = price_of(name)
+    return KnownModel(
+        name=name,
+        context_tokens=context_of(name),
+        usd_per_million_in=price.input if price else None,
+        usd_per_million_out=price.output if price else None,
+        price_as_of=price.as_of if price else None,
+    )
+
+
+def check_models(specs: Sequence[str], folder: Path) -> list[Checkup]:
+    """Ask every model a tiny question a few times, all at the same time."""
+    environment = read_environment(folder)
+
+    async def all_of_them() -> list[Checkup]:
+        return await asyncio.gather(*(_check(spec, environment) for spec in specs))
+
+    return run_sync(all_of_them)
+
+
+async def _check(spec: str, environment: Mapping[str, str]) -> Checkup:
+    try:
+        model = resolve_model(spec, environment)
+    except PcsError as error:
+        return Checkup(model=spec, answers=False, problem=str(error))
+    try:
+        return await _ask_a_little(spec, model)
+    except PcsError as error:
+        return Checkup(model=spec, answers=False, problem=str(error))
+    except TimeoutError:
+        return Checkup(model=spec, answers=False, problem=f"no answer within {CHECK_SECONDS:g} s")
+    finally:
+        await model.close()
+
+
+async def _ask_a_little(spec: str, model: ChatModel) -> Checkup:
+    request = Request(
+        messages=(Message("user", "Answer with the single word ready."),),
+        sampling=Sampling(temperature=0.0, max_tokens=8),
+    )
+    seconds, usd = [], 0.0
+    price = price_of(model.name)
+    known = price is not None
+    for _ in range(CHECK_CALLS):
+        started = time.perf_counter()
+        async with asyncio.timeout(CHECK_SECONDS):
+            reply = await model.ask(request)
+        seconds.append(time.perf_counter() - started)
+        cost = price.cost(reply.usage) if price else None
+        known = known and cost is not None
+        usd += cost or 0.0
+    return Checkup(
+        model=spec,
+        answers=True,
+        seconds=sorted(seconds)[CHECK_CALLS // 2],
+        constrained=model.can_constrain,
+        context_tokens=model.context_tokens,
+        usd=usd if known else None,
+    )

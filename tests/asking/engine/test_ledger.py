@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.asking.engine.ledger import SCHEMA, Ledger, call_key, entry_of
+from pcs_annotator.asking.models.base import Constraint, Message, Reply, Request, Sampling, Usage
+from pcs_annotator.errors import LedgerError
+
+
+def request(text: str = "hello", **settings: object) -> Request:
+    return Request(messages=(Message("system", "label it"), Message("user", text)), **settings)  # type: ignore[arg-type]  # fields of Request
+
+
+def put(ledger: Ledger, keys: list[bytes], model: str = "m", text: str = "yes") -> None:
+    async def all_at_once() -> None:
+        reply = Reply(text=text, usage=Usage(input_tokens=10, output_tokens=2), latency=0.5)
+        await asyncio.gather(*(ledger.put(entry_of(key, model, "label", reply, 0.001)) for key in keys))
+
+    asyncio.run(all_at_once())
+
+
+def test_what_was_put_is_found_again_also_by_the_next_process(tmp_path: Path) -> None:
+    keys = [bytes([number]) * 16 for number in range(200)]
+    with Ledger(tmp_path / "deep" / "ledger.db") as ledger:
+        put(ledger, keys)
+        assert set(ledger.get_many(keys)) == set(keys)
+    with Ledger(tmp_path / "deep" / "ledger.db") as again:
+        found = again.get_many([keys[3], b"\xff" * 16])
+    assert list(found) == [keys[3]]
+    assert found[keys[3]] == Reply(text="yes", usage=Usage(input_tokens=10, output_tokens=2), latency=0.5)
+
+
+def test_many_keys_are_looked_up_in_one_go(tmp_path: Path) -> None:
+    keys = [number.to_bytes(16) for number in range(1200)]
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        put(ledger, keys)
+        assert len(ledger.get_many(keys)) == 1200
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        request("hello "),
+        request(sampling=Sampling(temperature=0.5)),
+        request(sampling=Sampling(max_tokens=5)),
+        request(sampling=Sampling(seed=1)),
+        request(constraint=Constraint(choices=("a", "b"))),
+        request(logprobs=True),
+        Request(messages=(Message("user", "label it"), Message("user", "hello"))),
+    ],
+)
+def test_any_difference_in_the_question_is_another_key(other: Request) -> None:
+    assert call_key("m", request(), 0) != call_key("m", other, 0)
+
+
+def test_model_and_draw_are_part_of_the_key_and_equal_questions_share_it() -> None:
+    assert call_key("m", request(), 0) == call_key("m", request(), 0)
+    assert len({call_key("m", request(), 0), call_key("n", request(), 0), call_key("m", request(), 1)}) == 3
+
+
+def test_lone_surrogates_and_nul_are_stored_as_well_as_utf_8_can(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        put(ledger, [call_key("m", request("\ud800\0"), 0)], text="a\ud800b\0c")
+        (reply,) = ledger.get_many([call_key("m", request("\ud800\0"), 0)]).values()
+    assert reply.text == "a?b\0c"
+
+
+def test_replies_still_waiting_when_the_loop_ends_are_written_at_closing(tmp_path: Path) -> None:
+    async def leave_at_once(ledger: Ledger) -> None:
+        task = asyncio.create_task(ledger.put(entry_of(b"k" * 16, "m", "label", Reply(text="yes"), None)))
+        await asyncio.sleep(0)
+        task.cancel()
+
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        asyncio.run(leave_at_once(ledger))
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        assert ledger.get_many([b"k" * 16])
+
+
+def test_sizes_sum_up_per_model_and_an_unknown_price_stays_unknown(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        put(ledger, [b"1" * 16, b"2" * 16], model="dear")
+
+        async def unpriced() -> None:
+            await ledger.put(entry_of(b"3" * 16, "free?", "rewrite", Reply(text="x"), None))
+
+        asyncio.run(unpriced())
+        dear, unknown = ledger.sizes()
+    assert (dear.model, dear.calls, dear.input_tokens, dear.output_tokens) == ("dear", 2, 20, 4)
+    assert dear.usd == pytest.approx(0.002)
+    assert (unknown.purpose, unknown.usd) == ("rewrite", None)
+
+
+def test_prune_deletes_by_model_and_by_age(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        put(ledger, [b"1" * 16], model="a")
+        put(ledger, [b"2" * 16], model="b")
+        assert ledger.prune(model="a") == 1
+        assert ledger.prune(before=0) == 0
+        assert ledger.prune(before=4e9) == 1
+        assert ledger.sizes() == []
+
+
+def test_import_copies_what_is_new(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "a.db") as first:
+        put(first, [b"1" * 16, b"2" * 16])
+    with Ledger(tmp_path / "b.db") as second:
+        put(second, [b"2" * 16])
+        assert second.import_from(tmp_path / "a.db") == 1
+        assert len(second.get_many([b"1" * 16, b"2" * 16])) == 2
+        with pytest.raises(LedgerError, match="there is no ledger"):
+            second.import_from(tmp_path / "nowhere.db")
+
+
+def test_a_ledger_from_the_future_is_left_alone(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "ledger.db") as connection:
+        connection.execute(f"PRAGMA user_version = {SCHEMA + 1}")
+    connection.close()
+    with pytest.raises(LedgerError, match="newer pcs-annotator"), Ledger(tmp_path / "ledger.db"):
+        pass
+
+
+def test_a_damaged_file_is_said_to_be_damaged_and_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    path.write_bytes(b"this is no database" * 100)
+    with pytest.raises(LedgerError, match=r"ledger\.db: it is damaged or no ledger"), Ledger(path):
+        pass
+    assert path.read_bytes() == b"this is no database" * 100
+
+
+def test_a_locked_ledger_names_the_other_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pcs_annotator.asking.engine.ledger.BUSY_SECONDS", 0.05)
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        other = sqlite3.connect(tmp_path / "ledger.db")
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match="another process is writing"):
+            put(ledger, [b"1" * 16])
+        other.rollback()
+        other.close()
+        put(ledger, [b"1" * 16])
+        assert ledger.get_many([b"1" * 16])
+
+
+def test_a_full_disk_is_told_and_what_was_stored_stays(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        put(ledger, [b"1" * 16])
+        # SQLite's own limit on pages is how a full disk looks to it
+        (pages,) = ledger._change().execute("PRAGMA page_count").fetchone()
+        ledger._change().execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(LedgerError, match="disk is full"):
+            put(ledger, [number.to_bytes(16) for number in range(500)], text="x" * 500)
+        assert ledger.get_many([b"1" * 16])
+
+
+def test_a_place_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LedgerError, match="choose another place"), Ledger(tmp_path / "file" / "ledger.db"):
+        pass
+
+
+def test_a_closed_ledger_says_how_to_use_it(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="with block"):
+        Ledger(tmp_path / "ledger.db").get_many([b"1" * 16])

@@ -1,0 +1,244 @@
+"""The gate in virtual time: a simulated server with a token bucket, always the same."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from pcs_annotator.asking.engine.pace import GONE_AFTER, NEVER_ANSWERED_AFTER, Pace
+from pcs_annotator.asking.models.base import RateHint
+from pcs_annotator.errors import Interrupted, ModelDown
+from tests.asking.virtual_time import run_virtually
+
+
+@dataclass
+class Bucket:
+    """A server that allows so many calls a second, and so many at once."""
+
+    rate: float
+    burst: float
+    latency: float
+    retry_after: float | None = None
+    tokens: float = 0.0
+    seen_at: float = 0.0
+    answered: list[float] = field(default_factory=list)
+    refused: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.tokens = self.burst
+
+    def allows(self, now: float) -> bool:
+        self.tokens = min(self.burst, self.tokens + self.rate * (now - self.seen_at))
+        self.seen_at = now
+        if self.tokens < 1:
+            return False
+        self.tokens -= 1
+        return True
+
+
+async def besiege(server: Bucket, pace: Pace, callers: int, seconds: float) -> None:
+    clock = asyncio.get_running_loop().time
+    rng = random.Random(1)
+
+    async def caller() -> None:
+        while clock() < seconds:
+            sent_at = await pace.enter()
+            latency = 0.0005 + server.latency * rng.uniform(0.8, 1.2)
+            await asyncio.sleep(latency / 2)
+            allowed = server.allows(clock())
+            await asyncio.sleep(latency / 2)
+            if allowed:
+                pace.answered()
+                server.answered.append(clock())
+            else:
+                pace.refused(sent_at, server.retry_after)
+                server.refused.append(clock())
+            pace.leave()
+            if not allowed:
+                await asyncio.sleep(server.retry_after or rng.uniform(0, 0.5))
+
+    await asyncio.gather(*(caller() for _ in range(callers)))
+
+
+def in_virtual_time(work: Callable[[Pace], Awaitable[None]], max_in_flight: int = 64) -> Pace:
+    async def main() -> Pace:
+        pace = Pace(max_in_flight, name="groq:llama", clock=asyncio.get_running_loop().time)
+        await work(pace)
+        return pace
+
+    return run_virtually(main)
+
+
+@pytest.mark.parametrize(
+    ("burst", "latency", "retry_after"),
+    [(100, 0.0, None), (10, 0.02, None), (10, 0.02, 1.0), (100, 0.05, None), (200, 0.01, None)],
+)
+def test_an_unknown_limit_is_found_used_and_hardly_ever_hit(
+    burst: float, latency: float, retry_after: float | None
+) -> None:
+    server = Bucket(100, burst, latency, retry_after)
+    in_virtual_time(lambda pace: besiege(server, pace, 64, 25.0))
+    late = [when for when in server.answered if 5 <= when < 25]
+    assert len(late) / 20 >= 95
+    refused_late = [when for when in server.refused if 5 <= when < 25]
+    assert len(refused_late) <= 0.02 * len(late)
+    assert len(server.refused) <= 0.03 * len(server.answered)  # the start included
+
+
+def test_refusals_that_have_nothing_to_do_with_the_rate_do_not_stop_the_work() -> None:
+    rng = random.Random(3)
+
+    @dataclass
+    class Moody(Bucket):
+        def allows(self, now: float) -> bool:
+            return rng.random() > 0.2
+
+    server = Moody(0, 0, 0.02, 0.05)
+    in_virtual_time(lambda pace: besiege(server, pace, 64, 30.0))
+    assert sum(15 <= when < 30 for when in server.answered) / 15 >= 1000
+
+
+def test_a_limit_that_rises_is_found_again() -> None:
+    server = Bucket(50, 10, 0.02)
+
+    async def rising(pace: Pace) -> None:
+        await besiege(server, pace, 64, 15.0)
+        server.rate = 200
+        await besiege(server, pace, 64, 75.0)
+
+    in_virtual_time(rising)
+    assert sum(65 <= when < 75 for when in server.answered) / 10 >= 190
+
+
+def test_without_refusals_nothing_holds_calls_back() -> None:
+    server = Bucket(1e9, 1e9, 0.2)
+    in_virtual_time(lambda pace: besiege(server, pace, 256, 10.0), max_in_flight=256)
+    assert len(server.answered) >= 0.9 * 256 * 10 / 0.2
+
+
+def test_no_more_are_in_flight_than_allowed() -> None:
+    most = 0
+
+    async def crowd(pace: Pace) -> None:
+        async def caller() -> None:
+            nonlocal most
+            await pace.enter()
+            most = max(most, pace.in_flight)
+            await asyncio.sleep(1)
+            pace.answered()
+            pace.leave()
+
+        await asyncio.gather(*(caller() for _ in range(100)))
+
+    assert in_virtual_time(crowd, max_in_flight=7).in_flight == 0
+    assert most == 7
+
+
+def test_the_servers_own_word_is_taken_before_it_refuses() -> None:
+    async def hinted(pace: Pace) -> None:
+        clock = asyncio.get_running_loop().time
+        await pace.enter()
+        pace.answered(RateHint(remaining=0, reset_after=3.0))
+        pace.leave()
+        await pace.enter()
+        assert clock() == pytest.approx(3.0)
+        pace.answered(RateHint(remaining=50, reset_after=3.0))
+        pace.leave()
+        await pace.enter()
+        assert clock() == pytest.approx(3.0)
+
+    in_virtual_time(hinted)
+
+
+def test_a_long_retry_after_is_obeyed_by_everybody() -> None:
+    async def refused(pace: Pace) -> None:
+        clock = asyncio.get_running_loop().time
+        sent_at = await pace.enter()
+        pace.refused(sent_at, 20.0)
+        pace.leave()
+        await pace.enter()
+        assert 20 <= clock() < 21
+
+    in_virtual_time(refused)
+
+
+def test_a_server_that_never_answers_is_given_up_soon() -> None:
+    async def dead(pace: Pace) -> None:
+        waiting = [asyncio.create_task(pace.enter()) for _ in range(80)]
+        await asyncio.sleep(1)
+        for _ in range(NEVER_ANSWERED_AFTER):
+            pace.failed("connection refused")
+        results = await asyncio.gather(*waiting, return_exceptions=True)
+        assert sum(isinstance(result, ModelDown) for result in results) == 80 - 32
+        with pytest.raises(ModelDown, match=r"groq:llama does not answer: 12 calls .* connection refused.*run again"):
+            await pace.enter()
+
+    in_virtual_time(dead)
+
+
+def test_a_server_that_answered_before_gets_more_patience() -> None:
+    async def flaky(pace: Pace) -> None:
+        pace.answered()
+        for _ in range(GONE_AFTER - 1):
+            pace.failed("500")
+        await pace.enter()
+        pace.leave()
+        pace.answered()
+        for _ in range(GONE_AFTER):
+            pace.failed("500")
+        with pytest.raises(ModelDown, match="has stopped answering"):
+            await pace.enter()
+
+    in_virtual_time(flaky)
+
+
+def test_much_trouble_narrows_the_window_and_answers_widen_it_again() -> None:
+    async def trouble(pace: Pace) -> None:
+        pace.answered()
+        for _ in range(12):
+            pace.failed("500")
+        inside = [asyncio.create_task(pace.enter()) for _ in range(64)]
+        await asyncio.sleep(0)
+        assert pace.in_flight == 16
+        for _ in range(64):
+            pace.answered()
+            await asyncio.sleep(0.05)
+        pace.leave()
+        await asyncio.gather(*inside)
+        assert pace.in_flight == 63
+
+    in_virtual_time(trouble)
+
+
+def test_waiting_can_be_cancelled_at_any_moment_without_losing_a_place() -> None:
+    async def cancelled(pace: Pace) -> None:
+        await pace.enter()
+        waiting = asyncio.create_task(pace.enter())
+        admitted = asyncio.create_task(pace.enter())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.sleep(0)
+        pace.leave()  # lets the second one in …
+        admitted.cancel()  # … who is cancelled before it notices
+        await asyncio.gather(waiting, admitted, return_exceptions=True)
+        assert pace.in_flight == 0
+
+    in_virtual_time(cancelled, max_in_flight=1)
+
+
+def test_a_closed_gate_lets_nobody_in() -> None:
+    async def closed(pace: Pace) -> None:
+        await pace.enter()
+        waiting = asyncio.create_task(pace.enter())
+        await asyncio.sleep(0)
+        pace.close(Interrupted("stopped"))
+        with pytest.raises(Interrupted):
+            await waiting
+        with pytest.raises(Interrupted):
+            await pace.enter()
+
+    in_virtual_time(closed, max_in_flight=1)

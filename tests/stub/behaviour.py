@@ -1,0 +1,169 @@
+"""What the stub does to its callers: one frozen value, the draw of a fault, and the token bucket."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from hashlib import blake2b
+from itertools import accumulate
+from typing import Any, Literal
+
+AnswerForm = Literal["auto", "tag", "bare", "json"]
+RetryAfter = Literal["none", "whole", "exact"]
+SHARE = "share_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behaviour:
+    """How the stub answers. The shares are of requests, and together at most 1.
+
+    Attributes:
+        seed: Another seed, other faults and other answers.
+        latency_s: Seconds before an answer; refusals (4xx) come at once.
+        jitter_s: Up to so many seconds more, by hash.
+        rate: Calls per second that the token bucket lets through; 429 beyond it. None: no bucket.
+        burst: Calls that the bucket holds when full.
+        retry_after: Whether a 429 says how long to wait: not at all, in whole seconds (rounded up), or exactly.
+        limit_headers: Whether the bucket is told in `x-ratelimit-*` (`anthropic-ratelimit-*`) headers.
+        share_429: Refused at random, beside the bucket.
+        share_500: Internal error.
+        share_503: Overloaded.
+        share_drop_before: Connection closed instead of an answer.
+        share_drop_middle: Connection closed half-way through the answer.
+        share_reset: Connection reset (RST) instead of an answer.
+        share_hang: No answer until the caller gives up.
+        share_truncated: 200 with half of the JSON.
+        share_html: 200 with an HTML page.
+        share_echo: The asked text inside our label tags.
+        share_chatter: Friendly words without a label.
+        share_two_labels: Two labels, neither of them tagged.
+        share_refusal: An apology.
+        share_empty: An empty answer.
+        share_cut: Cut off inside the label; finish reason `length`.
+        share_filtered: 200 with an empty answer; finish reason `content_filter`.
+        faults_only_first: Every retry of a question is answered well.
+        max_chars: Characters of all messages together that fit; longer questions get a context-length error.
+        filter_word: Questions that contain it get a content-filter error.
+        key: The only API key that is let in. None: no key is asked for.
+        models: The models that exist. Empty: all do.
+        labels: The labels to answer with. Empty: those found in the question.
+        answer: The form of an answer; `auto` is the structured form that was asked for, else `<label>X</label>`.
+        record_times: Keep the time of every arrival, answer and 429.
+    """
+
+    seed: int = 0
+    latency_s: float = 0.0
+    jitter_s: float = 0.0
+    rate: float | None = None
+    burst: int = 10
+    retry_after: RetryAfter = "whole"
+    limit_headers: bool = False
+    share_429: float = 0.0
+    share_500: float = 0.0
+    share_503: float = 0.0
+    share_drop_before: float = 0.0
+    share_drop_middle: float = 0.0
+    share_reset: float = 0.0
+    share_hang: float = 0.0
+    share_truncated: float = 0.0
+    share_html: float = 0.0
+    share_echo: float = 0.0
+    share_chatter: float = 0.0
+    share_two_labels: float = 0.0
+    share_refusal: float = 0.0
+    share_empty: float = 0.0
+    share_cut: float = 0.0
+    share_filtered: float = 0.0
+    faults_only_first: bool = False
+    max_chars: int | None = None
+    filter_word: str | None = None
+    key: str | None = None
+    models: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    answer: AnswerForm = "auto"
+    record_times: bool = False
+
+    def __post_init__(self) -> None:
+        shares = self.shares()
+        if min(shares.values()) < 0 or sum(shares.values()) > 1 + 1e-9:
+            raise ValueError(f"shares must be at least 0 and together at most 1, not {shares}")
+        if self.rate is not None and (self.rate <= 0 or self.burst < 1):
+            raise ValueError(f"rate must be above 0 and burst at least 1, not {self.rate} and {self.burst}")
+
+    def shares(self) -> dict[str, float]:
+        """Return each fault's share by its name without `share_`."""
+        names = [field.name for field in fields(self) if field.name.startswith(SHARE)]
+        return {name.removeprefix(SHARE): getattr(self, name) for name in names}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as plain JSON values."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def changed(self, changes: Mapping[str, Any]) -> Behaviour:
+        """Return a copy with some fields changed; lists become tuples, an unknown name is a ValueError."""
+        values = self.to_json()
+        if unknown := changes.keys() - values.keys():
+            raise ValueError(f"no such behaviour: {', '.join(sorted(unknown))}; known: {', '.join(values)}")
+        values |= {name: tuple(value) if isinstance(value, list) else value for name, value in changes.items()}
+        return Behaviour(**values)
+
+
+def digest(*parts: bytes) -> bytes:
+    """Return 16 bytes that depend on the parts and on nothing else."""
+    return blake2b(b"\0".join(parts), digest_size=16).digest()
+
+
+def pick(count: int, *parts: str) -> int:
+    """Return a number below `count` that depends on the parts and on nothing else."""
+    mark = blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(mark, "big") % count
+
+
+class Dice:
+    """Draws what happens to an attempt at a question, the same in every run."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        shares = {name: share for name, share in behaviour.shares().items() if share > 0}
+        self._names = [*shares, "answer"]
+        self._bounds = list(accumulate(shares.values()))
+        self._behaviour = behaviour
+        self._seed = str(behaviour.seed).encode()
+
+    def draw(self, question: bytes, attempt: int) -> tuple[str, float]:
+        """Return the kind of reply and its delay in seconds; attempts are counted from 0."""
+        behaviour = self._behaviour
+        if not self._bounds and not behaviour.jitter_s:
+            return "answer", behaviour.latency_s
+        mark = digest(self._seed, question, str(attempt).encode())
+        delay = behaviour.latency_s + behaviour.jitter_s * int.from_bytes(mark[8:], "big") / 2**64
+        if attempt and behaviour.faults_only_first:
+            return "answer", delay
+        return self._names[bisect_right(self._bounds, int.from_bytes(mark[:8], "big") / 2**64)], delay
+
+
+class TokenBucket:
+    """Lets `rate` calls per second through, and `burst` at once after a rest."""
+
+    def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.rate = rate
+        self.burst = burst
+        self.tokens = float(burst)
+        self._clock = clock
+        self._seen = clock()
+
+    def take(self) -> float:
+        """Return 0 when the call may pass, else the seconds until one may."""
+        now = self._clock()
+        self.tokens = min(self.burst, self.tokens + (now - self._seen) * self.rate)
+        self._seen = now
+        if self.tokens < 1:
+            return (1 - self.tokens) / self.rate
+        self.tokens -= 1
+        return 0.0
+
+    @property
+    def reset_after(self) -> float:
+        """Seconds until the bucket is full again."""
+        return (self.burst - self.tokens) / self.rate

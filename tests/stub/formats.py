@@ -1,0 +1,109 @@
+"""How answers and errors look on the wire, in OpenAI's dialect and in Anthropic's."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from typing import Any, Literal
+
+from tests.stub.answers import Answer
+from tests.stub.behaviour import Behaviour, TokenBucket, pick
+from tests.stub.questions import Question
+
+Dialect = Literal["openai", "anthropic"]
+HTML = b"<!doctype html><html><head><title>Welcome</title></head><body><h1>Please sign in</h1></body></html>"
+_REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed"}
+_REASONS |= {411: "Length Required", 413: "Content Too Large", 429: "Too Many Requests"}
+_REASONS |= {500: "Internal Server Error", 503: "Service Unavailable"}
+_ANTHROPIC_TYPES = {400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error"}
+_ANTHROPIC_TYPES |= {413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 503: "overloaded_error"}
+_OPENAI_FINISH = {"stop": "stop", "length": "length", "filter": "content_filter"}
+_ANTHROPIC_FINISH = {"stop": "end_turn", "length": "max_tokens", "filter": "refusal"}
+
+
+def http(status: int, body: bytes, headers: str = "", content_type: str = "application/json") -> bytes:
+    """Return a complete HTTP reply; each extra header ends with a line break."""
+    head = f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: {content_type}\r\n{headers}"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode("latin-1") + body
+
+
+def error(dialect: Dialect, status: int, code: str, message: str) -> bytes:
+    """Return the body of an error."""
+    if dialect == "anthropic":
+        inner: dict[str, Any] = {"type": _ANTHROPIC_TYPES.get(status, "api_error"), "message": message}
+        return json.dumps({"type": "error", "error": inner}).encode()
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    return json.dumps({"error": {"message": message, "type": kind, "param": None, "code": code}}).encode()
+
+
+def completion(dialect: Dialect, mark: str, question: Question, answer: Answer, labels: tuple[str, ...]) -> bytes:
+    """Return the body of an answer; `mark` becomes its id."""
+    model, text = json.dumps(question.model), json.dumps(answer.text)
+    asked, said = question.chars // 4, len(answer.text) // 4
+    if dialect == "anthropic":
+        return (
+            f'{{"id":"msg_{mark}","type":"message","role":"assistant","model":{model},'
+            f'"content":[{{"type":"text","text":{text}}}],"stop_reason":"{_ANTHROPIC_FINISH[answer.finish]}",'
+            f'"stop_sequence":null,"usage":{{"input_tokens":{asked},"output_tokens":{said}}}}}'
+        ).encode()
+    logprobs = json.dumps(_logprobs(question, answer, labels)) if question.logprobs else "null"
+    return (
+        f'{{"id":"chatcmpl-{mark}","object":"chat.completion","created":0,"model":{model},"choices":[{{"index":0,'
+        f'"message":{{"role":"assistant","content":{text},"refusal":null}},"logprobs":{logprobs},'
+        f'"finish_reason":"{_OPENAI_FINISH[answer.finish]}"}}],"usage":{{"prompt_tokens":{asked},'
+        f'"completion_tokens":{said},"total_tokens":{asked + said}}}}}'
+    ).encode()
+
+
+def _logprobs(question: Question, answer: Answer, labels: tuple[str, ...]) -> dict[str, Any]:
+    """Return one token for the label, with the other labels as its rivals, and one for what stands on either side."""
+    if not answer.label:
+        return {"content": [_token(answer.text, 0.0)]}
+    weights = {label: 1 + pick(30, question.model, question.text, label) for label in labels}
+    weights[answer.label] = sum(weights.values())
+    total = sum(weights.values())
+    rivals = [_token(label, math.log(weight / total)) for label, weight in weights.items()]
+    rivals.sort(key=lambda rival: (-rival["logprob"], rival["token"]))
+    before, _, after = answer.text.partition(answer.label)
+    tokens = (_token(before, 0.0), {**rivals[0], "top_logprobs": rivals}, _token(after, 0.0))
+    return {"content": [token for token in tokens if token["token"]]}
+
+
+def _token(token: str, logprob: float) -> dict[str, Any]:
+    return {"token": token, "logprob": logprob, "bytes": None, "top_logprobs": []}
+
+
+def models(behaviour: Behaviour) -> bytes:
+    """Return the list of models, readable in both dialects."""
+    names = behaviour.models or ("stub-model",)
+    data = [
+        {"id": name, "object": "model", "type": "model", "display_name": name, "created": 0, "owned_by": "stub"}
+        for name in names
+    ]
+    return json.dumps({"object": "list", "data": data, "has_more": False}).encode()
+
+
+def wait_header(behaviour: Behaviour, seconds: float) -> str:
+    """Return the header that says when to come back, if the behaviour says it at all."""
+    match behaviour.retry_after:
+        case "none":
+            return ""
+        case "whole":
+            return f"Retry-After: {max(1, math.ceil(seconds))}\r\n"
+        case "exact":
+            return f"Retry-After: {seconds:.3f}\r\n"
+
+
+def limit_headers(dialect: Dialect, bucket: TokenBucket) -> str:
+    """Return the headers in which servers tell their limits."""
+    remaining, reset = int(bucket.tokens), bucket.reset_after
+    if dialect == "anthropic":
+        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + reset))
+        name = "anthropic-ratelimit-requests"
+        return f"{name}-limit: {bucket.burst}\r\n{name}-remaining: {remaining}\r\n{name}-reset: {when}\r\n"
+    after = f"{reset * 1000:.0f}ms" if reset < 1 else f"{reset:.3f}s"
+    return (
+        f"x-ratelimit-limit-requests: {bucket.burst}\r\nx-ratelimit-remaining-requests: {remaining}\r\n"
+        f"x-ratelimit-reset-requests: {after}\r\n"
+    )

@@ -1,0 +1,230 @@
+"""The stub itself: what it decides about a request, and its server in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from tests.stub.answers import answer, labels_of
+from tests.stub.behaviour import Behaviour, Dice, TokenBucket, digest
+from tests.stub.connection import Connection, Reply, Request
+from tests.stub.counters import Counters, Stats
+from tests.stub.formats import HTML, Dialect, completion, error, http, limit_headers, models, wait_header
+from tests.stub.questions import Question, read_question
+
+HOST = "127.0.0.1"
+_REFUSALS = {
+    411: ("length_required", "Send a Content-Length; this stub reads no chunked bodies."),
+    413: ("request_too_large", "The body is over 8 MB."),
+    429: ("rate_limit_exceeded", "Rate limit reached for requests. Please try again later."),
+    500: ("server_error", "The server had an error while processing your request."),
+    503: ("overloaded", "The model is overloaded. Please try again later."),
+}
+_SILENT = {
+    "hang": Reply(b"", then="hang"),
+    "drop_before": Reply(b"", then="close"),
+    "reset": Reply(b"", then="reset"),
+}
+
+
+class Stub:
+    """Decides and counts; `url` is the base URL of the OpenAI protocol, `root` the same without `/v1`."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.root = ""
+        self.counters = Counters()
+        self.connections: set[Connection] = set()
+        self._behave(behaviour)
+
+    @property
+    def url(self) -> str:
+        """Base URL for OpenAI clients."""
+        return f"{self.root}/v1"
+
+    def stats(self, *, full: bool = False) -> Stats:
+        """Return the counters; `full` adds answers by question, and times where they are recorded."""
+        return self.counters.stats(full=full)
+
+    def change(self, **changes: Any) -> None:
+        """Behave differently from now on; the bucket starts full, the counters and attempts stay."""
+        self._behave(self.behaviour.changed(changes))
+
+    def reset(self) -> None:
+        """Forget all counters and attempts, and fill the bucket."""
+        self.counters.reset()
+        self._behave(self.behaviour)
+
+    def _behave(self, behaviour: Behaviour) -> None:
+        self.behaviour = behaviour
+        self._dice = Dice(behaviour)
+        self._bucket = None if behaviour.rate is None else TokenBucket(behaviour.rate, behaviour.burst)
+
+    def opened(self, connection: Connection) -> None:
+        """Take note of a new connection."""
+        self.connections.add(connection)
+        self.counters.connections += 1
+
+    def closed(self, connection: Connection) -> None:
+        """Forget a connection."""
+        self.connections.discard(connection)
+
+    def sent(self, reply: Reply) -> None:
+        """Count a reply that went out."""
+        if reply.question:
+            record = self.behaviour.record_times
+            self.counters.replied(reply.question, reply.status, paid=reply.paid, record=record)
+
+    def abandoned(self, reply: Reply) -> None:
+        """Count a caller that left before the reply."""
+        if reply.question:
+            self.counters.left()
+
+    def handle(self, request: Request) -> Reply:
+        """Decide what to reply."""
+        path = request.path.partition("?")[0].rstrip("/")
+        if request.fault:
+            code, message = _REFUSALS[request.fault]
+            return _closing(request.fault, error("openai", request.fault, code, message))
+        if path.endswith(("/chat/completions", "/messages")) and request.method == "POST":
+            reply = self._ask(request, "anthropic" if path.endswith("/messages") else "openai")
+        elif path.endswith("/models") and request.method == "GET":
+            allowed = self._lets_in(request)
+            body = models(self.behaviour) if allowed else error("openai", 401, "invalid_api_key", "Wrong API key.")
+            reply = Reply(http(200 if allowed else 401, body))
+        else:
+            reply = self._control(request, path)
+        if reply.then == "keep" and request.header(b"connection").lower() == "close":
+            return reply._replace(then="close")
+        return reply
+
+    def _control(self, request: Request, path: str) -> Reply:
+        try:
+            match request.method, path:
+                case "GET", "/__stats":
+                    return _json(200, self.stats(full="full=1" in request.path).to_json())
+                case "POST", "/__behaviour":
+                    self.change(**json.loads(request.body))
+                    return _json(200, self.behaviour.to_json())
+                case "POST", "/__reset":
+                    self.reset()
+                    return _json(200, {})
+        except (TypeError, ValueError) as problem:
+            return _json(400, {"error": {"message": str(problem)}})
+        return _json(404, {"error": {"message": f"There is no {request.method} {path} here."}})
+
+    def _lets_in(self, request: Request) -> bool:
+        key = self.behaviour.key
+        if key is None or request.header(b"authorization") == f"Bearer {key}":
+            return True
+        return key in (request.header(b"x-api-key"), request.header(b"api-key"))
+
+    def _ask(self, request: Request, dialect: Dialect) -> Reply:
+        mark = digest(request.path.encode("latin-1"), request.body)
+        self.counters.arrived(mark, record=self.behaviour.record_times)
+        kind, delay, reply = self._decide(request, dialect, mark)
+        self.counters.by_kind[kind] += 1
+        return reply._replace(question=mark, delay=delay)
+
+    def _decide(self, request: Request, dialect: Dialect, mark: bytes) -> tuple[str, float, Reply]:
+        """Return the kind of reply, its delay and itself."""
+        behaviour, headers = self.behaviour, ""
+        if behaviour.key is not None and not self._lets_in(request):
+            return _refuse(dialect, 401, "invalid_api_key", "Incorrect API key provided.")
+        if self._bucket is not None:
+            wait = self._bucket.take()
+            headers = limit_headers(dialect, self._bucket) if behaviour.limit_headers else ""
+            if wait:
+                # Not an attempt: the faults that a question meets must not depend on the clock.
+                return "limited", 0.0, _error(dialect, 429, headers + wait_header(behaviour, wait))
+        try:
+            question = read_question(json.loads(request.body.decode()), request.path)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return _refuse(
+                dialect, 400, "invalid_json", "We could not parse the JSON body of your request, or it has no messages."
+            )
+        if unfit := self._unfit(question):
+            return _refuse(dialect, *unfit)
+        kind, delay = self._dice.draw(mark, self.counters.attempt(mark))
+        if kind == "429":
+            return kind, 0.0, _error(dialect, 429, headers + wait_header(behaviour, 0.05))
+        return kind, delay, self._reply(kind, question, dialect, mark, headers)
+
+    def _unfit(self, question: Question) -> tuple[int, str, str] | None:
+        behaviour = self.behaviour
+        if question.stream:
+            return 400, "unsupported_value", "This stub does not stream."
+        if behaviour.models and question.model not in behaviour.models:
+            return 404, "model_not_found", f"The model `{question.model}` does not exist."
+        if behaviour.max_chars is not None and question.chars > behaviour.max_chars:
+            limit = behaviour.max_chars // 4
+            return (
+                400,
+                "context_length_exceeded",
+                f"prompt is too long: This model's maximum context length is {limit} tokens; "
+                f"your messages resulted in {question.chars // 4} tokens.",
+            )
+        if behaviour.filter_word is not None and behaviour.filter_word in question.text:
+            return 400, "content_filter", "The response was filtered by the content filtering policy."
+        return None
+
+    def _reply(self, kind: str, question: Question, dialect: Dialect, mark: bytes, headers: str) -> Reply:
+        if kind in _SILENT:
+            return _SILENT[kind]
+        if kind in ("500", "503"):
+            return _error(dialect, int(kind), headers)
+        if kind == "html":
+            return Reply(http(200, HTML, headers, "text/html"), 200)
+        said = answer(kind, question, self.behaviour)
+        body = completion(dialect, mark.hex(), question, said, labels_of(question, self.behaviour))
+        if kind == "drop_middle":
+            return Reply(http(200, body, headers)[: -len(body) // 2], then="close")
+        if kind == "truncated":
+            return Reply(http(200, body[: len(body) // 2], headers), 200)
+        return Reply(http(200, body, headers), 200, paid=True)
+
+
+def _json(status: int, value: object) -> Reply:
+    return Reply(http(status, json.dumps(value).encode()), status)
+
+
+def _error(dialect: Dialect, status: int, headers: str) -> Reply:
+    return Reply(http(status, error(dialect, status, *_REFUSALS[status]), headers), status)
+
+
+def _refuse(dialect: Dialect, status: int, code: str, message: str) -> tuple[str, float, Reply]:
+    kind = code if status == 400 else str(status)
+    return kind, 0.0, Reply(http(status, error(dialect, status, code, message)), status)
+
+
+def _closing(status: int, body: bytes) -> Reply:
+    return Reply(http(status, body, "Connection: close\r\n"), status, then="linger")
+
+
+class StubServer:
+    """Runs a stub in this process: `async with StubServer(behaviour) as stub: …`."""
+
+    def __init__(self, behaviour: Behaviour | None = None, *, host: str = HOST, port: int = 0) -> None:
+        if host != HOST:
+            raise ValueError(f"the stub listens on {HOST} only, not on {host!r}")
+        self.stub = Stub(behaviour or Behaviour())
+        self._port = port
+        self._server: asyncio.Server | None = None
+
+    async def __aenter__(self) -> Stub:
+        connect: Callable[[], Connection] = lambda: Connection(self.stub)  # noqa: E731
+        self._server = await asyncio.get_running_loop().create_server(connect, HOST, self._port, backlog=4096)
+        self.stub.root = f"http://{HOST}:{self._server.sockets[0].getsockname()[1]}"
+        return self.stub
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._server is not None
+        self._server.close()
+        for connection in tuple(self.stub.connections):
+            connection.abort()
+        await self._server.wait_closed()
+        await asyncio.sleep(0)
