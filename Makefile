@@ -35,6 +35,7 @@ docs: .venv/dev  ## the site, in site/
 
 bench: .venv/dev  ## numbers of this machine
 	$(BIN)/python benchmarks/judging.py
+	$(BIN)/python benchmarks/engine.py
 
 clean:
 	rm -rf .venv site demo dist .coverage

@@ -1,6 +1,7 @@
 """The asking engine against a stub server, and against a bare aiohttp loop that sends the same requests.
 
-Run it with `make bench-engine`. Ratios are of one run, on one machine, side by side; nothing here asserts a time.
+Run it with `make bench`, or a part of it with `python benchmarks/engine.py overhead`. Ratios are of one run, on one
+machine, side by side; nothing here asserts a time.
 """
 
 from __future__ import annotations
@@ -176,7 +177,7 @@ def hash_of(votes: Votes) -> str:
     return hashlib.sha256(votes.codes.tobytes() + "".join(votes.ids).encode()).hexdigest()[:16]
 
 
-def show_kills(kills: int = 20, rows: int = 400) -> None:
+def show_kills(kills: int = 20, rows: int = 1000) -> None:
     rng = random.Random(0)
     with stub_process(Behaviour(latency_s=0.05)) as stub, tempfile.TemporaryDirectory() as folder:
         whole, _ = finish(stub, Path(folder, "whole.db"), rows)
@@ -185,7 +186,7 @@ def show_kills(kills: int = 20, rows: int = 400) -> None:
             stub.reset()
             ledger = Path(folder, f"{turn}.db")
             process = child([stub.url, str(ledger), str(rows)])
-            time.sleep(rng.uniform(0.5, 1.6))
+            time.sleep(rng.uniform(0.6, 2.2))
             killed += process.poll() is None
             process.send_signal(signal.SIGKILL)
             process.communicate()

@@ -46,7 +46,7 @@ def describe(tally: Tally, purse: Purse, seconds: float) -> str:
     if tally.from_ledger:
         parts.append(f"{tally.from_ledger:,} known already")
     parts.append(_money(purse))
-    if tally.rows_expected and tally.rows:
+    if tally.rows_expected and 0 < tally.rows < tally.rows_expected:
         left = seconds / tally.rows * (tally.rows_expected - tally.rows)
         parts.append(f"{_clock(left)} left")
     for count, name in ((tally.retries, "retries"), (tally.silences, "silences"), (tally.failed, "unanswered")):

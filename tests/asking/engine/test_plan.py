@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+
+from pcs_annotator.asking.annotators.annotator import Annotator
+from pcs_annotator.asking.engine.collect import Job
+from pcs_annotator.asking.engine.plan import make_plan
+from pcs_annotator.asking.models.scripted import ScriptedModel
+from pcs_annotator.asking.relations.base import Original
+from pcs_annotator.asking.relations.prompted import PromptedRelation
+from pcs_annotator.core.item import Item
+from pcs_annotator.core.task import Task
+
+TASK = Task("How does the writer feel?", ["positive", "negative"])
+
+
+def a_job(draws: int = 1) -> Job:
+    cheap, dear = ScriptedModel([], name="scripted:cheap"), ScriptedModel([], name="scripted:dear")
+    return Job(
+        task=TASK,
+        annotators=[(Annotator(cheap), cheap), (Annotator(dear), dear)],
+        relations=[Original(), PromptedRelation("voice", "Rewrite."), PromptedRelation("synonym", "Rewrite.")],
+        rewriter=cheap,
+        draws=draws,
+    )
+
+
+def items(*texts: str) -> list[Item]:
+    return [Item(id=str(row), text=text) for row, text in enumerate(texts)]
+
+
+def per_token(model: str, tokens_in: int, tokens_out: int) -> float | None:
+    return tokens_in * 1e-6 + tokens_out * 2e-6 if model == "scripted:cheap" else None
+
+
+def test_a_plan_counts_labels_and_rewrites_per_model_and_asks_nobody() -> None:
+    job = a_job(draws=2)
+    plan = make_plan(job, items("One text.", "Another text."), per_token)
+    counted = {(model.model, model.purpose): model.calls for model in plan.models}
+    assert counted == {
+        ("scripted:cheap", "label"): 2 * 3 * 2,
+        ("scripted:dear", "label"): 2 * 3 * 2,
+        ("scripted:cheap", "rewrite"): 2 * 2,
+    }
+    assert plan.rows == 2
+    assert plan.calls == 28
+
+
+def test_an_unknown_price_makes_the_whole_price_unknown() -> None:
+    plan = make_plan(a_job(), items("One text."), per_token)
+    assert plan.usd is None
+    priced = make_plan(a_job(), items("One text."), lambda model, tokens_in, tokens_out: 0.25)
+    assert priced.usd == pytest.approx(0.75)
+
+
+def test_longer_texts_cost_more_and_empty_ones_nothing() -> None:
+    short, long = (make_plan(a_job(), items(text), per_token) for text in ("Short.", "Long and longer. " * 100))
+    assert long.models[0].input_tokens > 2 * short.models[0].input_tokens
+    empty = make_plan(a_job(), items(" "), per_token)
+    assert {model.purpose for model in empty.models} <= {"rewrite"}

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import asyncio
+import io
+
+import pytest
+
+from pcs_annotator.asking.engine import progress
+from pcs_annotator.asking.engine.budget import Budget, Cost, Purse
+from pcs_annotator.asking.engine.progress import describe, showing
+from pcs_annotator.asking.engine.tally import Tally
+
+
+def a_purse(usd: float | None = 0.25) -> Purse:
+    purse = Purse(Budget())
+    purse.hold(Cost(usd, 10))
+    purse.settle(Cost(usd, 10), Cost(usd, 10))
+    return purse
+
+
+def test_one_line_tells_rows_calls_rate_money_time_and_trouble() -> None:
+    tally = Tally(rows=250, rows_expected=1000, calls=500, from_ledger=20)
+    tally.retries["RateLimited"] += 3
+    tally.silences["no label in reply"] += 2
+    tally.failed["no answer"] += 1
+    assert describe(tally, a_purse(), 10.0) == (
+        "250 of 1,000 rows · 500 calls · 50 calls/s · 20 known already · $0.2500 · 0:30 left · "
+        "3 retries · 2 silences · 1 unanswered"
+    )
+
+
+def test_an_unknown_price_is_said_and_long_waits_are_told_in_hours() -> None:
+    line = describe(Tally(rows=1, rows_expected=8, calls=1), a_purse(None), 1000.0)
+    assert "calls of unknown price" in line
+    assert "1:56:40 left" in line
+
+
+def test_nothing_is_promised_before_there_is_anything_to_go_by() -> None:
+    assert describe(Tally(), Purse(Budget()), 0.0) == "0 rows · 0 calls · $0.0000"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()], ids=["terminal", "pipe"])
+def test_a_run_is_shown_on_a_terminal_and_in_a_pipe(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "TERMINAL_SECONDS", 0.01)
+    monkeypatch.setattr(progress, "PIPED_SECONDS", 0.01)
+    tally = Tally(rows_expected=2)
+
+    async def run() -> None:
+        async with showing(tally, Purse(Budget()), stream):
+            await asyncio.sleep(0.05)
+            tally.rows = 2
+
+    asyncio.run(run())
+    assert "2 of 2 rows" in stream.getvalue()
+    if not stream.isatty():
+        assert stream.getvalue().splitlines()[0].startswith("0 of 2 rows")
+        assert "\x1b" not in stream.getvalue()

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator import CollectSettings, Item, Task, collect
+from pcs_annotator.faces.cli.main import main
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    path = tmp_path / "ledger.db"
+    items = [Item(id=str(row), text=f"Text {row}.") for row in range(5)]
+    settings = CollectSettings(environment={})
+    asyncio.run(collect(Task("Feel?", ["good", "bad"]), items, ["scripted:hash"], ledger=path, settings=settings))
+    return path
+
+
+def test_size_shows_calls_and_money_per_model(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ledger", "size", str(ledger)]) == 0
+    assert "scripted:hash  label: 5 calls" in capsys.readouterr().out
+    assert main(["ledger", "size", str(ledger), "--json"]) == 0
+    (model,) = json.loads(capsys.readouterr().out)["models"]
+    assert (model["model"], model["calls"], model["usd"]) == ("scripted:hash", 5, 0.0)
+
+
+def test_export_writes_every_call(ledger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ledger", "export", str(ledger), str(tmp_path / "calls.csv")]) == 0
+    assert "5 calls written" in capsys.readouterr().out
+    with (tmp_path / "calls.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 5
+    assert all(row["reply"] for row in rows)
+
+
+def test_import_brings_calls_over_once(ledger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for expected in (5, 0):
+        assert main(["ledger", "import", str(tmp_path / "new.db"), str(ledger), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == {"new": expected}
+
+
+def test_prune_deletes_only_when_told_what_and_confirmed(
+    ledger: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["ledger", "prune", str(ledger)]) == 2
+    assert "say which calls" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert main(["ledger", "prune", str(ledger), "--model", "scripted:hash"]) == 130
+    capsys.readouterr()
+    assert main(["ledger", "prune", str(ledger), "--before", "2020-01-01", "--yes", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"deleted": 0}
+    assert main(["ledger", "prune", str(ledger), "--model", "scripted:hash", "--yes"]) == 0
+    assert "5 calls deleted" in capsys.readouterr().out
+
+
+def test_a_ledger_that_is_not_there_is_named_and_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ledger", "size", str(tmp_path / "nowhere.db")]) == 2
+    assert "there is no ledger" in capsys.readouterr().err
+    assert not (tmp_path / "nowhere.db").exists()

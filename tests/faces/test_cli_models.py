@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.faces.cli.main import main
+from pcs_annotator.pipeline import models
+from tests.stub import Behaviour, stub_process
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GROQ_API_KEY", raising=False)
+
+
+def test_list_shows_prices_with_their_date_and_never_takes_unknown_for_free(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["models", "list"]) == 0
+    text = capsys.readouterr().out
+    assert "openai:gpt-4o-mini" in text
+    assert "price unknown" in text
+    assert main(["models", "list", "--json"]) == 0
+    listed = {model["name"]: model for model in json.loads(capsys.readouterr().out)}
+    assert listed["openai:gpt-4o-mini"]["usd_per_million_out"] == 0.6
+    assert listed["huggingface:mistralai/Mistral-7B-Instruct-v0.3"]["usd_per_million_in"] is None
+
+
+def test_check_tells_who_answers_and_why_others_do_not(capsys: pytest.CaptureFixture[str]) -> None:
+    with stub_process(Behaviour()) as stub:
+        specs = [f"{stub.url}#m", "scripted:hash", "groq:llama-3.1-8b-instant", "http://127.0.0.1:9/v1#m"]
+        assert main(["models", "check", *specs]) == 2
+        lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"✓ {stub.url}#m: ")
+    assert "price unknown" in lines[0]
+    assert lines[1].startswith("✓ scripted:hash: ")
+    assert lines[2].startswith("✗ groq:llama-3.1-8b-instant: groq needs a key: set GROQ_API_KEY")
+    assert "no connection to http://127.0.0.1:9/v1" in lines[3]
+
+
+def test_check_as_json_is_exit_code_0_when_all_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "check", "scripted:hash", "--json"]) == 0
+    (checkup,) = json.loads(capsys.readouterr().out)
+    assert checkup["answers"]
+    assert checkup["usd"] == 0.0
+
+
+def test_a_model_that_hangs_is_not_waited_for_for_ever(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(models, "CHECK_SECONDS", 0.2)
+    with stub_process(Behaviour(share_hang=1.0)) as stub:
+        assert main(["models", "check", f"{stub.url}#m"]) == 2
+    assert "no answer within 0.2 s" in capsys.readouterr().out
