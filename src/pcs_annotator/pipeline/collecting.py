@@ -13,6 +13,7 @@ from pcs_annotator.asking.engine.ask import Asker, Patience, PriceOf
 from pcs_annotator.asking.engine.budget import Budget, Purse
 from pcs_annotator.asking.engine.collect import Job, run_job
 from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.asking.engine.progress import showing
 from pcs_annotator.asking.engine.tally import Tally
 from pcs_annotator.asking.models.base import ChatModel, Usage
@@ -47,7 +48,7 @@ class CollectSettings:
 
     draws: int = 1
     rewriter: object | None = None
-    in_flight: int = 64
+    in_flight: int = MAX_IN_FLIGHT
     patience: Patience = field(default_factory=Patience)
     budget: Budget = field(default_factory=Budget)
     prices: OwnPrices = field(default_factory=dict)

@@ -9,15 +9,20 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.asking.annotators.annotator import Annotator
-from pcs_annotator.asking.engine.ask import Patience
-from pcs_annotator.asking.engine.budget import Budget
-from pcs_annotator.asking.models.base import Sampling
+from pcs_annotator.asking.engine.ask import Asker, Patience
+from pcs_annotator.asking.engine.budget import Budget, Purse
+from pcs_annotator.asking.engine.collect import Job, run_job
+from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.engine.tally import Tally
+from pcs_annotator.asking.models.base import Request, Sampling
 from pcs_annotator.asking.models.scripted import ScriptedModel
+from pcs_annotator.asking.relations.base import AskRewriter
 from pcs_annotator.asking.relations.prompted import PromptedRelation
 from pcs_annotator.core.item import Item
 from pcs_annotator.core.task import Task
+from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
-from pcs_annotator.errors import AccessDenied, ConfigError, ModelDown, ServerTrouble, TableError
+from pcs_annotator.errors import AccessDenied, ConfigError, LedgerError, ModelDown, ServerTrouble, TableError
 from pcs_annotator.pipeline.collecting import CollectSettings, collect
 from tests.stub import Behaviour, Stats, StubServer
 
@@ -172,7 +177,7 @@ def test_too_long_and_filtered_texts_are_silences_with_a_reason(tmp_path: Path) 
     async def main() -> None:
         async with StubServer(Behaviour(max_chars=5000, filter_word="forbidden")) as stub:
             items = [
-                Item(id="long", text="word " * 4000),
+                Item(id="long", text="word " * 400_000),
                 Item(id="filtered", text="a forbidden text"),
                 Item(id="fine", text="a fine text"),
             ]
@@ -401,3 +406,62 @@ def test_keys_appear_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -
     assert key not in told
     assert key not in caplog.text
     assert all(key.encode() not in path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_a_ledger_that_fails_in_the_middle_stops_the_run_and_keeps_what_it_has(tmp_path: Path) -> None:
+    async def main() -> None:
+        model = ScriptedModel(lambda request: "<label>neutral</label> " + "x" * 3000)
+        with Ledger(tmp_path / "l.db") as ledger:
+            (pages,) = ledger._change().execute("PRAGMA page_count").fetchone()
+            ledger._change().execute(f"PRAGMA max_page_count = {pages + 50}")  # a disk with little room
+            purse = Purse(Budget())
+            asker = Asker(ledger, purse, Tally(), lambda model, tokens_in, tokens_out: 0.0, max_in_flight=4)
+            job = Job(task=TASK, annotators=[(Annotator(model), model)])
+            with pytest.raises(LedgerError, match="disk is full"):
+                await run_job(job, some_items(500), asker)
+        with Ledger(tmp_path / "l.db") as again:
+            (size,) = again.sizes()
+            assert 0 < size.calls < 500
+
+    asyncio.run(main())
+
+
+def test_a_broken_relation_stops_the_run_with_its_own_error(tmp_path: Path) -> None:
+    class Broken:
+        name = "broken"
+        needs_rewriter = False
+
+        async def rewrite(self, text: str, ask: AskRewriter) -> Variant:
+            raise ZeroDivisionError("a bug in a plug-in")
+
+    async def main() -> None:
+        settings = CollectSettings(environment={})
+        await collect(TASK, some_items(50), ["scripted:hash"], [Broken()], ledger=tmp_path / "l.db", settings=settings)
+
+    with pytest.raises(ZeroDivisionError, match="a bug in a plug-in"):
+        asyncio.run(main())
+
+
+def test_a_rewriter_that_stays_silent_leaves_the_relation_open(tmp_path: Path) -> None:
+    def refuse(request: Request) -> str:
+        raise ServerTrouble("no")
+
+    rewriter = ScriptedModel(refuse, name="scripted:down")
+    settings = CollectSettings(environment={}, rewriter=rewriter, patience=Patience(attempts=1))
+
+    async def main() -> Votes:
+        relations: list[str | PromptedRelation] = ["original", VOICE]
+        return await collect(
+            TASK, some_items(3), ["scripted:hash"], relations, ledger=tmp_path / "l.db", settings=settings
+        )
+
+    votes = asyncio.run(main())
+    assert (votes.codes[:, 0, 0] >= 0).all()
+    assert (votes.codes[:, 0, 1] == NOT_ASKED).all()
+    assert settings.tally.failed["no answer"] == 3
+
+
+def test_more_than_a_thousand_rows_keep_their_order(tmp_path: Path) -> None:
+    votes, _ = ask_scripted("scripted:hash", some_items(2500), tmp_path)
+    assert votes.ids == tuple(str(row) for row in range(2500))
+    assert (votes.codes >= 0).all()

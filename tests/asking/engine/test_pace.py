@@ -86,7 +86,7 @@ def test_an_unknown_limit_is_found_used_and_hardly_ever_hit(
     assert len(late) / 20 >= 95
     refused_late = [when for when in server.refused if 5 <= when < 25]
     assert len(refused_late) <= 0.02 * len(late)
-    assert len(server.refused) <= 0.03 * len(server.answered)  # the start included
+    assert len(server.refused) <= 0.025 * len(server.answered)  # the start included
 
 
 def test_refusals_that_have_nothing_to_do_with_the_rate_do_not_stop_the_work() -> None:
@@ -173,7 +173,7 @@ def test_a_server_that_never_answers_is_given_up_soon() -> None:
         for _ in range(NEVER_ANSWERED_AFTER):
             pace.failed("connection refused")
         results = await asyncio.gather(*waiting, return_exceptions=True)
-        assert sum(isinstance(result, ModelDown) for result in results) == 80 - 32
+        assert sum(isinstance(result, ModelDown) for result in results) == 80 - 16
         with pytest.raises(ModelDown, match=r"groq:llama does not answer: 12 calls .* connection refused.*run again"):
             await pace.enter()
 
@@ -203,7 +203,7 @@ def test_much_trouble_narrows_the_window_and_answers_widen_it_again() -> None:
             pace.failed("500")
         inside = [asyncio.create_task(pace.enter()) for _ in range(64)]
         await asyncio.sleep(0)
-        assert pace.in_flight == 16
+        assert pace.in_flight == 8
         for _ in range(64):
             pace.answered()
             await asyncio.sleep(0.05)

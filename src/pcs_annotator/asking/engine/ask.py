@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from pcs_annotator.asking.engine.budget import Cost, Purse
 from pcs_annotator.asking.engine.ledger import Ledger, entry_of
-from pcs_annotator.asking.engine.pace import Pace
+from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT, Pace
 from pcs_annotator.asking.engine.tally import Tally
 from pcs_annotator.asking.models.base import ChatModel, Reply, Request
 from pcs_annotator.errors import AccessDenied, BudgetReached, PcsError, RateLimited, ServerTrouble
@@ -76,7 +76,7 @@ class Asker:
     tally: Tally
     price_of: PriceOf
     patience: Patience = field(default_factory=Patience)
-    max_in_flight: int = 64
+    max_in_flight: int = MAX_IN_FLIGHT
     random: random.Random = field(default_factory=random.Random)
     _paces: dict[str, Pace] = field(default_factory=dict)
     _stopped: PcsError | None = None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Coroutine, Iterable, Sequence
+import gc
+from collections.abc import AsyncIterable, AsyncIterator, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -31,6 +33,7 @@ from pcs_annotator.errors import (
 
 SECONDS_TO_COME_HOME = 10.0
 CHARACTERS_PER_TOKEN = 3
+GARBAGE_THRESHOLD = (20_000, 20, 50)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +76,20 @@ async def run_job(job: Job, items: Iterable[Item] | AsyncIterable[Item], asker: 
     run = _Run(job, asker)
     # enough to keep every model busy while some items wait for a rewrite
     at_once = 8 + 2 * asker.max_in_flight // (job.draws * len(job.relations))
-    await run.drive(items, at_once)
+    with _collecting_garbage_rarely():
+        await run.drive(items, at_once)
     return run.sheet.votes()
+
+
+@contextmanager
+def _collecting_garbage_rarely() -> Iterator[None]:
+    """Look for garbage less often: hundreds of calls in flight look like new garbage to Python, again and again."""
+    before = gc.get_threshold()
+    gc.set_threshold(*GARBAGE_THRESHOLD)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 class _Cell(NamedTuple):

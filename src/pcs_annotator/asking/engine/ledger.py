@@ -19,7 +19,7 @@ from pcs_annotator.errors import LedgerError
 SCHEMA = 1
 BUSY_SECONDS = 15
 KEYS_PER_QUERY = 500
-GATHER_SECONDS = 0.002
+GATHER_SECONDS = 0.001
 
 CREATE = """
 CREATE TABLE IF NOT EXISTS calls (
@@ -104,7 +104,7 @@ def entry_of(key: bytes, model: str, purpose: str, reply: Reply, usd: float | No
 class Ledger:
     """A file of paid calls: looked up by content, written in groups, never holding a failure.
 
-    Use it as a context manager. `put` returns when the reply is safely in the file. Replies of two milliseconds are
+    Use it as a context manager. `put` returns when the reply is safely in the file. Replies of a millisecond are
     committed together: a commit costs little, and a thread for it would cost more in handing over than it saves.
     """
 

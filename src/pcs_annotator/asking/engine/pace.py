@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pcs_annotator.asking.models.base import RateHint
 from pcs_annotator.errors import ModelDown, PcsError
 
+MAX_IN_FLIGHT = 64
 FIRST_WINDOW = 16
 ROUND = 0.1
 """Seconds in which the window may double; a round trip that takes longer counts instead."""
@@ -21,7 +22,6 @@ FIRST_RATE = 8.0
 BREATH = 0.1
 LONGEST_PAUSE = 60.0
 FEW_ANSWERS = 20
-INDIFFERENT_AFTER = 8
 MOSTLY_REFUSED = 0.6
 TROUBLE_SHARE = 0.4
 NEVER_ANSWERED_AFTER = 12
@@ -31,7 +31,7 @@ GONE_AFTER = 100
 class Pace:
     """A gate for calls to one model, narrowed and widened by the answers.
 
-    *In flight*: a window that starts at half of the maximum and opens within a round trip; it is halved when two
+    *In flight*: a window that starts narrow and doubles every round trip up to the maximum; it is halved when two
     calls in five go wrong.
 
     *Rate*: unlimited until the first refusal (429). How much of what was answered until then was a burst nobody knows,
@@ -45,14 +45,18 @@ class Pace:
     """
 
     def __init__(
-        self, max_in_flight: int = 64, *, name: str = "the model", clock: Callable[[], float] = time.monotonic
+        self,
+        max_in_flight: int = MAX_IN_FLIGHT,
+        *,
+        name: str = "the model",
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = name
         self.max_in_flight = max_in_flight
         self.in_flight = 0
         self.refusals = 0
         self._clock = clock
-        self._window = min(max_in_flight, max(FIRST_WINDOW, max_in_flight // 2))
+        self._window = _first_window(max_in_flight)
         self._window_at_round_start = self._window
         self._round_at = 0.0
         self._rate = math.inf
@@ -65,6 +69,8 @@ class Pace:
         self._measured = False
         self._recent: deque[float] = deque(maxlen=10_000)
         self._cuts_in_vain = 0
+        self._rate_before_vain = 0.0
+        self._drop_needed = 3.0
         self._indifferent = False
         self._refused_share = 0.0
         self._answers_since_cut = 0
@@ -126,23 +132,29 @@ class Pace:
             return
         if sent_at <= self._cut_at:
             return
-        self._indifferent = False
+        if self._indifferent:
+            # nearly everything is refused now, so the rate matters after all: be slower to think otherwise again
+            self._indifferent, self._drop_needed = False, 3 * self._drop_needed
         limit = self._measure(now)
         self._paused_until = max(self._paused_until, now + _pause(retry_after, limit))
         self._rate = max(BELOW_LIMIT * limit, 0.1)
         self._cut_at, self._answers_since_cut = now, 0
         self._tokens, self._tokens_at = 0.0, now
-        if self._cuts_in_vain >= INDIFFERENT_AFTER:
-            # slower and slower, and refused as often as before: the refusals have nothing to do with the rate
+        if self._cuts_in_vain >= 4 and self._rate * self._drop_needed < self._rate_before_vain:
+            # much slower, and refused as often as before: the refusals have nothing to do with the rate
             self._indifferent, self._rate, self._measured, self._cuts_in_vain = True, math.inf, False, 0
 
     def _measure(self, now: float) -> float:
         """Return the server's limit, as far as this refusal tells it."""
         elapsed, answers = now - self._cut_at, self._answers_since_cut
         if self._rate == math.inf:
-            return max(answers / max(elapsed, 1.0), FIRST_RATE)
+            return max(answers / max(elapsed, 1.0), self.in_flight / 2, FIRST_RATE)
         sending = self._rate_at(now)
-        self._cuts_in_vain = self._cuts_in_vain + 1 if answers < FEW_ANSWERS else 0
+        if answers >= FEW_ANSWERS:
+            self._cuts_in_vain = 0
+        else:
+            self._rate_before_vain = self._rate_before_vain if self._cuts_in_vain else sending
+            self._cuts_in_vain += 1
         first, self._measured = not self._measured, True
         if elapsed < SHORTEST_MEASUREMENT and answers < FEW_ANSWERS:
             return sending * min(max(answers / (answers + 1), 0.5), 0.8)
@@ -231,3 +243,8 @@ def _pause(retry_after: float | None, limit: float) -> float:
     # Whole seconds are the least a header can say, so one second means no more than "soon"; but a server that has just
     # run dry needs a moment, or the next call is refused again.
     return min(5 / max(limit, 1.0), BREATH)
+
+
+def _first_window(most: int) -> int:
+    """Return how many calls to start with: few, unless the user asked for many and so knows the server takes them."""
+    return most if most > MAX_IN_FLIGHT else min(most, FIRST_WINDOW)
