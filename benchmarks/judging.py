@@ -19,8 +19,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import gold_codes
-from pcs_annotator.core.vote_table import read_vote_table
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import Votes, read_vote_table
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.evaluation.metrics import auroc

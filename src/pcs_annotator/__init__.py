@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pcs_annotator.asking.annotators.annotator import Annotator
+    from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED
     from pcs_annotator.core.item import Item
     from pcs_annotator.core.outcome import Decision, Outcome
     from pcs_annotator.core.task import Task
-    from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
+    from pcs_annotator.core.votes import Votes
     from pcs_annotator.core.weights import Weights
     from pcs_annotator.errors import PcsError, PcsWarning, UserError
     from pcs_annotator.judging.fitting import fit_weights
@@ -43,8 +44,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ABSTAINED": "core.votes",
-    "NOT_ASKED": "core.votes",
+    "ABSTAINED": "core.codes",
+    "NOT_ASKED": "core.codes",
     "Annotator": "asking.annotators.annotator",
     "CollectSettings": "pipeline.collecting",
     "Decision": "core.outcome",

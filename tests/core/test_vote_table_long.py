@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.core.vote_table import read_vote_table
-from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
+from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED
+from pcs_annotator.core.votes import Votes, read_vote_table
 from pcs_annotator.errors import LabelError, TableError
 
 LONG = {

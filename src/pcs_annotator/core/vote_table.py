@@ -10,25 +10,35 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Integers, Mask
-from pcs_annotator.core.labels import check_labels, label_lookup, unknown_label
+from pcs_annotator.core.codes import NOT_ASKED
+from pcs_annotator.core.labels import check_labels
 from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, text_column
-from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
+from pcs_annotator.core.vote_columns import Column, Unknown, in_order, indexed, label_codes, seen_labels, texts_of
 from pcs_annotator.errors import PcsWarning, TableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Form = Literal["wide", "long"]
-Unknown = Literal["error", "abstain"]
 
 LONG_COLUMNS = ("annotator", "relation", "label")
 MAX_DRAWS = 1000
 
 
-class VoteTable(NamedTuple):
+class VoteArrays(NamedTuple):
+    """What a table of votes says: codes `[item, annotator, relation, draw]` and the names on the axes."""
+
+    codes: Codes
+    ids: Sequence[str]
+    annotators: Sequence[str]
+    relations: Sequence[str]
+    labels: Sequence[str]
+
+
+class ParsedTable(NamedTuple):
     """Votes, and for every item its gold label or None."""
 
-    votes: Votes
+    votes: VoteArrays
     gold: tuple[str | None, ...]
 
 
@@ -40,18 +50,8 @@ class Cell(NamedTuple):
     draw: int
 
 
-class Column(NamedTuple):
-    """A column of labels, with the distinct ones apart: `distinct[position]`, −1 where empty."""
-
-    name: str
-    distinct: list[str]
-    positions: Integers
-
-
-def read_vote_table(
-    table: object, labels: Iterable[str] | None = None, *, unknown: Unknown = "error", name: str = ""
-) -> VoteTable:
-    """Read votes and gold from a table in wide or long form; see `Votes.from_table`. Messages call it `name`."""
+def parse_vote_table(table: object, labels: Iterable[str] | None, unknown: Unknown, name: str = "") -> ParsedTable:
+    """Read votes and gold from a table in wide or long form. Messages call it `name`."""
     name = name or table_name(table)
     columns = columns_of(as_arrow(table))
     if not columns or not len(next(iter(columns.values()))):
@@ -61,52 +61,50 @@ def read_vote_table(
 
 def _read_wide(
     columns: Mapping[str, pa.ChunkedArray], labels: Iterable[str] | None, unknown: Unknown, name: str
-) -> VoteTable:
+) -> ParsedTable:
     ids = _told_apart(_ids(columns, name), name)
     cells = _cells([column for column in columns if column not in ("id", "gold")], name)
-    texts = {column: _indexed(column, columns[column]) for column in cells}
-    gold = _indexed("gold", columns["gold"]) if "gold" in columns else None
-    known = check_labels(labels) if labels is not None else _seen([*texts.values()], gold)
+    texts = {column: indexed(column, columns[column]) for column in cells}
+    gold = indexed("gold", columns["gold"]) if "gold" in columns else None
+    known = check_labels(labels) if labels is not None else seen_labels([*texts.values()], gold)
     annotators = list(dict.fromkeys(cell.annotator for cell in cells.values()))
     relations = list(dict.fromkeys(cell.relation for cell in cells.values()))
     draws = 1 + max(cell.draw for cell in cells.values())
     codes = np.full((len(ids), len(annotators), len(relations), draws), NOT_ASKED, dtype=np.int8)
     for column, cell in cells.items():
         place = (slice(None), annotators.index(cell.annotator), relations.index(cell.relation), cell.draw)
-        codes[place] = _codes(texts[column], known, unknown, ids)
-    votes = Votes(codes=codes, ids=ids, annotators=annotators, relations=relations, labels=known)
-    return VoteTable(votes, _texts(gold, len(ids)))
+        codes[place] = label_codes(texts[column], known, unknown, ids)
+    return ParsedTable(VoteArrays(codes, ids, annotators, relations, known), texts_of(gold, len(ids)))
 
 
 def _read_long(
     columns: Mapping[str, pa.ChunkedArray], labels: Iterable[str] | None, unknown: Unknown, name: str
-) -> VoteTable:
-    row_ids = _indexed("id", columns["id"]) if "id" in columns else None
+) -> ParsedTable:
+    row_ids = indexed("id", columns["id"]) if "id" in columns else None
     if row_ids is None:
         raise TableError(f"{name}: the long form needs an 'id' in every row, and there is no such column")
     if (row_ids.positions < 0).any():
         row = int(np.flatnonzero(row_ids.positions < 0)[0]) + 1
         raise TableError(f"{name}: the long form needs an 'id' in every row, and that of row {row} is empty")
-    ids, item = _in_order(row_ids)
-    votes, gold = _indexed("label", columns["label"]), None
+    ids, item = in_order(row_ids)
+    votes, gold = indexed("label", columns["label"]), None
     known = check_labels(labels) if labels is not None else None
     if "gold" in columns:
-        gold = _gold_by_item(_indexed("gold", columns["gold"]), ids, item, name)
+        gold = _gold_by_item(indexed("gold", columns["gold"]), ids, item, name)
     if known is None:
-        known = _seen([votes], gold)
-    annotators, annotator = _in_order(_indexed("annotator", columns["annotator"]))
-    relations, relation = _in_order(_indexed("relation", columns["relation"]))
+        known = seen_labels([votes], gold)
+    annotators, annotator = in_order(indexed("annotator", columns["annotator"]))
+    relations, relation = in_order(indexed("relation", columns["relation"]))
     asked = _asked({"annotator": annotator, "relation": relation}, votes, name)
     draw = _draws(columns.get("draw"), len(item), name)
     draw[~asked] = 0
     row_names = [ids[position] for position in item]
-    values = _codes(votes, known, unknown, row_names)
+    values = label_codes(votes, known, unknown, row_names)
     codes = np.full((len(ids), len(annotators), len(relations), 1 + int(draw.max())), NOT_ASKED, dtype=np.int8)
     place = (item[asked], annotator[asked], relation[asked], draw[asked])
     _refuse_repeated(np.ravel_multi_index(place, codes.shape), np.flatnonzero(asked), row_names, name)
     codes[place] = values[asked]
-    result = Votes(codes=codes, ids=ids, annotators=annotators, relations=relations, labels=known)
-    return VoteTable(result, _texts(gold, len(ids)))
+    return ParsedTable(VoteArrays(codes, ids, annotators, relations, known), texts_of(gold, len(ids)))
 
 
 def _asked(who: Mapping[str, Integers], votes: Column, table: str) -> Mask:
@@ -195,62 +193,6 @@ def _draw(text: str, where: str) -> int:
     return int(text)
 
 
-def _indexed(name: str, column: pa.ChunkedArray) -> Column:
-    encoded = text_column(name, column).dictionary_encode()
-    distinct: list[str] = encoded.dictionary.to_pylist()
-    index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
-    if "" in distinct:
-        index[index == distinct.index("")] = -1
-    return Column(name, distinct, index)
-
-
-def _seen(votes: Sequence[Column], gold: Column | None) -> tuple[str, ...]:
-    """Return the labels found, sorted; of several spellings the gold one, else the most frequent, is kept."""
-    counts: dict[str, float] = {}
-    for column in (*votes, *([gold] if gold else [])):
-        weight = 1e12 if column is gold else 1.0
-        found, times = np.unique(column.positions[column.positions >= 0], return_counts=True)
-        for position, count in zip(found, times, strict=True):
-            spelling = column.distinct[position]
-            counts[spelling] = counts.get(spelling, 0.0) + weight * float(count)
-    best: dict[str, str] = {}
-    for spelling in sorted(counts, key=lambda text: (-counts[text], text)):
-        best.setdefault(spelling.casefold(), spelling)
-    if not best:
-        raise TableError("all votes are empty and no gold is given: name the labels yourself, or check the file")
-    return check_labels(sorted(best.values()))
-
-
-def _codes(column: Column, labels: Sequence[str], unknown: Unknown, row_names: Sequence[str]) -> Codes:
-    lookup = label_lookup(labels)
-    table = np.array([lookup.get(text.casefold(), NOT_ASKED) for text in column.distinct] + [ABSTAINED], dtype=np.int8)
-    codes = table[column.positions]
-    strange = np.flatnonzero(codes == NOT_ASKED)
-    if len(strange) and unknown == "error":
-        row = strange[0]
-        where = f"column {column.name!r}, row {row + 1} (id {row_names[row]!r})"
-        error = unknown_label(column.distinct[column.positions[row]], labels, where)
-        raise type(error)(f"{error}; unknown='abstain' counts such votes as silence")
-    codes[strange] = ABSTAINED
-    return codes
-
-
-def _texts(column: Column | None, rows: int) -> tuple[str | None, ...]:
-    if column is None:
-        return (None,) * rows
-    return tuple(column.distinct[position] if position >= 0 else None for position in column.positions)
-
-
-def _in_order(column: Column) -> tuple[list[str], Integers]:
-    """Return the distinct texts in order of appearance, and for every row its position among them or −1."""
-    used = column.positions[column.positions >= 0]
-    _, first = np.unique(used, return_index=True)
-    order = used[np.sort(first)]
-    rank = np.full(len(column.distinct) + 1, -1, dtype=np.intp)
-    rank[order] = np.arange(len(order))
-    return [column.distinct[position] for position in order], rank[column.positions]
-
-
 def _draws(column: pa.ChunkedArray | None, rows: int, table: str) -> Integers:
     if column is None:
         return np.zeros(rows, dtype=np.intp)
@@ -282,12 +224,12 @@ def _refuse_repeated(place: Integers, rows: Integers, row_names: Sequence[str], 
         )
 
 
-def write_vote_table(votes: Votes, form: Form) -> pa.Table:
-    """Return the votes as a table; see `Votes.to_table`."""
+def write_vote_table(votes: VoteArrays, form: Form) -> pa.Table:
+    """Return the votes as a table that `parse_vote_table` reads back."""
     return _write_long(votes) if form == "long" else _write_wide(votes)
 
 
-def _write_wide(votes: Votes) -> pa.Table:
+def _write_wide(votes: VoteArrays) -> pa.Table:
     import pyarrow as pa
 
     barred = [name for name in (*votes.annotators, *votes.relations) if "|" in name]
@@ -306,13 +248,13 @@ def _write_wide(votes: Votes) -> pa.Table:
     return pa.table(columns)
 
 
-def _write_long(votes: Votes) -> pa.Table:
+def _write_long(votes: VoteArrays) -> pa.Table:
     import pyarrow as pa
 
     place = np.nonzero(votes.codes != NOT_ASKED)
     item, annotator, relation, draw = (axis.tolist() for axis in place)
     values = votes.codes[place]
-    unasked = sorted(set(range(len(votes))) - set(item))
+    unasked = sorted(set(range(len(votes.ids))) - set(item))
     blank: list[None] = [None] * len(unasked)
     names = np.array([*votes.labels, None], dtype=object)
     table = pa.table(

@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask, frozen
+from pcs_annotator.core.codes import NOT_ASKED
 from pcs_annotator.core.labels import check_labels
+from pcs_annotator.core.vote_columns import Unknown
+from pcs_annotator.core.vote_table import Form, VoteArrays, parse_vote_table, write_vote_table
 from pcs_annotator.errors import LabelError, TableError, UnknownNameError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pcs_annotator.core.vote_table import Form, Unknown
-
-ABSTAINED = -1
-"""Asked, but no usable label came back."""
-NOT_ASKED = -2
-"""Never asked, or the rewrite did not apply."""
-
-MAX_LISTED = 20  # names in a message; a table may hold a million ids
+MAX_LISTED = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -151,18 +147,30 @@ class Votes:
             unknown: What to do with a vote outside of `labels`: stop (`"error"`), or count it as an abstention
                 (`"abstain"`).
         """
-        from pcs_annotator.core.vote_table import read_vote_table
-
-        return read_vote_table(table, labels, unknown=unknown).votes
+        return cls(**parse_vote_table(table, labels, unknown).votes._asdict())
 
     def to_table(self, form: Form = "wide") -> pa.Table:
         """Return the votes as a pyarrow table that `from_table` reads back.
 
         The wide form writes both kinds of silence as empty cells; the long form leaves out what was not asked.
         """
-        from pcs_annotator.core.vote_table import write_vote_table
+        arrays = VoteArrays(self.codes, self.ids, self.annotators, self.relations, self.labels)
+        return write_vote_table(arrays, form)
 
-        return write_vote_table(self, form)
+
+class VoteTable(NamedTuple):
+    """Votes, and for every item its gold label or None."""
+
+    votes: Votes
+    gold: tuple[str | None, ...]
+
+
+def read_vote_table(
+    table: object, labels: Iterable[str] | None = None, *, unknown: Unknown = "error", name: str = ""
+) -> VoteTable:
+    """Read votes and gold from a table; see `Votes.from_table`. Messages call it `name`."""
+    arrays, gold = parse_vote_table(table, labels, unknown, name)
+    return VoteTable(Votes(**arrays._asdict()), gold)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
-from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
+from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Flag, Interval, Weights
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.optimiser import Optimiser, fit_optimiser

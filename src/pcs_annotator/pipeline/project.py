@@ -11,7 +11,8 @@ from pcs_annotator import __version__
 from pcs_annotator.core.labels import check_labels
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.tabular import as_arrow, table_name
-from pcs_annotator.core.vote_table import Unknown, VoteTable, read_vote_table
+from pcs_annotator.core.vote_columns import Unknown
+from pcs_annotator.core.votes import VoteTable, read_vote_table
 from pcs_annotator.files.runs import write_json
 from pcs_annotator.files.tables import with_outcomes, write_table
 from pcs_annotator.pipeline.steps import Learned, LearnSettings, learn

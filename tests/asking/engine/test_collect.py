@@ -18,10 +18,11 @@ from pcs_annotator.asking.models.base import Request, Sampling
 from pcs_annotator.asking.models.scripted import ScriptedModel
 from pcs_annotator.asking.relations.base import AskRewriter
 from pcs_annotator.asking.relations.prompted import PromptedRelation
+from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.item import Item
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import Variant
-from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
+from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import AccessDenied, ConfigError, LedgerError, ModelDown, ServerTrouble, TableError
 from pcs_annotator.pipeline.collecting import CollectSettings, collect
 from tests.stub import Behaviour, Stats, StubServer

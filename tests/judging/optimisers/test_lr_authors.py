@@ -8,8 +8,7 @@ from sklearn.linear_model import LinearRegression
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.gold import gold_codes
-from pcs_annotator.core.vote_table import read_vote_table
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import Votes, read_vote_table
 from pcs_annotator.judging.fitting import fit_weights
 from pcs_annotator.judging.optimisers.lr_authors import AuthorsLinearRegression
 from tests.builders import simulated_votes

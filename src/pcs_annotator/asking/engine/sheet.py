@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.labels import label_lookup
 from pcs_annotator.core.vote import Vote
-from pcs_annotator.core.votes import ABSTAINED, NOT_ASKED, Votes
+from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import TableError
 
 FIRST_ROWS = 1024

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from pcs_annotator.core.vote_table import Unknown
+from pcs_annotator.core.vote_columns import Unknown
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.faces.cli.fit_view import as_json, print_fit
 from pcs_annotator.pipeline.project import FitFiles, fit_table
