@@ -1,15 +1,29 @@
 """Everything this library raises or warns with.
 
-PcsError                    base class; its message always names the remedy
+```text
+PcsError                    base class; its message names the remedy
 ├── UserError               the caller can fix it; the command line exits with code 2
 │   ├── TableError          a file or table cannot be read as asked
 │   ├── LabelError          a label set, or a label outside of it
 │   ├── GoldError           gold labels are missing, contradictory or of no use
 │   ├── UnknownNameError    no plug-in or built-in of that name
-│   └── UndefinedMetric     a figure that these rows cannot give
-└── MismatchError           two values that do not belong together, such as weights and votes
+│   ├── UndefinedMetric     a figure that these rows cannot give
+│   ├── ConfigError         a setting, a key or a model name that cannot be used
+│   └── MissingPackage      an extra that is not installed
+├── MismatchError           two values that do not belong together, such as weights and votes
+├── LedgerError             the ledger of paid calls cannot be used; nothing in it is lost
+├── BudgetReached           the budget is spent; what was paid for is kept
+├── Interrupted             the run was stopped; what was paid for is kept
+└── ModelError              a model did not answer; `retryable` says whether asking again can help
+    ├── RateLimited         too fast; may carry how long to wait
+    ├── ServerTrouble       5xx, timeout, reset connection, broken answer
+    ├── Unanswerable        this question will never be answered: too long, or filtered
+    │   └── BadRequest      the server does not take this question, for a reason of its own
+    ├── AccessDenied        key, permission or model name: no question will be answered
+    └── ModelDown           given up after many failures in a row
 
 PcsWarning                  the work went on; the message says what was done instead
+```
 """
 
 
@@ -97,6 +111,10 @@ class ServerTrouble(ModelError):
 
 class Unanswerable(ModelError):
     """This question will never be answered: the text is too long, or was filtered."""
+
+
+class BadRequest(Unanswerable):
+    """The server does not take this question, for a reason of its own; perhaps it takes none of ours."""
 
 
 class AccessDenied(ModelError):

@@ -23,7 +23,15 @@ from pcs_annotator.core.item import Item
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import AccessDenied, ConfigError, LedgerError, ModelDown, ServerTrouble, TableError
+from pcs_annotator.errors import (
+    AccessDenied,
+    BadRequest,
+    ConfigError,
+    LedgerError,
+    ModelDown,
+    ServerTrouble,
+    TableError,
+)
 from pcs_annotator.pipeline.collecting import CollectSettings, collect
 from tests.stub import Behaviour, Stats, StubServer
 
@@ -466,3 +474,22 @@ def test_more_than_a_thousand_rows_keep_their_order(tmp_path: Path) -> None:
     votes, _ = ask_scripted("scripted:hash", some_items(2500), tmp_path)
     assert votes.ids == tuple(str(row) for row in range(2500))
     assert (votes.codes >= 0).all()
+
+
+def test_one_text_the_server_does_not_take_is_a_silence_but_a_server_that_takes_none_stops_the_run(
+    tmp_path: Path,
+) -> None:
+    def picky(request: Request) -> str:
+        if "number 7 " in request.messages[-1].content:
+            raise BadRequest("picky: refused the request (400)")
+        return "<label>neutral</label>"
+
+    votes, settings = ask_scripted(ScriptedModel(picky), some_items(20), tmp_path)
+    assert (votes.codes == ABSTAINED).sum() == 1
+    assert settings.tally.silences == {"picky: refused the request": 1}
+
+    def closed(request: Request) -> str:
+        raise BadRequest("closed: refused the request (400)")
+
+    with pytest.raises(ModelDown, match="closed: refused the request"):
+        ask_scripted(ScriptedModel(closed, name="scripted:closed"), some_items(200), tmp_path)

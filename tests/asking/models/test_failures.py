@@ -14,7 +14,7 @@ from aiohttp import web
 
 from pcs_annotator.asking.models.failures import Place, read_complaint
 from pcs_annotator.asking.models.resolve import resolve_model
-from pcs_annotator.errors import AccessDenied, ModelError, RateLimited, ServerTrouble, Unanswerable
+from pcs_annotator.errors import AccessDenied, BadRequest, ModelError, RateLimited, ServerTrouble, Unanswerable
 from tests.asking.models.stub import KEY, Answer, ask_once, completion, run, says, serving
 
 
@@ -43,6 +43,7 @@ STATUSES = [
     (404, "<html>Not Found</html>", AccessDenied, "no model 'llama-x'"),
     (400, error("The model `llama-x` does not exist", code="model_not_found"), AccessDenied, "no model 'llama-x'"),
     (400, error("llama-x has been decommissioned", code="model_decommissioned"), AccessDenied, "no model 'llama-x'"),
+    (400, error("API key not valid. Please pass a valid API key."), AccessDenied, "refused the request"),
     (402, error("Insufficient Balance"), AccessDenied, "Insufficient Balance"),
     (429, error("Rate limit reached", code="rate_limit_exceeded"), RateLimited, "429"),
     (429, error("Upgrade at https://console.groq.com/settings/billing"), RateLimited, "429"),
@@ -53,11 +54,11 @@ STATUSES = [
     (422, error(LONG), Unanswerable, "too long"),
     (400, error("filtered", code="content_filter"), Unanswerable, "content filter"),
     (403, error("Your input was flagged"), Unanswerable, "content filter"),
-    (400, error("messages must alternate"), AccessDenied, "messages must alternate"),
-    (400, {"detail": "bad field"}, AccessDenied, "bad field"),
-    (400, {"error": "plain words"}, AccessDenied, "plain words"),
-    (400, [error("in a list")], AccessDenied, "in a list"),
-    (400, "[]", AccessDenied, "refused the request"),
+    (400, error("messages must alternate"), BadRequest, "messages must alternate"),
+    (400, {"detail": "bad field"}, BadRequest, "bad field"),
+    (400, {"error": "plain words"}, BadRequest, "plain words"),
+    (400, [error("in a list")], BadRequest, "in a list"),
+    (400, "[]", BadRequest, "refused the request"),
     (408, "", ServerTrouble, "408"),
     (409, "", ServerTrouble, "409"),
     (500, error("oops"), ServerTrouble, "oops"),

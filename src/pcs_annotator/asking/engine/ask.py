@@ -12,7 +12,7 @@ from pcs_annotator.asking.engine.ledger import Ledger, entry_of
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT, Pace
 from pcs_annotator.asking.engine.tally import Tally
 from pcs_annotator.asking.models.base import ChatModel, Reply, Request
-from pcs_annotator.errors import AccessDenied, BudgetReached, PcsError, RateLimited, ServerTrouble
+from pcs_annotator.errors import AccessDenied, BadRequest, BudgetReached, PcsError, RateLimited, ServerTrouble
 
 PriceOf = Callable[[str, int, int], float | None]
 """Model name, input tokens, output tokens → US dollars; None when the price is unknown."""
@@ -122,6 +122,9 @@ class Asker:
                 return await self._attempt(call, pace)
             except AccessDenied as error:
                 self.stop(error)  # before this place is given to somebody else
+                raise
+            except BadRequest as error:
+                pace.failed(str(error))  # one strange text is no matter; a server that takes no question is
                 raise
             except RateLimited as error:
                 pace.refused(sent_at, error.retry_after)

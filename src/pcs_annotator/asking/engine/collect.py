@@ -228,9 +228,8 @@ class _Run:
 
 def _short(error: Exception) -> str:
     """Return the kind of trouble without the details that differ from call to call."""
-    return {BudgetReached: "budget reached", RateLimited: "asked too fast", ServerTrouble: "no answer"}.get(
-        type(error), str(error)
-    )
+    kinds = {BudgetReached: "budget reached", RateLimited: "asked too fast", ServerTrouble: "no answer"}
+    return kinds.get(type(error), str(error).partition(" (")[0])
 
 
 async def _all(work: Iterable[Coroutine[Any, Any, None]]) -> None:

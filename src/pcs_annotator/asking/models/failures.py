@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pcs_annotator.asking.models.hints import parse_duration, parse_retry_after
-from pcs_annotator.errors import AccessDenied, ModelError, RateLimited, ServerTrouble, Unanswerable
+from pcs_annotator.errors import AccessDenied, BadRequest, ModelError, RateLimited, ServerTrouble, Unanswerable
 
 SHOWN = 240
 # Only words that never come with a passing limit: Gemini and Groq name "quota" and "billing" in those as well.
@@ -25,6 +25,10 @@ NO_MODEL = re.compile(
     r"model_not_found|model_decommissioned|model.{0,80}(?:does not exist|not found|decommissioned|no longer)"
     r"|(?:unknown|invalid|no such|not a valid) model|deploymentnotfound|not supported by any provider",
     re.I,
+)
+# Some servers say with a 400 what others say with a 401, 402 or 404; any other 400 is about this question alone.
+HOPELESS = re.compile(
+    rf"{NO_MODEL.pattern}|{NO_MONEY.pattern}|api.?key.{{0,20}}(?:not valid|invalid)|invalid.{{0,10}}api.?key", re.I
 )
 KEY_LIKE = re.compile(r"\b(?:sk|gsk|hf|pk|xai|key)[-_][\w*.\-]{6,}|\bAIza[\w*.\-]{10,}|(?<=Bearer )\S+")
 HTML = re.compile(rb"\s*(?:<!doctype|<html|<\?xml|<head|<body)", re.I)
@@ -104,7 +108,8 @@ def failure(place: Place, status: int, complaint: Complaint, headers: Mapping[st
         return Unanswerable(f"{place.name}: the text is too long for the model ({status}): {said}")
     if status != 401 and FILTERED.search(words):
         return Unanswerable(f"{place.name}: the content filter refused the text ({status}): {said}")
-    return AccessDenied(_refusal(place, status, words, said))
+    refusal = BadRequest if status in (400, 422) and not HOPELESS.search(words) else AccessDenied
+    return refusal(_refusal(place, status, words, said))
 
 
 def _wait(complaint: Complaint, headers: Mapping[str, str]) -> float | None:
