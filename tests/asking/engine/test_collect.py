@@ -37,7 +37,7 @@ from tests.stub import Behaviour, Stats, StubServer
 
 TASK = Task("How does the writer feel?", ["positive", "neutral", "negative"])
 VOICE = PromptedRelation("voice", "Rewrite the text in the other voice.")
-QUICK = Patience(deadline=1.0, first_wait=0.01, longest_wait=0.05)
+QUICK = Patience(deadline=10.0, first_wait=0.01, longest_wait=0.05)
 
 
 def some_items(count: int) -> list[Item]:
@@ -109,7 +109,7 @@ def test_a_server_full_of_faults_still_answers_every_row_and_no_answer_is_paid_t
         share_truncated=0.01,
         retry_after="exact",
     )
-    settings = CollectSettings(patience=Patience(deadline=0.5, first_wait=0.01, longest_wait=0.05), environment={})
+    settings = CollectSettings(patience=Patience(deadline=3.0, first_wait=0.01, longest_wait=0.05), environment={})
     votes, stats = ask_stub(faults, tmp_path / "l.db", 300, settings)
     assert (votes.codes >= 0).all()
     assert stats.asked_again == 0
@@ -137,14 +137,14 @@ def test_what_stays_unanswered_is_reported_and_asked_again_by_the_next_run(tmp_p
 
 def test_rewriting_and_asking_overlap(tmp_path: Path) -> None:
     async def main() -> None:
-        async with StubServer(Behaviour(latency_s=0.1, record_times=True)) as stub:
+        async with StubServer(Behaviour(latency_s=1.0, record_times=True)) as stub:
             settings = CollectSettings(environment={}, rewriter=f"{stub.url}#rewriter")
             relations: list[str | PromptedRelation] = ["original", VOICE]
             spec = [f"{stub.url}#m"]
             await collect(TASK, some_items(5), spec, relations, ledger=tmp_path / "l.db", settings=settings)
             # asked about the original at once, about the rewrite when that is there: two round trips, not three
             arrivals = stub.stats(full=True).arrivals
-            assert sum(when - arrivals[0] < 0.09 for when in arrivals) == 10
+            assert sum(when - arrivals[0] < 0.9 for when in arrivals) == 10
 
     asyncio.run(main())
 
@@ -330,11 +330,12 @@ def test_an_asynchronous_stream_of_items_works_too(tmp_path: Path) -> None:
 
 def test_cancelling_keeps_what_is_in_flight(tmp_path: Path) -> None:
     async def main() -> None:
-        async with StubServer(Behaviour(latency_s=0.3)) as stub:
+        async with StubServer(Behaviour(latency_s=1.0)) as stub:
             settings = CollectSettings(environment={}, in_flight=16)
             run = collect(TASK, some_items(100), [f"{stub.url}#m"], ledger=tmp_path / "l.db", settings=settings)
             task = asyncio.create_task(run)
-            await asyncio.sleep(0.15)
+            while stub.stats().in_flight < 16:
+                await asyncio.sleep(0.01)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task

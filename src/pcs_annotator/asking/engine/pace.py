@@ -1,4 +1,4 @@
-"""How fast one model may be asked: learned from what comes back, without configuration."""
+"""The gate before one model: how many calls may be in flight, how fast they follow, and when to give up."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from pcs_annotator.asking.engine.rate import LONGEST_PAUSE, LearnedRate
 from pcs_annotator.asking.models.base import RateHint
 from pcs_annotator.errors import ModelDown, PcsError
 
@@ -15,33 +16,18 @@ MAX_IN_FLIGHT = 64
 FIRST_WINDOW = 16
 ROUND = 0.1
 """Seconds in which the window may double; a round trip that takes longer counts instead."""
-SHORTEST_MEASUREMENT = 0.5
-"""Seconds between two refusals that make a throughput worth believing."""
-BELOW_LIMIT = 0.97
-FIRST_RATE = 8.0
-BREATH = 0.1
-LONGEST_PAUSE = 60.0
-FEW_ANSWERS = 20
-MOSTLY_REFUSED = 0.6
 TROUBLE_SHARE = 0.4
 NEVER_ANSWERED_AFTER = 12
 GONE_AFTER = 100
 
 
 class Pace:
-    """A gate for calls to one model, narrowed and widened by the answers.
+    """Lets calls to one model pass as fast as it takes them, and learns that from the answers.
 
     *In flight*: a window that starts narrow and doubles every round trip up to the maximum; it is halved when two
-    calls in five go wrong.
-
-    *Rate*: unlimited until the first refusal (429). How much of what was answered until then was a burst nobody knows,
-    so the rate starts low and doubles every second until the next refusal, which comes near the limit. From then on
-    every refusal measures the limit: it lies between what was answered since the last one and what was being sent. The
-    rate becomes 3 % less than that and creeps up, slowly at first. Refusals that come as often however slowly we ask
-    have another cause, and are only retried. A server's own word
-    (`x-ratelimit-*`) is taken before its allowance runs out.
-
-    *Breaker*: a model that fails many times without a single answer between is given up with `ModelDown`.
+    calls in five go wrong. *Rate*: see `LearnedRate`; a server's own word (`x-ratelimit-*`) is taken before its
+    allowance runs out. *Breaker*: a model that fails many times without a single answer between is given up with
+    `ModelDown`.
     """
 
     def __init__(
@@ -54,26 +40,14 @@ class Pace:
         self.name = name
         self.max_in_flight = max_in_flight
         self.in_flight = 0
-        self.refusals = 0
         self._clock = clock
+        self._rate = LearnedRate()
+        self._paused_until = 0.0
         self._window = _first_window(max_in_flight)
         self._window_at_round_start = self._window
         self._round_at = 0.0
-        self._rate = math.inf
-        self._tokens = 0.0
-        self._tokens_at = 0.0
-        self._paused_until = 0.0
         self._waiting: deque[asyncio.Future[float]] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        self._cut_at = -math.inf
-        self._measured = False
-        self._recent: deque[float] = deque(maxlen=10_000)
-        self._cuts_in_vain = 0
-        self._rate_before_vain = 0.0
-        self._drop_needed = 3.0
-        self._indifferent = False
-        self._refused_share = 0.0
-        self._answers_since_cut = 0
         self._ever_answered = False
         self._failures_in_a_row = 0
         self._trouble = 0.0
@@ -103,67 +77,21 @@ class Pace:
 
     def answered(self, hint: RateHint | None = None) -> None:
         """Note an answer."""
+        now = self._clock()
         self._ever_answered = True
         self._failures_in_a_row = 0
-        self._answers_since_cut += 1
         self._trouble *= 0.95
-        self._refused_share *= 0.98
+        self._rate.answered(now)
         if self._window < self.max_in_flight:
-            self._widen()
-        if not self._measured and self._rate < math.inf:
-            self._recent.append(self._clock())
+            self._widen(now)
         if hint is not None and hint.remaining <= self.in_flight:
             # what is in flight already uses up the allowance
-            self._paused_until = max(self._paused_until, self._clock() + min(hint.reset_after, LONGEST_PAUSE))
-
-    def _widen(self) -> None:
-        now = self._clock()
-        if now - self._round_at > ROUND:
-            self._round_at, self._window_at_round_start = now, self._window
-        if self._window < 2 * self._window_at_round_start:
-            self._window += 1
+            self._pause(now, min(hint.reset_after, LONGEST_PAUSE))
 
     def refused(self, sent_at: float, retry_after: float | None = None) -> None:
-        """Note a 429; only the first refusal of calls sent after the last cut says anything new."""
-        self.refusals += 1
+        """Note a 429."""
         now = self._clock()
-        self._refused_share = 0.98 * self._refused_share + 0.02
-        if self._indifferent and self._refused_share < MOSTLY_REFUSED:
-            return
-        if sent_at <= self._cut_at:
-            return
-        if self._indifferent:
-            # nearly everything is refused now, so the rate matters after all: be slower to think otherwise again
-            self._indifferent, self._drop_needed = False, 3 * self._drop_needed
-        limit = self._measure(now)
-        self._paused_until = max(self._paused_until, now + _pause(retry_after, limit))
-        self._rate = max(BELOW_LIMIT * limit, 0.1)
-        self._cut_at, self._answers_since_cut = now, 0
-        self._tokens, self._tokens_at = 0.0, now
-        if self._cuts_in_vain >= 4 and self._rate * self._drop_needed < self._rate_before_vain:
-            # much slower, and refused as often as before: the refusals have nothing to do with the rate
-            self._indifferent, self._rate, self._measured, self._cuts_in_vain = True, math.inf, False, 0
-
-    def _measure(self, now: float) -> float:
-        """Return the server's limit, as far as this refusal tells it."""
-        elapsed, answers = now - self._cut_at, self._answers_since_cut
-        if self._rate == math.inf:
-            return max(answers / max(elapsed, 1.0), self.in_flight / 2, FIRST_RATE)
-        sending = self._rate_at(now)
-        if answers >= FEW_ANSWERS:
-            self._cuts_in_vain = 0
-        else:
-            self._rate_before_vain = self._rate_before_vain if self._cuts_in_vain else sending
-            self._cuts_in_vain += 1
-        first, self._measured = not self._measured, True
-        if elapsed < SHORTEST_MEASUREMENT and answers < FEW_ANSWERS:
-            return sending * min(max(answers / (answers + 1), 0.5), 0.8)
-        if first:
-            recent = sum(now - when <= SHORTEST_MEASUREMENT for when in self._recent) / SHORTEST_MEASUREMENT
-            self._recent.clear()
-            return min(sending, 1.3 * recent)
-        # what came home cannot be more than the limit, and what was sent when it was refused cannot be less
-        return (answers / elapsed + sending) / 2
+        self._pause(now, self._rate.refused(sent_at, now, self.in_flight, retry_after))
 
     def failed(self, what: str = "") -> None:
         """Note a timeout, a reset connection or a server error."""
@@ -188,35 +116,27 @@ class Pace:
             if not ticket.done():
                 ticket.set_exception(error)
 
+    def _pause(self, now: float, seconds: float) -> None:
+        self._paused_until = max(self._paused_until, now + seconds)
+
+    def _widen(self, now: float) -> None:
+        if now - self._round_at > ROUND:
+            self._round_at, self._window_at_round_start = now, self._window
+        if self._window < 2 * self._window_at_round_start:
+            self._window += 1
+
     def _admit(self) -> float:
         now = self._clock()
-        if self._cut_at == -math.inf:
-            self._cut_at = math.nextafter(now, -math.inf)  # the first call is sent after it
         self.in_flight += 1
-        self._tokens -= 1.0
+        self._rate.sent(now)
         return now
-
-    def _rate_at(self, now: float) -> float:
-        """Return the rate: that of the last cut, growing ever faster the longer nothing is refused."""
-        quiet = now - self._cut_at
-        if not self._measured:
-            return self._rate * 2.0 ** min(quiet, 30.0)
-        return self._rate * (1 + 0.005 * quiet + 0.0025 * quiet * quiet)
 
     def _delay(self) -> float:
         """Return the seconds until another call may be sent; 0 for now, infinity for when one comes back."""
         if self.in_flight >= self._window:
             return math.inf
         now = self._clock()
-        if now < self._paused_until:
-            return self._paused_until - now
-        if self._rate == math.inf:
-            return 0.0
-        rate = self._rate_at(now)
-        # what a timer's delay costs may be made up for, no more: a server that counts finely refuses bursts
-        self._tokens = min(self._tokens + rate * (now - self._tokens_at), 1.0 + rate / 200)
-        self._tokens_at = now
-        return 0.0 if self._tokens >= 1.0 else (1.0 - self._tokens) / rate
+        return self._paused_until - now if now < self._paused_until else self._rate.delay(now)
 
     def _wake(self) -> None:
         while self._waiting:
@@ -234,15 +154,6 @@ class Pace:
     def _on_timer(self) -> None:
         self._timer = None
         self._wake()
-
-
-def _pause(retry_after: float | None, limit: float) -> float:
-    """Return how long to send nothing after a refusal."""
-    if retry_after is not None and retry_after > 1:
-        return min(retry_after, LONGEST_PAUSE)
-    # Whole seconds are the least a header can say, so one second means no more than "soon"; but a server that has just
-    # run dry needs a moment, or the next call is refused again.
-    return min(5 / max(limit, 1.0), BREATH)
 
 
 def _first_window(most: int) -> int:
