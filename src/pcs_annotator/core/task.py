@@ -13,8 +13,9 @@ from pcs_annotator.errors import LabelError
 class Task:
     """An instruction, a closed set of labels and, optionally, what each label means.
 
-    >>> Task("How does the writer feel?", labels=["positive", "neutral", "negative"]).labels
-    ('positive', 'neutral', 'negative')
+    Examples:
+        >>> Task("How does the writer feel?", labels=["positive", "neutral", "negative"]).labels
+        ('positive', 'neutral', 'negative')
     """
 
     instruction: str

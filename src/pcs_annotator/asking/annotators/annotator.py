@@ -49,8 +49,9 @@ class Annotator:
         cut: Which part of a text stays when it is too long for the model.
         constrain: Whether a model that can be held to the labels is.
 
-    >>> Annotator("groq:llama-3.1-8b-instant").name
-    'groq:llama-3.1-8b-instant'
+    Examples:
+        >>> Annotator("groq:llama-3.1-8b-instant").name
+        'groq:llama-3.1-8b-instant'
     """
 
     model: object

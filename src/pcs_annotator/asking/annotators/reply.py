@@ -87,10 +87,11 @@ def read_label(reply: str, labels: Sequence[str], asked: str = "") -> Reading:
         labels: The labels to choose from.
         asked: The text that was asked about, so that quoting it is not taken for an answer.
 
-    >>> read_label("I first thought <label>Real</label>, but it is <label>Fake</label>.", ["Fake", "Real"]).label
-    'Fake'
-    >>> read_label("The headline is not real news.", ["Fake", "Real"])
-    Reading(label=None, reason='negated label', how='')
+    Examples:
+        >>> read_label("I first thought <label>Real</label>, but it is <label>Fake</label>.", ["Fake", "Real"]).label
+        'Fake'
+        >>> read_label("The headline is not real news.", ["Fake", "Real"])
+        Reading(label=None, reason='negated label', how='')
     """
     words = vocabulary(tuple(labels))
     answer = reply.strip()
