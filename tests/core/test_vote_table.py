@@ -204,3 +204,9 @@ def test_rows_with_the_same_id_stay_items_of_their_own_and_are_named() -> None:
 def test_of_many_repeated_ids_three_are_named_and_the_rest_counted() -> None:
     with pytest.warns(PcsWarning, match="and 6 more"):
         Votes.from_table({"id": ["1"] * 10, "a|r": "xyxyyxyxyx"})
+
+
+def test_a_quote_left_open_is_found_where_it_is_and_not_taken_for_a_label(tmp_path: Path) -> None:
+    (tmp_path / "votes.csv").write_text('id,gold,a|r\n1,x,x\n2,y,"y\n3,x,x\n4,y,y\n')
+    with pytest.raises(TableError, match=r"column 'a\|r', row 2: .* is a quote left open"):
+        Votes.from_table(tmp_path / "votes.csv")

@@ -34,6 +34,12 @@ def indexed(name: str, column: pa.ChunkedArray) -> Column:
     index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
     if "" in distinct:
         index[index == distinct.index("")] = -1
+    broken = next((position for position, text in enumerate(distinct) if "\n" in text), None)
+    if broken is not None:
+        row = int(np.argmax(index == broken)) + 1
+        raise TableError(
+            f"column {name!r}, row {row}: {distinct[broken]!r:.60} spans lines: is a quote left open there?"
+        )
     return Column(name, distinct, index)
 
 

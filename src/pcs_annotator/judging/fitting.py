@@ -14,7 +14,7 @@ from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Flag, Interval, Weights
-from pcs_annotator.errors import PcsWarning
+from pcs_annotator.errors import PcsWarning, UnknownNameError
 from pcs_annotator.judging.optimiser import Optimiser, fit_optimiser
 from pcs_annotator.judging.optimisers import optimisers
 
@@ -80,7 +80,10 @@ class _Intervals(NamedTuple):
 def _refitted(chosen: Optimiser, weights: Weights) -> Optimiser:
     """Return what to fit on resamples: the optimiser itself, or the one it picked."""
     picked = weights.diagnostics.optimiser
-    return optimisers.create(picked) if picked in optimisers.names() else chosen
+    try:
+        return optimisers.create(picked) if picked else chosen
+    except UnknownNameError:  # the optimiser is a user's own and calls itself what it likes
+        return chosen
 
 
 def _intervals(chosen: Optimiser, votes: Votes, gold: Codes, seed: int, resamples: int) -> _Intervals:
