@@ -24,7 +24,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import TableError
 from tests.builders import votes_of
 
-LABELS = ["Straße", "no, never", 'so-called "real"', "semi;colon", "two\nlines", "1", "2"]
+LABELS = ["Straße", "no, never", 'so-called "real"', "semi;colon", "two  spaces", "1", "2"]
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="|\0\n"), min_size=1, max_size=5)
 
 # the first look at pyarrow or polars alone takes longer than a deadline
