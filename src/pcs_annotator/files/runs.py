@@ -13,7 +13,6 @@ from typing import Any
 from pcs_annotator.errors import TableError
 
 SCHEMA = 1
-MODEL_FILE = "model.json"
 
 
 @contextmanager

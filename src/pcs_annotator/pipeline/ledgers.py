@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pcs_annotator.asking.engine.ledger import Entry, Ledger, LedgerSize
+from pcs_annotator.asking.engine.budget import Bill
+from pcs_annotator.asking.engine.ledger import Entry, Ledger
 from pcs_annotator.errors import LedgerError
 from pcs_annotator.files.tables import write_table
 
 
-def ledger_sizes(path: Path) -> list[LedgerSize]:
+def ledger_sizes(path: Path) -> list[Bill]:
     """Return how much a ledger holds per model and purpose."""
     with _existing(path) as ledger:
         return ledger.sizes()

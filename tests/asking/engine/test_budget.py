@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from pcs_annotator.asking.engine.budget import Budget, Cost, Purse
+from pcs_annotator.asking.engine.budget import UNLIMITED_ANSWER, Budget, Cost, Purse, expected_tokens
+from pcs_annotator.asking.models.base import THINKING_TOKENS, Message, Request, Sampling
+from pcs_annotator.asking.models.resolve import resolve_model
 
 
 @pytest.mark.parametrize("budget", [Budget(usd=1.0), Budget(tokens=100), Budget(calls=2)])
@@ -31,3 +33,18 @@ def test_an_unknown_price_is_remembered_not_taken_for_nothing() -> None:
     purse.settle(Cost(None, 10), Cost(None, 10))
     assert purse.price_unknown
     assert purse.usd == 0
+
+
+def test_thinking_and_answers_without_a_limit_are_counted_before_they_are_paid_for() -> None:
+    key = {"OPENAI_API_KEY": "sk-test"}
+    plain, thinking = resolve_model("openai:gpt-4o-mini", key), resolve_model("openai:o3-mini", key)
+    short = Request(messages=(Message("user", "Hello."),), sampling=Sampling(max_tokens=16))
+    assert expected_tokens(plain, short).output == 16
+    assert expected_tokens(thinking, short).output == 16 + THINKING_TOKENS
+    assert expected_tokens(plain, Request(messages=short.messages)).output == UNLIMITED_ANSWER
+
+
+def test_signs_that_take_many_tokens_are_counted_as_such() -> None:
+    model = resolve_model("scripted:hash", {})
+    latin, chinese = (Request(messages=(Message("user", text),)) for text in ("a" * 100, "\u5b57" * 100))
+    assert expected_tokens(model, chinese).input > 3 * expected_tokens(model, latin).input

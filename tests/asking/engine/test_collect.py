@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -494,3 +495,20 @@ def test_one_text_the_server_does_not_take_is_a_silence_but_a_server_that_takes_
 
     with pytest.raises(ModelDown, match="closed: refused the request"):
         ask_scripted(ScriptedModel(closed, name="scripted:closed"), some_items(200), tmp_path)
+
+
+def test_what_others_had_sent_when_the_run_stops_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def denied(request: Request) -> str:
+        raise AccessDenied("no such key")
+
+    slow = ScriptedModel(lambda request: "<label>neutral</label>", latency=0.3, name="scripted:slow")
+    settings = CollectSettings(environment={})
+    run = collect(TASK, some_items(3), [slow, ScriptedModel(denied)], ledger=tmp_path / "l.db", settings=settings)
+    with pytest.raises(AccessDenied):
+        asyncio.run(run)
+    gc.collect()
+    assert not caplog.records  # asyncio reports forgotten errors there
+    with Ledger(tmp_path / "l.db") as ledger:
+        (size,) = ledger.sizes()
+    assert (size.model, size.calls) == ("scripted:slow", slow.calls)
+    assert slow.calls > 0

@@ -6,13 +6,13 @@ import pytest
 
 from pcs_annotator.asking.models.base import Constraint, Reply, Request
 from pcs_annotator.asking.models.resolve import resolve_model
-from pcs_annotator.asking.models.scripted import FakeModel, ScriptedModel, answer_by_hash
+from pcs_annotator.asking.models.scripted import ScriptedModel, answer_by_hash
 from pcs_annotator.errors import ConfigError, RateLimited
 from tests.asking.models.stub import ask_once, question, run
 
 
 def test_a_list_is_gone_through_again_and_again() -> None:
-    model = FakeModel(["a", Reply(text="b", finish="length"), RateLimited("slow")], latency=0.001)
+    model = ScriptedModel(["a", Reply(text="b", finish="length"), RateLimited("slow")], latency=0.001)
 
     async def go() -> list[str]:
         first, second = await model.ask(question()), await model.ask(question())

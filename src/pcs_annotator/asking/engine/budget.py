@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from pcs_annotator.asking.annotators.length import estimate_tokens
+from pcs_annotator.asking.models.base import ChatModel, Request
+
+UNLIMITED_ANSWER = 4096
+"""Tokens an answer is taken to have at the most when the request sets no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +27,32 @@ class Cost:
 
     usd: float | None
     tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """What one model was or will be asked for one purpose; `usd` is None when the price is unknown."""
+
+    model: str
+    purpose: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+
+
+class Tokens(NamedTuple):
+    """Tokens of a question and of its answer."""
+
+    input: int
+    output: int
+
+
+def expected_tokens(model: ChatModel, request: Request) -> Tokens:
+    """Return about how many tokens a call takes, and how many its answer can have at the most."""
+    asked = sum(estimate_tokens(message.content) for message in request.messages)
+    answer = UNLIMITED_ANSWER if request.sampling.max_tokens is None else request.sampling.max_tokens
+    return Tokens(asked, answer + getattr(model, "thinking_tokens", 0))
 
 
 class Purse:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from pcs_annotator.asking.annotators.annotator import Annotator, Question
 from pcs_annotator.asking.engine.ask import Asker, Call
-from pcs_annotator.asking.engine.budget import Cost
+from pcs_annotator.asking.engine.budget import Cost, expected_tokens
 from pcs_annotator.asking.engine.ledger import call_key
 from pcs_annotator.asking.engine.sheet import Sheet
 from pcs_annotator.asking.models.base import ChatModel, Reply, Request
@@ -32,7 +32,6 @@ from pcs_annotator.errors import (
 )
 
 SECONDS_TO_COME_HOME = 10.0
-CHARACTERS_PER_TOKEN = 3
 GARBAGE_THRESHOLD = (20_000, 20, 50)
 
 
@@ -122,15 +121,20 @@ class _Run:
                 row = self.sheet.add_row(item.id)
                 task = asyncio.create_task(self._guarded(row, item, room))
                 self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
-            while self._tasks:
-                await asyncio.wait(self._tasks)
+                task.add_done_callback(self._finished)
+            if self._tasks:
+                await asyncio.wait(self._tasks, return_when=asyncio.FIRST_EXCEPTION)
+            if self._fatal is not None:
+                raise self._fatal
         except BaseException:
             self.asker.stop(Interrupted("stopped; everything that was paid for is kept"))
             await self._come_home()
             raise
-        if self._fatal is not None:
-            raise self._fatal
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # `_fatal` has it; asyncio would print it as forgotten
 
     async def _come_home(self) -> None:
         """Give calls in flight a little time, for they may be billed; then let go of them."""
@@ -149,6 +153,7 @@ class _Run:
             if self._fatal is None:
                 self._fatal = error
                 self.asker.stop(error if isinstance(error, PcsError) else Interrupted(f"stopped by {error!r}"))
+            raise
         finally:
             room.release()
 
@@ -221,9 +226,8 @@ class _Run:
         self.sheet.put(row, annotator, relation, draw, vote)
 
     def _expected(self, model: ChatModel, request: Request) -> Cost:
-        tokens_in = sum(len(message.content) for message in request.messages) // CHARACTERS_PER_TOKEN
-        tokens_out = request.sampling.max_tokens or 0
-        return Cost(self.asker.price_of(model.name, tokens_in, tokens_out), tokens_in + tokens_out)
+        tokens = expected_tokens(model, request)
+        return Cost(self.asker.price_of(model.name, *tokens), sum(tokens))
 
 
 def _short(error: Exception) -> str:
@@ -233,12 +237,15 @@ def _short(error: Exception) -> str:
 
 
 async def _all(work: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Do several things at the same time; a single one without the cost of a task."""
+    """Do several things at the same time, and all of them to the end; a single one without the cost of a task."""
     parts = list(work)
     if len(parts) == 1:
         await parts[0]
-    elif parts:
-        await asyncio.gather(*parts)
+        return
+    results = await asyncio.gather(*parts, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result  # only now: what the others had sent is paid for, and must come home
 
 
 async def _as_async(items: Iterable[Item] | AsyncIterable[Item]) -> AsyncIterator[Item]:

@@ -8,11 +8,11 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pcs_annotator.asking.engine.budget import Bill
 from pcs_annotator.asking.models.base import Reply, Request, Usage
 from pcs_annotator.errors import LedgerError
 
@@ -52,18 +52,6 @@ class Entry(NamedTuple):
     usd: float | None
     latency: float
     asked_at: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerSize:
-    """How much a ledger holds, for one model and purpose."""
-
-    model: str
-    purpose: str
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    usd: float | None
 
 
 def call_key(model: str, request: Request, draw: int) -> bytes:
@@ -206,16 +194,14 @@ class Ledger:
             for row in self._read().execute(f"SELECT {COLUMNS} FROM calls"):
                 yield Entry(*row)
 
-    def sizes(self) -> list[LedgerSize]:
+    def sizes(self) -> list[Bill]:
         """Return how much is stored per model and purpose."""
         query = """SELECT model, purpose, COUNT(*), COALESCE(SUM(input_tokens), 0), COALESCE(SUM(output_tokens), 0),
                    CASE WHEN COUNT(usd) = COUNT(*) THEN SUM(usd) END FROM calls GROUP BY model, purpose ORDER BY 1, 2"""
         with self._explained():
             rows = self._read().execute(query).fetchall()
         return [
-            LedgerSize(
-                model=row[0], purpose=row[1], calls=row[2], input_tokens=row[3], output_tokens=row[4], usd=row[5]
-            )
+            Bill(model=row[0], purpose=row[1], calls=row[2], input_tokens=row[3], output_tokens=row[4], usd=row[5])
             for row in rows
         ]
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.asking.engine.ask import PriceOf
+from pcs_annotator.asking.engine.budget import Bill, Tokens, expected_tokens
 from pcs_annotator.asking.engine.collect import Job
-from pcs_annotator.asking.models.base import ChatModel, Request
+from pcs_annotator.asking.models.base import ChatModel
 from pcs_annotator.core.item import Item
 from pcs_annotator.core.vote import Vote
 
@@ -16,32 +17,11 @@ REWRITE_OVERHEAD_TOKENS = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedModel:
-    """What one model will be asked.
-
-    Attributes:
-        model: `provider:model`.
-        purpose: `label` or `rewrite`.
-        calls: Questions, if none has been answered before.
-        input_tokens: An estimate.
-        output_tokens: The most that can come back.
-        usd: The most it can cost; None when the price is unknown.
-    """
-
-    model: str
-    purpose: str
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    usd: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What a job will ask, model by model."""
 
     rows: int
-    models: tuple[PlannedModel, ...]
+    models: tuple[Bill, ...]
 
     @property
     def calls(self) -> int:
@@ -62,11 +42,11 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
     """
     sums: dict[tuple[str, str], list[int]] = {}
 
-    def count(model: ChatModel, purpose: str, calls: int, tokens: tuple[int, int]) -> None:
+    def count(model: ChatModel, purpose: str, calls: int, tokens: Tokens) -> None:
         entry = sums.setdefault((model.name, purpose), [0, 0, 0])
         entry[0] += calls
-        entry[1] += calls * tokens[0]
-        entry[2] += calls * tokens[1]
+        entry[1] += calls * tokens.input
+        entry[2] += calls * tokens.output
 
     rows = 0
     rewrites = sum(relation.needs_rewriter for relation in job.relations)
@@ -75,14 +55,14 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
         for annotator, model in job.annotators:
             question = annotator.question(job.task, item.text, model)
             if not isinstance(question, Vote):
-                count(model, "label", len(job.relations) * job.draws, _tokens(question.request))
+                count(model, "label", len(job.relations) * job.draws, expected_tokens(model, question.request))
         if rewrites and job.rewriter is not None:
             length = estimate_tokens(item.text)
-            count(job.rewriter, "rewrite", rewrites, (length + REWRITE_OVERHEAD_TOKENS, 2 * length))
+            count(job.rewriter, "rewrite", rewrites, Tokens(length + REWRITE_OVERHEAD_TOKENS, 2 * length))
     return Plan(
         rows=rows,
         models=tuple(
-            PlannedModel(
+            Bill(
                 model=model,
                 purpose=purpose,
                 calls=calls,
@@ -93,8 +73,3 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
             for (model, purpose), (calls, tokens_in, tokens_out) in sums.items()
         ),
     )
-
-
-def _tokens(request: Request) -> tuple[int, int]:
-    tokens = sum(estimate_tokens(message.content) for message in request.messages)
-    return tokens, request.sampling.max_tokens or 0

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from pcs_annotator.asking.models import sessions
-from pcs_annotator.asking.models.base import Finish, Reply, Request, Usage
+from pcs_annotator.asking.models.base import THINKING_TOKENS, Finish, Reply, Request, Usage
 from pcs_annotator.asking.models.catalog import context_of
 from pcs_annotator.asking.models.failures import Place, failure, read_complaint, unreachable, unreadable
 from pcs_annotator.asking.models.hints import rate_hint
@@ -21,7 +21,6 @@ KEY = "ANTHROPIC_API_KEY"
 HOME = "https://api.anthropic.com"
 VERSION = "2023-06-01"
 MAX_TOKENS = 1024  # the API insists on a limit; this one is for requests that set none
-THINKING_TOKENS = 4096  # the newer models think first, and pay for it from the same allowance
 FINISHES: dict[object, Finish] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -56,6 +55,7 @@ class AnthropicModel:
             "x-api-key": place.secret,
         }
         self._takes_sampling = TAKES_SAMPLING.match(place.model) is not None
+        self.thinking_tokens = 0 if self._takes_sampling else THINKING_TOKENS
         self._shared: sessions.Shared | None = None
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class AnthropicModel:
         limit = sampling.max_tokens or MAX_TOKENS
         payload: dict[str, Any] = {
             "model": self._place.model,
-            "max_tokens": limit if self._takes_sampling else limit + THINKING_TOKENS,
+            "max_tokens": limit + self.thinking_tokens,
             "messages": [{"role": m.role, "content": m.content} for m in request.messages if m.role != "system"],
         }
         system = "\n\n".join(message.content for message in request.messages if message.role == "system")

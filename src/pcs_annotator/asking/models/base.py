@@ -9,6 +9,9 @@ from typing import Literal, Protocol
 Role = Literal["system", "user", "assistant"]
 Finish = Literal["stop", "length", "filter", "other"]
 
+# Thinking is paid from the same allowance as the answer: without room for it, the answer would come back empty.
+THINKING_TOKENS = 4096
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -95,6 +98,9 @@ class Reply:
 
 class ChatModel(Protocol):
     """A black-box model behind one method.
+
+    A model that asks for more tokens than the request says, to think with, has them in an attribute `thinking_tokens`,
+    so that budgets count them.
 
     Attributes:
         name: `provider:model`, the same for the same model wherever it is asked; part of a ledger entry's key.

@@ -67,9 +67,6 @@ class ScriptedModel:
         """Do nothing: there is nothing to let go of."""
 
 
-FakeModel = ScriptedModel
-
-
 def answer_by_hash(request: Request, salt: str = "") -> str:
     """Return one of the labels, chosen by a hash of the last message: the same text, the same answer, everywhere.
 

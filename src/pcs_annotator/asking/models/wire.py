@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pcs_annotator.asking.models import sessions
-from pcs_annotator.asking.models.base import Finish, RateHint, Reply, Request, Usage
+from pcs_annotator.asking.models.base import THINKING_TOKENS, Finish, RateHint, Reply, Request, Usage
 from pcs_annotator.asking.models.catalog import context_of
 from pcs_annotator.asking.models.failures import Complaint, Place, failure, read_complaint, unreachable, unreadable
 from pcs_annotator.asking.models.hints import rate_hint
@@ -31,8 +31,6 @@ FINISHES: dict[object, Finish] = {
     "max_tokens": "length",
     "content_filter": "filter",
 }
-# Thinking is paid from the same allowance as the answer: without room for it, the answer would come back empty.
-THINKING_TOKENS = 4096
 ANSWER = "answer"
 ADJUSTABLE = frozenset({"temperature", "top_p", "seed", "random_seed", "logprobs", "top_logprobs", "max_tokens"})
 
@@ -55,6 +53,7 @@ class WireModel:
         self._structure = host.structure_for(place.model)
         self.can_constrain = self._structure != "none"
         self._reasons = host.reasons(place.model)
+        self.thinking_tokens = THINKING_TOKENS if self._reasons else 0
         self._left_out: set[str] = {"temperature", "top_p"} if self._reasons else set()
         self._limit_field = "max_completion_tokens" if self._reasons else "max_tokens"
         self._headers = _headers(host, place.secret)
@@ -101,7 +100,7 @@ class WireModel:
         if sampling.top_p is not None:
             payload["top_p"] = sampling.top_p
         if sampling.max_tokens is not None:
-            payload[self._limit_field] = sampling.max_tokens + (THINKING_TOKENS if self._reasons else 0)
+            payload[self._limit_field] = sampling.max_tokens + self.thinking_tokens
         if sampling.seed is not None and self._host.seed_field:
             payload[self._host.seed_field] = sampling.seed
         if request.logprobs and self._host.top_logprobs and not self._reasons:
