@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pcs_annotator.asking.relations.base import relations
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.optimisers import optimisers
 
@@ -17,6 +18,7 @@ def pytest_sessionstart() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PcsWarning)
         optimisers.names()
+        relations.names()
 
 
 @pytest.fixture(scope="session")

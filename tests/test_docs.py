@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pcs_annotator.pipeline.relations import RelationChoice, try_relation
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SNIPPETS = [
@@ -38,3 +40,13 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     missing = [target for target in targets if not (page.parent / target).exists()]
     assert not missing
+
+
+def test_the_page_on_rewrites_shows_what_the_rules_do() -> None:
+    page = (ROOT / "docs" / "relations.md").read_text(encoding="utf-8")
+    sentence = re.search(r"On the sentence \*(.+?)\*\n", page)
+    rows = re.findall(r"^\| `(rule:[\w-]+)` \| (.+?) \|$", page, re.MULTILINE)
+    assert sentence is not None
+    assert len(rows) == 8
+    for name, shown in rows:
+        assert try_relation(name, sentence[1], RelationChoice(folder=ROOT / "docs")).text == shown

@@ -15,25 +15,31 @@ PUBLIC = [
     "ABSTAINED",
     "NOT_ASKED",
     "Annotator",
+    "Choosing",
     "CollectSettings",
     "Decision",
+    "Expectation",
     "Item",
     "Optimiser",
     "Outcome",
     "PcsError",
     "PcsWarning",
+    "PromptedRelation",
+    "Relation",
     "Task",
     "UserError",
+    "Variant",
     "Votes",
     "Weights",
     "collect",
     "fit_weights",
     "optimiser",
+    "relation",
     "score",
 ]
 # public names for things that bear another name themselves
 ALIASES = {"Decision": "Literal", "optimiser": "register"}
-HEAVY = ["aiohttp", "langchain", "numpy", "pandas", "polars", "pyarrow", "rich", "scipy", "sklearn", "torch"]
+HEAVY = ["aiohttp", "langchain", "numpy", "pandas", "polars", "pyarrow", "rich", "scipy", "sklearn", "spacy", "torch"]
 
 
 def in_a_fresh_interpreter(code: str) -> object:

@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pcs_annotator.asking.annotators.annotator import Annotator
+    from pcs_annotator.asking.relations.base import Expectation, Relation
+    from pcs_annotator.asking.relations.choose import Choosing
+    from pcs_annotator.asking.relations.function import relation
+    from pcs_annotator.asking.relations.prompted import PromptedRelation
     from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED
     from pcs_annotator.core.item import Item
     from pcs_annotator.core.outcome import Decision, Outcome
     from pcs_annotator.core.task import Task
+    from pcs_annotator.core.variant import Variant
     from pcs_annotator.core.votes import Votes
     from pcs_annotator.core.weights import Weights
     from pcs_annotator.errors import PcsError, PcsWarning, UserError
@@ -26,20 +31,26 @@ __all__ = [
     "ABSTAINED",
     "NOT_ASKED",
     "Annotator",
+    "Choosing",
     "CollectSettings",
     "Decision",
+    "Expectation",
     "Item",
     "Optimiser",
     "Outcome",
     "PcsError",
     "PcsWarning",
+    "PromptedRelation",
+    "Relation",
     "Task",
     "UserError",
+    "Variant",
     "Votes",
     "Weights",
     "collect",
     "fit_weights",
     "optimiser",
+    "relation",
     "score",
 ]
 
@@ -47,20 +58,26 @@ _HOMES = {
     "ABSTAINED": "core.codes",
     "NOT_ASKED": "core.codes",
     "Annotator": "asking.annotators.annotator",
+    "Choosing": "asking.relations.choose",
     "CollectSettings": "pipeline.collecting",
     "Decision": "core.outcome",
+    "Expectation": "asking.relations.base",
     "Item": "core.item",
     "Optimiser": "judging.optimiser",
     "Outcome": "core.outcome",
     "PcsError": "errors",
     "PcsWarning": "errors",
+    "PromptedRelation": "asking.relations.prompted",
+    "Relation": "asking.relations.base",
     "Task": "core.task",
     "UserError": "errors",
+    "Variant": "core.variant",
     "Votes": "core.votes",
     "Weights": "core.weights",
     "collect": "pipeline.collecting",
     "fit_weights": "judging.fitting",
     "optimiser": "judging.optimiser",
+    "relation": "asking.relations.function",
     "score": "judging.scoring",
 }
 

@@ -59,7 +59,8 @@ class Registry(Generic[T]):
         return self._factories[name]()
 
     def _unknown(self, name: str) -> str:
-        close = difflib.get_close_matches(name, self._factories, n=1)
+        bare = (known.partition(":")[2] for known in self._factories)
+        close = difflib.get_close_matches(name, [*self._factories, *filter(None, bare)], n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         return f"no {self.kind} is called {name!r}; {hint}known: {', '.join(sorted(self._factories))}"
 

@@ -170,7 +170,7 @@ def test_missing_file_is_refused_with_its_full_path(tmp_path: Path) -> None:
 
 
 def test_folder_is_refused(tmp_path: Path) -> None:
-    assert refusal(str(tmp_path)) == f"{tmp_path} is a folder: name a CSV or Parquet file in it"
+    assert refusal(str(tmp_path)) == f"{tmp_path} is a folder: name a CSV, JSON or Parquet file in it"
 
 
 def test_table_given_as_text_is_no_file() -> None:
@@ -253,3 +253,33 @@ def test_categories_of_polars_become_texts() -> None:
 def test_column_that_holds_no_texts_is_refused_by_name(values: list[object]) -> None:
     with pytest.raises(TableError, match=r"column 'a\|r' holds .*: turn it into texts"):
         text_column("a|r", pa.chunked_array([pa.array(values)]))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.jsonl", '{"id": 1, "text": "one"}\n\n{"id": 2, "text": null, "more": [1]}\n'),
+        ("t.ndjson", '\ufeff{"id": 1, "text": "one"}\n{"id": 2, "more": [1]}'),
+        ("t.json", '[{"id": 1, "text": "one"}, {"id": 2, "more": [1]}]'),
+    ],
+)
+def test_json_is_read_as_texts(name: str, content: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    table = as_arrow(tmp_path / name)
+    assert table.to_pydict() == {"id": ["1", "2"], "text": ["one", None], "more": [None, "[1]"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("t.jsonl", '{"text": "one"}\n{"text": }\n', r"t\.jsonl, line 2 is not valid JSON"),
+        ("t.jsonl", '{"text": "one"}\n"two"\n', r"t\.jsonl, row 2 is 'two': every row must be an object"),
+        ("t.json", '{"text": "one"}', r"t\.json holds a dict: it must be a list of objects"),
+        ("t.json", "[]", r"t\.json has no rows"),
+        ("t.json", "[1", r"t\.json is not valid JSON"),
+    ],
+)
+def test_broken_json_names_the_place(name: str, content: str, complaint: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(TableError, match=complaint):
+        as_arrow(tmp_path / name)

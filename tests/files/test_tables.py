@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.files.tables import with_outcomes, write_table
+from pcs_annotator.errors import TableError
+from pcs_annotator.files.tables import read_items, with_outcomes, write_table
 
 
 def outcome(name: str, label: str | None = "fake") -> Outcome:
@@ -59,3 +60,37 @@ def test_tables_are_written_by_the_ending_of_the_name(tmp_path: Path, name: str)
     else:
         with (tmp_path / name).open(newline="") as file:
             assert list(csv.reader(file)) == [["id", "text"], ["a", 'says "no", then\nyes'], ["b", ""]]
+
+
+def items_of(folder: Path, content: str, **columns: str) -> list[tuple[str, str]]:
+    path = folder / "texts.csv"
+    path.write_text(content, encoding="utf-8")
+    return [(item.id, item.text) for item in read_items(path, **columns)]
+
+
+def test_texts_and_ids_are_found_under_their_usual_names(tmp_path: Path) -> None:
+    assert items_of(tmp_path, "label,id,text\nx,a,One\ny,b,Two\n") == [("a", "One"), ("b", "Two")]
+
+
+def test_without_ids_rows_are_numbered_and_no_row_is_lost(tmp_path: Path) -> None:
+    assert items_of(tmp_path, 'text,label\nOne,x\n"",y\n') == [("1", "One"), ("2", "")]
+    assert items_of(tmp_path, "headline\nOne\n") == [("1", "One")]
+
+
+def test_columns_can_be_named(tmp_path: Path) -> None:
+    assert items_of(tmp_path, "key,body\na,One\n", text_column="body", id_column="key") == [("a", "One")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "complaint"),
+    [
+        ({}, r"texts\.csv has no column 'text'; there are key, body: say which with --text-column"),
+        ({"text_column": "txt"}, r"texts\.csv has no column 'txt' \(--text-column\); there are key, body"),
+        ({"text_column": "body", "id_column": "id"}, r"no column 'id' \(--id-column\)"),
+    ],
+)
+def test_a_missing_column_is_named_with_those_there_are(
+    columns: dict[str, str], complaint: str, tmp_path: Path
+) -> None:
+    with pytest.raises(TableError, match=complaint):
+        items_of(tmp_path, "key,body\na,One\n", **columns)

@@ -53,7 +53,8 @@ def answer(kind: str, question: Question, behaviour: Behaviour) -> Answer:
     if kind == "two_labels":
         return Answer("It could be {} or {}.".format(*(labels_of(question, behaviour) * 2)[:2]))
     if kind != "cut" and _asks_for_rewriting(question.system):
-        return Answer(rewritten(question))
+        keys = _ways_of_rewriting(question.system)
+        return Answer(_rewritten_in_all_ways(question, keys) if keys else rewritten(question))
     label = chosen_label(question, behaviour)
     if kind == "cut":
         return Answer(f"<label>{label[:-1]}", finish="length")
@@ -63,6 +64,20 @@ def answer(kind: str, question: Question, behaviour: Behaviour) -> Answer:
 @lru_cache(maxsize=1024)
 def _asks_for_rewriting(system: str) -> bool:
     return "rewrite" in system.lower()
+
+
+@lru_cache(maxsize=1024)
+def _ways_of_rewriting(system: str) -> tuple[str, ...]:
+    """Return the keys of the JSON object that the instructions show on a line of its own; none if they show none."""
+    for line in system.splitlines():
+        if line.startswith('{"') and line.endswith("}"):
+            return tuple(json.loads(line))
+    return ()
+
+
+def _rewritten_in_all_ways(question: Question, keys: tuple[str, ...]) -> str:
+    ways = (question._replace(system=f"{key}\n{question.system}") for key in keys)
+    return json.dumps(dict(zip(keys, map(rewritten, ways), strict=True)))
 
 
 def rewritten(question: Question) -> str:

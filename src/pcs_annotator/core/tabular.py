@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PARQUET = (".parquet", ".pq")
+JSON_LINES = (".jsonl", ".ndjson")
 DELIMITERS = ",\t;"
 EXACT = 2.0**53  # whole numbers up to here are exact in floating point
 
@@ -24,8 +26,8 @@ EXACT = 2.0**53  # whole numbers up to here are exact in floating point
 def as_arrow(table: object) -> pa.Table:
     """Return the table as pyarrow; a CSV file is read as texts, whatever its columns look like.
 
-    Takes a path to a CSV (also `.gz`) or Parquet file, a dict of columns, or any object that speaks the Arrow
-    PyCapsule protocol: pandas, polars, pyarrow, DuckDB.
+    Takes a path to a CSV (also `.gz`), JSON, JSONL or Parquet file, a dict of columns, or any object that speaks the
+    Arrow PyCapsule protocol: pandas, polars, pyarrow, DuckDB.
     """
     import pyarrow as pa
 
@@ -48,16 +50,15 @@ def table_name(table: object) -> str:
 
 
 def read_file(path: Path) -> pa.Table:
-    """Read a CSV or Parquet file; every problem is an error that names the file and the remedy."""
+    """Read a CSV, JSON or Parquet file; every problem is an error that names the file and the remedy."""
     # unlike those of Path, these take a name too long for any file
     if os.path.isdir(path):
-        raise TableError(f"{path} is a folder: name a CSV or Parquet file in it")
+        raise TableError(f"{path} is a folder: name a CSV, JSON or Parquet file in it")
     if not os.path.exists(path):
         raise TableError(f"there is no file {path}: check the name and the folder")
     if path.stat().st_size == 0:
         raise TableError(f"{path.name} is empty: it needs a header line and at least one row")
-    read = _read_parquet if path.suffix.lower() in PARQUET else _read_csv
-    return _reading(path, read)
+    return _reading(path, _READERS.get(path.suffix.lower(), _read_csv))
 
 
 def _reading(path: Path, read: Callable[[Path], pa.Table]) -> pa.Table:
@@ -84,6 +85,47 @@ def _read_parquet(path: Path) -> pa.Table:
     from pyarrow import parquet
 
     return parquet.read_table(path)
+
+
+def _read_json_lines(path: Path) -> pa.Table:
+    rows = []
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
+        if line.strip():
+            rows.append(_parsed_json(line, f"{path.name}, line {number}"))
+    return _table_of(rows, path.name)
+
+
+def _read_json(path: Path) -> pa.Table:
+    rows = _parsed_json(path.read_text(encoding="utf-8-sig"), path.name)
+    if not isinstance(rows, list):
+        raise TableError(f"{path.name} holds a {type(rows).__name__}: it must be a list of objects, one per row")
+    return _table_of(rows, path.name)
+
+
+def _parsed_json(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise TableError(f"{where} is not valid JSON ({error}): correct it there") from None
+
+
+def _table_of(rows: list[Any], name: str) -> pa.Table:
+    import pyarrow as pa
+
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            raise TableError(
+                f'{name}, row {number} is {row!r:.60}: every row must be an object such as {{"text": "…"}}'
+            )
+    if not rows:
+        raise TableError(f"{name} has no rows")
+    columns = dict.fromkeys(key for row in rows for key in row)
+    return pa.table({key: [_as_cell(row.get(key)) for row in rows] for key in columns})
+
+
+def _as_cell(value: Any) -> str | None:
+    """Return a JSON value as text, as a CSV file would hold it."""
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _read_csv(path: Path) -> pa.Table:
@@ -147,6 +189,13 @@ def _text_type() -> Any:
     import pyarrow as pa
 
     return pa.string()
+
+
+_READERS: dict[str, Callable[[Path], pa.Table]] = {
+    **dict.fromkeys(PARQUET, _read_parquet),
+    **dict.fromkeys(JSON_LINES, _read_json_lines),
+    ".json": _read_json,
+}
 
 
 def text_column(name: str, column: pa.ChunkedArray) -> pa.Array:

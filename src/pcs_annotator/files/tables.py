@@ -1,20 +1,53 @@
-"""The user's table with our columns added to it."""
+"""The user's tables: texts read from them, and our columns added to them."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pcs_annotator.core.item import Item
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.tabular import PARQUET, as_arrow
+from pcs_annotator.core.tabular import PARQUET, as_arrow, columns_of
+from pcs_annotator.core.tabular import text_column as text_of
+from pcs_annotator.errors import TableError
 from pcs_annotator.files.runs import atomic_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SCORE_DECIMALS = 6
+
+
+def read_items(path: Path, text_column: str | None = None, id_column: str | None = None) -> list[Item]:
+    """Return the texts of a file, in its order.
+
+    Without a name, the texts are in the column `text`, or in the only column there is; without ids, rows are numbered
+    from 1. A row without a text is an item with an empty one, so that nothing is lost.
+    """
+    columns = columns_of(as_arrow(path))
+    name = _named(columns, text_column, "text", path, "--text-column")
+    if name is None:
+        if len(columns) > 1:
+            raise TableError(
+                f"{path.name} has no column 'text'; there are {', '.join(columns)}: say which with --text-column"
+            )
+        name = next(iter(columns))
+    texts = [text or "" for text in text_of(name, columns[name]).to_pylist()]
+    id_name = _named(columns, id_column, "id", path, "--id-column")
+    ids = text_of(id_name, columns[id_name]).to_pylist() if id_name else []
+    return [
+        Item(id=str(row) if not ids or ids[row - 1] is None else ids[row - 1], text=text)
+        for row, text in enumerate(texts, 1)
+    ]
+
+
+def _named(columns: Mapping[str, object], given: str | None, usual: str, path: Path, option: str) -> str | None:
+    """Return the column that was asked for, else the usual one, else None."""
+    if given is not None and given not in columns:
+        raise TableError(f"{path.name} has no column {given!r} ({option}); there are {', '.join(columns)}")
+    return given if given is not None else usual if usual in columns else None
 
 
 def with_outcomes(table: object, outcomes: Iterable[Outcome], labels: Sequence[str]) -> pa.Table:

@@ -11,7 +11,7 @@ from pathlib import Path
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.ask import Asker, Patience, PriceOf
 from pcs_annotator.asking.engine.budget import Budget, Purse
-from pcs_annotator.asking.engine.collect import Job, run_job
+from pcs_annotator.asking.engine.collect import Job, OnVariant, run_job
 from pcs_annotator.asking.engine.ledger import Ledger
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.asking.engine.progress import showing
@@ -20,9 +20,11 @@ from pcs_annotator.asking.models.base import ChatModel, Usage
 from pcs_annotator.asking.models.catalog import price_of
 from pcs_annotator.asking.models.environment import read_environment
 from pcs_annotator.asking.models.resolve import resolve_model
-from pcs_annotator.asking.relations.base import ORIGINAL, Original, Relation
+from pcs_annotator.asking.relations.base import Relation
+from pcs_annotator.asking.relations.choose import Choosing, choose_relations
 from pcs_annotator.core.item import Item
 from pcs_annotator.core.task import Task
+from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError
 
@@ -42,6 +44,8 @@ class CollectSettings:
         budget: What may be spent.
         prices: Your own prices; they win over the catalogue's.
         environment: Keys and base URLs; None for those of the process and of `.env` in the working folder.
+        choosing: How names of relations are understood, and how rewrites are checked.
+        on_variant: Told of every variant, in no particular order.
         progress: Whether to show how far it is.
         tally: Counts what happens, for those who want to know afterwards.
     """
@@ -53,6 +57,8 @@ class CollectSettings:
     budget: Budget = field(default_factory=Budget)
     prices: OwnPrices = field(default_factory=dict)
     environment: Mapping[str, str] | None = None
+    choosing: Choosing = field(default_factory=Choosing)
+    on_variant: OnVariant | None = None
     progress: bool = False
     tally: Tally = field(default_factory=Tally)
 
@@ -76,7 +82,7 @@ async def collect(  # noqa: PLR0913  # the agreed signature
         items: The texts; read as they are needed.
         annotators: `Annotator`s, or anything a model can be made of: `provider:model`, a URL, a LangChain chat model, a
             function.
-        relations: How texts are shown: `"original"`, or relations of your own.
+        relations: How texts are shown: names such as `"voice"` or `"rule:voice|llm:voice"`, or relations of your own.
         ledger: Where paid calls are kept.
         budget_usd: What may be spent at the most; every price must then be known.
         settings: Everything else.
@@ -113,18 +119,11 @@ def open_job(
     return Job(
         task=task,
         annotators=bound,
-        relations=[_relation(relation) for relation in relations],
+        relations=choose_relations(relations, replace(settings.choosing, rewriter=rewriter is not None)),
         rewriter=rewriter,
         draws=settings.draws,
+        on_variant=settings.on_variant,
     )
-
-
-def _relation(given: str | Relation) -> Relation:
-    if given == ORIGINAL:
-        return Original()
-    if isinstance(given, str):
-        raise ConfigError(f"no relation is called {given!r}; there is {ORIGINAL!r}, or pass a relation of your own")
-    return given
 
 
 def pricing(own: OwnPrices) -> PriceOf:

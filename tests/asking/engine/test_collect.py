@@ -17,12 +17,11 @@ from pcs_annotator.asking.engine.ledger import Ledger
 from pcs_annotator.asking.engine.tally import Tally
 from pcs_annotator.asking.models.base import Request, Sampling
 from pcs_annotator.asking.models.scripted import ScriptedModel
-from pcs_annotator.asking.relations.base import AskRewriter
+from pcs_annotator.asking.relations.function import FunctionRelation
 from pcs_annotator.asking.relations.prompted import PromptedRelation
 from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.item import Item
 from pcs_annotator.core.task import Task
-from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import (
     AccessDenied,
@@ -32,6 +31,7 @@ from pcs_annotator.errors import (
     ModelDown,
     ServerTrouble,
     TableError,
+    UserError,
 )
 from pcs_annotator.pipeline.collecting import CollectSettings, collect
 from tests.stub import Behaviour, Stats, StubServer
@@ -384,7 +384,7 @@ def test_a_relation_that_changes_nothing_or_fails_casts_no_vote(tmp_path: Path) 
 def test_what_cannot_work_is_told_before_any_call(
     annotators: list[str], relations: list[str | PromptedRelation], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(UserError, match=message):
         asyncio.run(
             collect(
                 TASK,
@@ -438,16 +438,19 @@ def test_a_ledger_that_fails_in_the_middle_stops_the_run_and_keeps_what_it_has(t
 
 
 def test_a_broken_relation_stops_the_run_with_its_own_error(tmp_path: Path) -> None:
-    class Broken:
-        name = "broken"
-        needs_rewriter = False
-
-        async def rewrite(self, text: str, ask: AskRewriter) -> Variant:
-            raise ZeroDivisionError("a bug in a plug-in")
+    def broken(text: str) -> str:
+        raise ZeroDivisionError("a bug in a plug-in")
 
     async def main() -> None:
         settings = CollectSettings(environment={})
-        await collect(TASK, some_items(50), ["scripted:hash"], [Broken()], ledger=tmp_path / "l.db", settings=settings)
+        await collect(
+            TASK,
+            some_items(50),
+            ["scripted:hash"],
+            [FunctionRelation("broken", broken)],
+            ledger=tmp_path / "l.db",
+            settings=settings,
+        )
 
     with pytest.raises(ZeroDivisionError, match="a bug in a plug-in"):
         asyncio.run(main())

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from pcs_annotator.asking.engine.budget import Cost, Purse
+from pcs_annotator.asking.engine.budget import Cost, Purse, expected_tokens
 from pcs_annotator.asking.engine.ledger import Ledger, entry_of
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT, Pace
 from pcs_annotator.asking.engine.tally import Tally
@@ -98,6 +98,11 @@ class Asker:
         self.purse.settle(call.expected, paid)
         self.tally.calls += 1
         return reply
+
+    def expected(self, model: ChatModel, request: Request) -> Cost:
+        """Return what a request costs at the most."""
+        tokens = expected_tokens(model, request)
+        return Cost(self.price_of(model.name, *tokens), sum(tokens))
 
     def stop(self, error: PcsError) -> None:
         """Send nothing more, and tell those who wait why; calls in flight may still come home."""

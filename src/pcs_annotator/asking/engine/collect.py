@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterable, AsyncIterator, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pcs_annotator.asking.annotators.annotator import Annotator, Question
 from pcs_annotator.asking.engine.ask import Asker, Call
-from pcs_annotator.asking.engine.budget import Cost, expected_tokens
 from pcs_annotator.asking.engine.ledger import call_key
+from pcs_annotator.asking.engine.rewriter import Rewriter
 from pcs_annotator.asking.engine.sheet import Sheet
-from pcs_annotator.asking.models.base import ChatModel, Reply, Request
-from pcs_annotator.asking.relations.base import Original, Relation
+from pcs_annotator.asking.models.base import ChatModel, Reply
+from pcs_annotator.asking.relations.base import Context, Original, Relation
 from pcs_annotator.core.item import Item
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import Variant
@@ -35,6 +35,9 @@ SECONDS_TO_COME_HOME = 10.0
 GARBAGE_THRESHOLD = (20_000, 20, 50)
 
 
+OnVariant = Callable[[Item, Variant], None]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """Who is asked what.
@@ -45,6 +48,7 @@ class Job:
         relations: How texts are shown to them.
         rewriter: The model that rewrites; None when no relation needs one.
         draws: How often the same question is repeated.
+        on_variant: Told of every variant, in no particular order: item and variant.
     """
 
     task: Task
@@ -52,12 +56,13 @@ class Job:
     relations: Sequence[Relation] = (Original(),)
     rewriter: ChatModel | None = None
     draws: int = 1
+    on_variant: OnVariant | None = None
 
     def __post_init__(self) -> None:
         if not self.annotators or not self.relations or self.draws < 1:
             raise ConfigError("nothing to ask: name at least one annotator, one relation and one draw")
         for relation in self.relations:
-            if relation.needs_rewriter and self.rewriter is None:
+            if "rewriter" in relation.needs and self.rewriter is None:
                 raise ConfigError(f"relation {relation.name!r} needs a model that rewrites: name one as rewriter")
 
 
@@ -107,6 +112,7 @@ class _Run:
         self.job, self.asker, self.tally = job, asker, asker.tally
         names = [annotator.name for annotator, _ in job.annotators]
         self.sheet = Sheet(names, [relation.name for relation in job.relations], job.task.labels, job.draws)
+        self._context = Context(ask=None if job.rewriter is None else Rewriter(job.rewriter, asker))
         self._fatal: Exception | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -181,31 +187,23 @@ class _Run:
     async def _variant(self, item: Item, relation: Relation) -> Variant | None:
         """Return the item seen through a relation; None when the rewriter left it unanswered."""
         try:
-            variant = await relation.rewrite(item.text, self._ask_rewriter)
+            variant = await relation.rewrite(item.text, self._context)
         except (ServerTrouble, RateLimited, BudgetReached) as error:
             self.tally.failed[_short(error)] += 1
             return None
         except Unanswerable as error:
-            return Variant(relation=relation.name, status="not_applicable", reason=_short(error))
+            variant = Variant(relation=relation.name, status="not_applicable", reason=_short(error))
         if variant.text is None:
-            self.tally.silences[f"{relation.name}: {variant.reason}"] += 1
+            self.tally.silences[f"{relation.name}: {variant.cause}"] += 1
+        if self.job.on_variant is not None:
+            self.job.on_variant(item, variant)
         return variant
-
-    async def _ask_rewriter(self, request: Request) -> Reply:
-        model = self.job.rewriter
-        assert model is not None, "a job checks this"
-        key = call_key(model.name, request, 0)
-        known = self.asker.ledger.get_many([key])
-        if known:
-            self.tally.from_ledger += 1
-            return known[key]
-        return await self.asker.ask(Call(model, request, key, "rewrite", self._expected(model, request)))
 
     async def _ask(self, row: int, relation: int, cell: _Cell) -> None:
         model = self.job.annotators[cell.annotator][1]
         request = cell.question.request
         try:
-            reply = await self.asker.ask(Call(model, request, cell.key, "label", self._expected(model, request)))
+            reply = await self.asker.ask(Call(model, request, cell.key, "label", self.asker.expected(model, request)))
         except Unanswerable as error:
             self._note(row, relation, cell.annotator, cell.draw, Vote(label=None, reason=_short(error)))
         except (ServerTrouble, RateLimited, BudgetReached) as error:
@@ -224,10 +222,6 @@ class _Run:
         if vote.cut:
             self.tally.cut += 1
         self.sheet.put(row, annotator, relation, draw, vote)
-
-    def _expected(self, model: ChatModel, request: Request) -> Cost:
-        tokens = expected_tokens(model, request)
-        return Cost(self.asker.price_of(model.name, *tokens), sum(tokens))
 
 
 def _short(error: Exception) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.asking.engine.ask import PriceOf
 from pcs_annotator.asking.engine.budget import Bill, Tokens, expected_tokens
 from pcs_annotator.asking.engine.collect import Job
 from pcs_annotator.asking.models.base import ChatModel
+from pcs_annotator.asking.relations.base import Relation
+from pcs_annotator.asking.relations.windows import cut_windows
 from pcs_annotator.core.item import Item
 from pcs_annotator.core.vote import Vote
 
@@ -38,27 +41,28 @@ class Plan:
 def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
     """Return what asking about these items takes when nothing has been answered yet.
 
-    Rewrites are taken to be as long as the text, and every relation to apply.
+    Rewrites are taken to be as long as the text, every relation to apply, and every rewrite to pass its checks.
     """
     sums: dict[tuple[str, str], list[int]] = {}
 
     def count(model: ChatModel, purpose: str, calls: int, tokens: Tokens) -> None:
+        if not calls:
+            return
         entry = sums.setdefault((model.name, purpose), [0, 0, 0])
         entry[0] += calls
         entry[1] += calls * tokens.input
         entry[2] += calls * tokens.output
 
     rows = 0
-    rewrites = sum(relation.needs_rewriter for relation in job.relations)
     for item in items:
         rows += 1
         for annotator, model in job.annotators:
             question = annotator.question(job.task, item.text, model)
             if not isinstance(question, Vote):
                 count(model, "label", len(job.relations) * job.draws, expected_tokens(model, question.request))
-        if rewrites and job.rewriter is not None:
-            length = estimate_tokens(item.text)
-            count(job.rewriter, "rewrite", rewrites, Tokens(length + REWRITE_OVERHEAD_TOKENS, 2 * length))
+        if job.rewriter is not None:
+            calls, tokens = _rewriting(job.relations, item.text)
+            count(job.rewriter, "rewrite", calls, tokens)
     return Plan(
         rows=rows,
         models=tuple(
@@ -72,4 +76,17 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
             )
             for (model, purpose), (calls, tokens_in, tokens_out) in sums.items()
         ),
+    )
+
+
+def _rewriting(relations: Sequence[Relation], text: str) -> tuple[int, Tokens]:
+    """Return the calls that rewriting a text takes, and the tokens of one of them."""
+    shares = [share for relation in relations if (share := relation.calls(text))]
+    # shares of one call, such as three thirds, must not add up to a little more than one
+    calls = ceil(round(sum(shares), 6))
+    if not calls:
+        return 0, Tokens(0, 0)
+    length = estimate_tokens(text)
+    return calls, Tokens(
+        length // len(cut_windows(text).texts) + REWRITE_OVERHEAD_TOKENS, ceil(2 * length * len(shares) / calls)
     )

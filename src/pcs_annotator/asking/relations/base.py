@@ -3,34 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, Protocol, Self
 
 from pcs_annotator.asking.models.base import Reply, Request
-from pcs_annotator.core.variant import Variant
-
-ORIGINAL = "original"
+from pcs_annotator.asking.relations.rules.parse import Parser
+from pcs_annotator.core.variant import ORIGINAL, Variant
+from pcs_annotator.registry import Registry
 
 AskRewriter = Callable[[Request], Awaitable[Reply]]
 """Asks the model that rewrites; the engine sees to ledger, pace and budget."""
 
+Need = Literal["rewriter", "parser"]
+"""What a relation cannot work without."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """What a rewrite is allowed to do to a text; the checks hold it to that.
+
+    Attributes:
+        negations: `kept`, or `doubled`: an even number of negations is added.
+        reorders: Whether names may change places, as they do when the voice changes.
+        shortest: The rewrite's length, as a share of the text's, at the least.
+        longest: The same at the most.
+        misspells: Whether words, even names, may be misspelt on purpose.
+        renumbers: Whether a number may be written in another way, such as 5 for five.
+    """
+
+    negations: Literal["kept", "doubled"] = "kept"
+    reorders: bool = False
+    shortest: float = 0.6
+    longest: float = 1.8
+    misspells: bool = False
+    renumbers: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a relation may use besides the text.
+
+    Attributes:
+        ask: Asks the model that rewrites; None when there is none.
+        parser: Parses English, each text once; loaded at its first use.
+        hint: Why the first attempt at this text was rejected; empty at the first attempt.
+    """
+
+    ask: AskRewriter | None = None
+    parser: Parser = field(default_factory=Parser)
+    hint: str = ""
+
+    def hinting(self, hint: str) -> Self:
+        """Return the same context for a second attempt."""
+        return replace(self, hint=hint)
+
 
 class Relation(Protocol):
-    """A named rewrite after which the label must stay."""
+    """A named rewrite after which the label must stay.
+
+    Attributes:
+        name: As it appears in tables.
+        version: Changes whenever the same text may come out differently.
+        needs: What it cannot work without.
+        deterministic: Whether the same text always gives the same rewrite.
+        expects: What its rewrites are held to.
+    """
 
     @property
-    def name(self) -> str:
-        """Return the name, as it appears in tables."""
-        ...
+    def name(self) -> str: ...  # noqa: D102
 
     @property
-    def needs_rewriter(self) -> bool:
-        """Return whether a model is needed to rewrite."""
+    def version(self) -> str: ...  # noqa: D102
+
+    @property
+    def needs(self) -> frozenset[Need]: ...  # noqa: D102
+
+    @property
+    def deterministic(self) -> bool: ...  # noqa: D102
+
+    @property
+    def expects(self) -> Expectation: ...  # noqa: D102
+
+    def calls(self, text: str) -> float:
+        """Return how many calls the rewrite of this text takes when all goes well; a shared call counts in part."""
         ...
 
-    async def rewrite(self, text: str, ask: AskRewriter) -> Variant:
+    async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the text rewritten, or why it could not be."""
         ...
+
+
+relations: Registry[Relation] = Registry("relation", "pcs_annotator.relations")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +101,18 @@ class Original:
     """The text as it is: relation 0."""
 
     name: ClassVar[str] = ORIGINAL
-    needs_rewriter: ClassVar[bool] = False
+    version: ClassVar[str] = "1"
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    deterministic: ClassVar[bool] = True
+    expects: ClassVar[Expectation] = Expectation()
 
-    async def rewrite(self, text: str, ask: AskRewriter) -> Variant:
+    def calls(self, text: str) -> float:
+        """Return 0: nobody is asked."""
+        return 0.0
+
+    async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the text itself."""
-        return Variant(relation=ORIGINAL, status="original", text=text)
+        return Variant(relation=ORIGINAL, status="original", text=text, source=text)
+
+
+relations.register(ORIGINAL)(Original)

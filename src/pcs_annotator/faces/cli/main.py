@@ -18,6 +18,7 @@ EXIT_INTERRUPTED = 130
 
 VERBS = {
     "fit": "learn from recorded votes and label every row",
+    "relations": "list rewrites, try one on a text, or measure them on a file",
     "models": "list models, or check that they answer",
     "ledger": "see, copy or clean the record of paid calls",
 }

@@ -8,11 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Diagnostics, Flag, Weights
 from pcs_annotator.judging.optimiser import optimiser
-
-ORIGINAL = "original"
 
 
 @optimiser("uniform")

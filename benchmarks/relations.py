@@ -1,0 +1,85 @@
+"""How quick the relations made by rule are: sentences per second of one core, on invented sentences.
+
+Run it with `.venv/bin/python benchmarks/relations.py`. The figures are of this machine and noisy; nothing here asserts
+them. The ratio to bare rewrites, which change nothing, is steadier from machine to machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Sequence
+
+from pcs_annotator.asking.relations.base import Context, Relation, relations
+from pcs_annotator.asking.relations.rules.built_in import BUILT_IN
+from pcs_annotator.core.variant import ORIGINAL, Variant
+
+PARSER_FREE = 20_000
+PARSED = 600
+
+_SUBJECTS = (
+    "The council",
+    "A regional court",
+    "The port authority",
+    "Two ministers",
+    "The museum's board",
+    "The union",
+)
+_VERBS = ("approved", "did not reject", "published", "hasn't finished", "defended", "will review", "is not selling")
+_OBJECTS = (
+    "a plan for five new bridges",
+    "the long report on water",
+    "twelve contracts",
+    "the budget for 1,500 schools",
+)
+_TAILS = (
+    "after the mayor said that it's too early for a vote",
+    "while critics warned that prices rose by 20 percent",
+    "because they are waiting for a decision of the ministry",
+    "on Monday, the second day of the talks in the capital",
+)
+
+
+def invented_sentences(count: int, seed: int = 0) -> list[str]:
+    """Return news-like sentences of about 100 characters, no two of them alike."""
+    rng = random.Random(seed)
+    return [
+        f"{rng.choice(_SUBJECTS)} {rng.choice(_VERBS)} {rng.choice(_OBJECTS)} {rng.choice(_TAILS)}, paper {number}."
+        for number in range(count)
+    ]
+
+
+async def rewrite_all(relation: Relation, texts: Sequence[str], context: Context) -> list[Variant]:
+    """Return what a relation makes of texts; those that are parsed are asked for together, as a run does it."""
+    if relation.needs:
+        return list(await asyncio.gather(*(relation.rewrite(text, context) for text in texts)))
+    return [await relation.rewrite(text, context) for text in texts]
+
+
+def show(name: str, floor: float) -> float:
+    """Print one relation's figures and return its CPU seconds per text."""
+    relation = relations.create(name)
+    count = PARSED if relation.needs else PARSER_FREE
+    context = Context()
+    asyncio.run(rewrite_all(relation, invented_sentences(8, seed=1), context))
+    texts = invented_sentences(count)
+    start = time.process_time()
+    variants = asyncio.run(rewrite_all(relation, texts, context))
+    seconds = (time.process_time() - start) / count
+    changed = sum(variant.status == "changed" for variant in variants)
+    ratio = f"{seconds / floor:8.1f} ×" if floor else " " * 10
+    print(f"  {name:26}{1 / seconds:12,.0f} texts/s{ratio}{changed / count:10.0%} changed of {count:,}", flush=True)
+    return seconds
+
+
+def main() -> None:
+    print(f"{len(BUILT_IN)} rules on one core, CPU time; × is the cost of a rewrite that changes nothing")
+    floor = show(ORIGINAL, 0.0)
+    names = [name for name in relations.names() if name.startswith("rule:")]
+    for name in sorted(names, key=lambda name: (bool(relations.create(name).needs), name)):
+        show(name, floor)
+
+
+if __name__ == "__main__":
+    main()

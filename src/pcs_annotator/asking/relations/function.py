@@ -1,0 +1,55 @@
+"""Relations made of a user's own function."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeVar
+
+from pcs_annotator.asking.relations.base import Context, Expectation, Need, relations
+from pcs_annotator.asking.relations.rules.result import NotApplicable
+from pcs_annotator.asking.relations.rules.rule import as_variant
+from pcs_annotator.core.variant import Variant
+
+Rewritten = str | NotApplicable | None
+F = TypeVar("F", bound=Callable[[str], Rewritten | Awaitable[Rewritten]])
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRelation:
+    """A rewrite by a function `str -> str`, sync or async; None when it has nothing to say about a text."""
+
+    name: str
+    function: Callable[[str], Rewritten | Awaitable[Rewritten]]
+    version: str = "1"
+    expects: Expectation = field(default_factory=Expectation)
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    deterministic: ClassVar[bool] = True
+
+    def calls(self, text: str) -> float:
+        """Return 0: no model of ours is asked."""
+        return 0.0
+
+    async def rewrite(self, text: str, context: Context) -> Variant:
+        """Return what the function makes of the text."""
+        result = self.function(text)
+        if inspect.isawaitable(result):
+            result = await result
+        return as_variant(self.name, text, NotApplicable("the function gave nothing") if result is None else result)
+
+
+def relation(name: str, *, version: str = "1", expects: Expectation | None = None) -> Callable[[F], F]:
+    """Return a decorator that makes a function `str -> str` known as a relation.
+
+    >>> @relation("shouted")
+    ... def shouted(text: str) -> str:
+    ...     return text.upper()
+    """
+
+    def decorate(function: F) -> F:
+        made = FunctionRelation(name, function, version, expects or Expectation())
+        relations.register(name)(lambda: made)
+        return function
+
+    return decorate

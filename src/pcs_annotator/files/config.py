@@ -1,0 +1,241 @@
+"""`pcs.toml`, read and checked: every complaint names file, line and key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from pcs_annotator.errors import ConfigError
+
+CONFIG_NAME = "pcs.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnRelation:
+    """A relation of the user's own: a prompt, and what its rewrites may do to a text.
+
+    Attributes:
+        prompt: What the rewriter is told; `{text}` stands for the text.
+        version: Change it when the prompt changes.
+        negations: `kept`, or `doubled` when an even number of negations is added.
+        reorders: Whether names may change places.
+        shortest: The rewrite's length, as a share of the text's, at the least.
+        longest: The same at the most.
+        misspells: Whether words may be misspelt on purpose.
+        renumbers: Whether a number may be written in another way.
+    """
+
+    prompt: str
+    version: str = "1"
+    negations: Literal["kept", "doubled"] = "kept"
+    reorders: bool = False
+    shortest: float = 0.6
+    longest: float = 1.8
+    misspells: bool = False
+    renumbers: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationSettings:
+    """The part `[relations]`.
+
+    Attributes:
+        use: Names of the relations to use; empty for the default.
+        rewriter: The model that rewrites; empty for none.
+        joint: Whether one call asks for all rewrites of a text.
+        similarity: Whether rewrites are also compared by sentence embeddings.
+        judge: Whether the rewriter is also asked if a rewrite means the same.
+        own: Relations of the user's own, `[relations.NAME]`.
+    """
+
+    use: tuple[str, ...] = ()
+    rewriter: str = ""
+    joint: bool = False
+    similarity: bool = False
+    judge: bool = False
+    own: Mapping[str, OwnRelation] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSettings:
+    """The part `[task]`.
+
+    Attributes:
+        instruction: What to decide; empty for a question made of the labels.
+        labels: The label set; empty for those seen in the gold column.
+        meanings: What labels mean, `[task.meanings]`.
+    """
+
+    instruction: str = ""
+    labels: tuple[str, ...] = ()
+    meanings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSettings:
+    """The part `[data]`: names of columns; empty where they are to be found."""
+
+    text_column: str = ""
+    id_column: str = ""
+    gold_column: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskSettings:
+    """The part `[ask]`.
+
+    Attributes:
+        models: Who is asked.
+        draws: How often the same question is repeated.
+        concurrency: Calls in flight per model at the most.
+        budget_usd: What may be spent; None for no limit.
+        prices: US dollars per million tokens in and out, `[ask.prices]`.
+    """
+
+    models: tuple[str, ...] = ()
+    draws: int = 1
+    concurrency: int | None = None
+    budget_usd: float | None = None
+    prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnSection:
+    """The part `[learn]`."""
+
+    optimiser: str = "auto"
+    folds: int = 5
+    seed: int = 0
+    resamples: int = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Everything that a `pcs.toml` can say."""
+
+    task: TaskSettings = field(default_factory=TaskSettings)
+    data: DataSettings = field(default_factory=DataSettings)
+    ask: AskSettings = field(default_factory=AskSettings)
+    relations: RelationSettings = field(default_factory=RelationSettings)
+    learn: LearnSection = field(default_factory=LearnSection)
+
+
+def read_config(path: Path | None, folder: Path) -> Config:
+    """Return the settings of a file; without one, those of `pcs.toml` in the folder, else the defaults."""
+    if path is None:
+        path = folder / CONFIG_NAME
+        if not path.exists():
+            return Config()
+    try:
+        source = path.read_text(encoding="utf-8")
+        data = tomllib.loads(source)
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not a text in UTF-8 ({error.reason}): save it as UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+    return _Reader(path, source).config(data)
+
+
+class _Reader:
+    """Turns parsed TOML into settings, and remembers where each key stands."""
+
+    def __init__(self, path: Path, source: str) -> None:
+        self.path, self.lines = path, source.splitlines()
+
+    def config(self, data: Mapping[str, Any]) -> Config:
+        """Return all sections."""
+        sections = get_type_hints(Config)
+        self._refuse_unknown((), data, set(sections))
+        return Config(**{name: self._section(name, sections[name], value) for name, value in data.items()})
+
+    def _section(self, name: str, kind: type, value: Any) -> Any:
+        section = dict(self._table((name,), value))
+        if kind is RelationSettings:
+            own = {key: section.pop(key) for key, entry in list(section.items()) if isinstance(entry, dict)}
+            relations = {key: self._own_relation((name, key), entry) for key, entry in own.items()}
+            return RelationSettings(own=relations, **self._filled(kind, (name,), section))
+        return kind(**self._filled(kind, (name,), section))
+
+    def _own_relation(self, where: tuple[str, ...], data: Mapping[str, Any]) -> OwnRelation:
+        if not str(data.get("prompt", "")).strip():
+            raise self._error(where, 'needs a prompt: prompt = "Rewrite … {text} …"')
+        return OwnRelation(**self._filled(OwnRelation, where, data))
+
+    def _filled(self, kind: type, where: tuple[str, ...], data: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the keyword arguments of a value, each of the type that its field has."""
+        hints = {name: hint for name, hint in get_type_hints(kind).items() if name != "own"}
+        self._refuse_unknown(where, data, set(hints))
+        return {name: self._typed((*where, name), value, hints[name]) for name, value in data.items()}
+
+    def _typed(self, where: tuple[str, ...], value: Any, hint: Any) -> Any:
+        if isinstance(hint, UnionType):
+            hint = next(part for part in get_args(hint) if part is not NoneType)
+        origin, inner = get_origin(hint), get_args(hint)
+        if origin is Mapping:
+            table = self._table(where, value)
+            return {key: self._typed((*where, key), entry, inner[1]) for key, entry in table.items()}
+        fits, wanted = _FITS[origin or hint](value, inner)
+        if not fits:
+            raise self._error(where, f"is {value!r}, must be {wanted}")
+        return tuple(value) if isinstance(value, list) else float(value) if hint is float else value
+
+    def _table(self, where: tuple[str, ...], value: Any) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            raise self._error(where, f"is {value!r}, must be a table: [{'.'.join(where)}]")
+        return value
+
+    def _refuse_unknown(self, where: tuple[str, ...], data: Mapping[str, Any], known: set[str]) -> None:
+        for name in data:
+            if name not in known:
+                raise self._error((*where, name), f"is not a setting; known here: {', '.join(sorted(known))}")
+
+    def _error(self, where: tuple[str, ...], complaint: str) -> ConfigError:
+        line = self._line(where)
+        place = f"{self.path}, line {line}" if line else str(self.path)
+        return ConfigError(f"{place}: {'.'.join(where)} {complaint}")
+
+    def _line(self, where: tuple[str, ...]) -> int:
+        """Return the line of a key, or of the table it belongs to; 0 when it cannot be told."""
+        table, key, found = "", where[-1], 0
+        for number, line in enumerate(self.lines, 1):
+            header = re.match(r"\s*\[+([^\]]+)\]", line)
+            if header:
+                table = header[1].replace('"', "").replace("'", "").replace(" ", "")
+                if table == ".".join(where):
+                    return number
+                if table == ".".join(where[:-1]):
+                    found = number
+            elif table == ".".join(where[:-1]) and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]", line):
+                return number
+        return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _fits_tuple(value: Any, inner: tuple[Any, ...]) -> tuple[bool, str]:
+    if inner[-1] is Ellipsis:
+        return isinstance(value, list) and all(isinstance(one, str) for one in value), "a list of names"
+    fits = isinstance(value, list) and len(value) == len(inner) and all(map(_is_number, value))
+    return fits, f"a list of {len(inner)} numbers"
+
+
+_FITS: Mapping[Any, Callable[[Any, tuple[Any, ...]], tuple[bool, str]]] = {
+    str: lambda value, inner: (isinstance(value, str), "a text in quotes"),
+    bool: lambda value, inner: (isinstance(value, bool), "true or false"),
+    int: lambda value, inner: (type(value) is int, "a whole number"),
+    float: lambda value, inner: (_is_number(value), "a number"),
+    tuple: _fits_tuple,
+    Literal: lambda value, inner: (value in inner, f"one of {', '.join(map(repr, inner))}"),
+}
+"""For each type of a setting, whether a value fits it and what to say if not."""

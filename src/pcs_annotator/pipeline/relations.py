@@ -1,0 +1,299 @@
+"""Relations by themselves: which there are, what one does to a text, how they fare on a file."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pcs_annotator.asking.engine.ask import Asker
+from pcs_annotator.asking.engine.bridge import run_sync
+from pcs_annotator.asking.engine.budget import Budget, Purse
+from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.engine.rewriter import Rewriter
+from pcs_annotator.asking.engine.tally import Tally
+from pcs_annotator.asking.models.environment import read_environment
+from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.asking.relations.base import Context, Expectation, Relation
+from pcs_annotator.asking.relations.checks.similarity import Similarity
+from pcs_annotator.asking.relations.choose import Choosing, choose_relations, known_relations
+from pcs_annotator.asking.relations.prompted import PromptedRelation
+from pcs_annotator.asking.relations.rules.parse import Parser
+from pcs_annotator.asking.relations.rules.rule import why_not_parsed
+from pcs_annotator.core.item import Item
+from pcs_annotator.core.variant import Status, Variant
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.files.config import RelationSettings, read_config
+from pcs_annotator.files.tables import read_items, write_table
+from pcs_annotator.judging.evaluation.flips import Flips, flips_by_relation
+from pcs_annotator.pipeline.collecting import pricing
+
+AT_ONCE = 256
+DEFAULT = ("voice", "double-negation", "synonym")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownRelation:
+    """A relation that has a name.
+
+    Attributes:
+        name: As it is written.
+        version: Changes whenever the same text may come out differently.
+        needs: What it cannot work without.
+        deterministic: Whether the same text always gives the same rewrite.
+        usable: Whether it could be used at once: the packages it needs are there, or no package is needed.
+    """
+
+    name: str
+    version: str
+    needs: tuple[str, ...]
+    deterministic: bool
+    usable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationChoice:
+    """Where relations come from.
+
+    Attributes:
+        rewriter: The model that rewrites; empty for the one of the configuration, if any.
+        config: A `pcs.toml`; None for the one in the working folder, if any.
+        ledger: Where paid rewrites are kept; None to keep them nowhere.
+        folder: The working folder.
+    """
+
+    rewriter: str = ""
+    config: Path | None = None
+    ledger: Path | None = None
+    folder: Path = field(default_factory=Path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """How one relation fared on a file.
+
+    Attributes:
+        statuses: How many texts came out how.
+        causes: Why texts were not changed, with counts.
+        seconds: Time of the rewriting, checks left out: on the processor for rules, parsing included, and on the clock
+            for models.
+        flips: How often votes changed under it; None when no votes were given.
+    """
+
+    texts: int
+    statuses: Mapping[Status, int]
+    causes: Mapping[str, int]
+    seconds: float
+    flips: Flips | None = None
+
+    @property
+    def changed(self) -> int:
+        """Texts that were rewritten."""
+        return self.statuses.get("changed", 0)
+
+    @property
+    def not_applicable(self) -> int:
+        """Texts about which the relation has nothing to say."""
+        return self.statuses.get("not_applicable", 0)
+
+    @property
+    def rejected(self) -> int:
+        """Texts whose rewrite failed a check."""
+        return self.statuses.get("rejected", 0)
+
+    @property
+    def per_second(self) -> float:
+        """Texts rewritten in a second."""
+        return self.texts / max(self.seconds, 1e-9)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRequest:
+    """What to try relations on.
+
+    Attributes:
+        file: A table of texts.
+        relations: Names; empty for those of the configuration, else the paper's three.
+        text_column: Where the texts are; None for `text`, or the only column.
+        id_column: Where their names are; None for `id`, or row numbers.
+        votes: A table of votes, to say how often answers changed under each relation.
+        out: Where to write every variant; None for nowhere.
+        limit: How many texts to take; None for all.
+    """
+
+    file: Path
+    relations: tuple[str, ...] = ()
+    text_column: str | None = None
+    id_column: str | None = None
+    votes: Path | None = None
+    out: Path | None = None
+    limit: int | None = None
+
+
+def list_relations(choice: RelationChoice) -> list[KnownRelation]:
+    """Return every relation: built in, from plug-ins, and those of `pcs.toml`."""
+    settings = read_config(choice.config, choice.folder).relations
+    parses = Parser().available
+    return [
+        KnownRelation(
+            name=relation.name,
+            version=relation.version,
+            needs=tuple(sorted(relation.needs)),
+            deterministic=relation.deterministic,
+            usable="parser" not in relation.needs or parses,
+        )
+        for relation in known_relations(_own(settings))
+    ]
+
+
+def try_relation(name: str, text: str, choice: RelationChoice) -> Variant:
+    """Return what one relation makes of one text."""
+
+    async def one() -> Variant:
+        async with _opened([name], choice) as bench:
+            return await bench.relations[0].rewrite(text, bench.context)
+
+    return run_sync(one)
+
+
+def check_relations(request: CheckRequest, choice: RelationChoice) -> dict[str, Coverage]:
+    """Return how each relation fares on the texts of a file; every variant is written where the request says."""
+    items = read_items(request.file, request.text_column, request.id_column)[: request.limit]
+    flips = flips_by_relation(Votes.from_table(request.votes)) if request.votes is not None else {}
+    variants: list[tuple[Item, Variant]] = []
+
+    async def all_of_them() -> dict[str, _Count]:
+        async with _opened(request.relations, choice) as bench:
+            counts = {relation.name: _Count() for relation in bench.relations}
+            for start in range(0, len(items), AT_ONCE):
+                async for item, variant in bench.measured(items[start : start + AT_ONCE], counts):
+                    counts[variant.relation].add(variant)
+                    variants.append((item, variant))
+            return counts
+
+    counts = run_sync(all_of_them)
+    if request.out is not None:
+        _write_variants(request.out, variants)
+    return {name: count.coverage(len(items), flips.get(name)) for name, count in counts.items()}
+
+
+@dataclass(slots=True)
+class _Count:
+    """What has come out of one relation so far."""
+
+    statuses: Counter[Status] = field(default_factory=Counter)
+    causes: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+    def add(self, variant: Variant) -> None:
+        self.statuses[variant.status] += 1
+        if variant.text is None:
+            self.causes[variant.cause] += 1
+
+    def coverage(self, texts: int, flips: Flips | None) -> Coverage:
+        return Coverage(
+            texts=texts,
+            statuses=self.statuses,
+            causes=dict(self.causes.most_common()),
+            seconds=self.seconds,
+            flips=flips,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """Relations, the same ones without checks, and what they work with."""
+
+    relations: Sequence[Relation]
+    unchecked: Sequence[Relation]
+    context: Context
+
+    async def measured(
+        self, items: Sequence[Item], counts: Mapping[str, _Count]
+    ) -> AsyncIterator[tuple[Item, Variant]]:
+        """Yield every variant of some items, and add up how long the rewriting took."""
+        parsing = self._parse(items)
+        for relation, unchecked in zip(self.relations, self.unchecked, strict=True):
+            count = counts[relation.name]
+            if "rewriter" not in relation.needs:
+                count.seconds += parsing if "parser" in relation.needs else 0.0
+                started = time.process_time()
+                for item in items:
+                    await unchecked.rewrite(item.text, self.context)
+                count.seconds += time.process_time() - started
+            started = time.perf_counter()
+            variants = await asyncio.gather(*(relation.rewrite(item.text, self.context) for item in items))
+            if "rewriter" in relation.needs:
+                count.seconds += time.perf_counter() - started
+            for item, variant in zip(items, variants, strict=True):
+                yield item, variant
+
+    def _parse(self, items: Sequence[Item]) -> float:
+        """Parse the items once for all relations; return the seconds that took."""
+        if not any("parser" in relation.needs for relation in self.relations):
+            return 0.0
+        started = time.process_time()
+        self.context.parser.parse_many(item.text for item in items if not why_not_parsed(item.text))
+        return time.process_time() - started
+
+
+@asynccontextmanager
+async def _opened(names: Sequence[str], choice: RelationChoice) -> AsyncIterator[_Bench]:
+    """Give relations that are ready to rewrite, and close what they used."""
+    settings = read_config(choice.config, choice.folder).relations
+    spec = choice.rewriter or settings.rewriter
+    choosing = choosing_of(settings, rewriter=bool(spec))
+    relations = choose_relations(names or settings.use or DEFAULT, choosing)
+    unchecked = choose_relations(names or settings.use or DEFAULT, replace(choosing, checked=False))
+    if not spec:
+        yield _Bench(relations, unchecked, Context())
+        return
+    model = resolve_model(spec, read_environment(choice.folder))
+    with TemporaryDirectory() as folder, Ledger(choice.ledger or Path(folder) / "ledger.db") as ledger:
+        asker = Asker(ledger, Purse(Budget()), Tally(), pricing({}))
+        try:
+            yield _Bench(relations, unchecked, Context(ask=Rewriter(model, asker)))
+        finally:
+            await model.close()
+
+
+def choosing_of(settings: RelationSettings, *, rewriter: bool) -> Choosing:
+    """Return how names of relations are understood under these settings."""
+    return Choosing(
+        rewriter=rewriter,
+        own=_own(settings),
+        joint=settings.joint,
+        extra=(Similarity(),) if settings.similarity else (),
+        judged=settings.judge,
+    )
+
+
+def _own(settings: RelationSettings) -> dict[str, Relation]:
+    """Return the user's relations of `pcs.toml`."""
+    return {
+        name: PromptedRelation(
+            name,
+            own.prompt,
+            own.version,
+            Expectation(**{entry.name: getattr(own, entry.name) for entry in fields(Expectation)}),
+        )
+        for name, own in settings.own.items()
+    }
+
+
+def _write_variants(path: Path, variants: Sequence[tuple[Item, Variant]]) -> None:
+    import pyarrow as pa
+
+    columns = {
+        "id": [item.id for item, _ in variants],
+        "relation": [variant.relation for _, variant in variants],
+        "status": [variant.status for _, variant in variants],
+        "text": [variant.text for _, variant in variants],
+        "reason": [variant.reason for _, variant in variants],
+    }
+    write_table(path, pa.table(columns, schema=pa.schema([(name, pa.string()) for name in columns])))

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.faces.cli.main import main
+from tests.stub import Behaviour, stub_process
+
+SENTENCE = "The committee rejected 3 plans on Monday."
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def texts() -> Path:
+    path = Path("texts.csv")
+    path.write_text(f'id,text\na,"{SENTENCE}"\nb,"It isn\'t late."\nc,\n', encoding="utf-8")
+    return path
+
+
+def test_list_names_every_relation_and_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["relations", "list"]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
+    assert "a model: --rewriter" in lines["llm:voice"]
+    assert "the extra [rules]" in lines["rule:voice"]
+    assert main(["relations", "list", "--json"]) == 0
+    listed = {relation["name"]: relation for relation in json.loads(capsys.readouterr().out)}
+    assert listed["rule:frame"] == {
+        "name": "rule:frame",
+        "version": "1",
+        "needs": [],
+        "deterministic": True,
+        "usable": True,
+    }
+
+
+def test_try_shows_the_change_and_the_verdicts(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["relations", "try", "rule:voice", SENTENCE]) == 0
+    text = capsys.readouterr().out
+    assert "→ 3 plans were rejected by the committee on Monday." in text
+    assert "[-" in text
+    assert "✓ numbers" in text
+
+
+def test_try_says_why_a_text_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["relations", "try", "voice", "Guten Morgen, wie geht es Ihnen und Ihrer Familie heute?"]) == 1
+    text = capsys.readouterr().out
+    assert "not applicable" in text
+    assert "not English" in text
+
+
+def test_try_with_a_rewriter_over_http_prints_everything_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    with stub_process(Behaviour()) as stub:
+        code = main(["relations", "try", "voice", SENTENCE, "--rewriter", f"{stub.url}#m", "--json"])
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["relation"] == "voice"
+    assert shown["source"] == SENTENCE
+    assert code == (0 if shown["text"] else 1)
+    assert shown["text"] or shown["reason"]
+
+
+def test_a_rejected_rewrite_is_shown_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pcs.toml").write_text(
+        '[relations]\nrewriter = "scripted:hash"\n[relations.odd]\nprompt = "Say: {text}"\n', encoding="utf-8"
+    )
+    assert main(["relations", "try", "odd", SENTENCE]) == 1
+    text = capsys.readouterr().out
+    assert "rejected" in text
+    assert "✗" in text
+
+
+def test_check_prints_the_agreed_figures_and_writes_every_variant(
+    texts: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = "rule:voice,rule:contraction"
+    assert main(["relations", "check", str(texts), "--relations", names, "--json", "--out", "v.csv"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found) == set(names.split(","))
+    for figures in found.values():
+        assert figures["texts"] == figures["changed"] + figures["not_applicable"] + figures["rejected"] == 3
+        assert figures["per_second"] > 0
+    with open("v.csv", newline="", encoding="utf-8") as file:
+        assert next(csv.reader(file)) == ["id", "relation", "status", "text", "reason"]
+        assert len(list(csv.reader(file))) == 6
+
+
+def test_check_prints_a_table_with_causes_and_flips(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("votes.csv").write_text("id,m|original,m|voice\na,yes,no\nb,yes,yes\n", encoding="utf-8")
+    assert main(["relations", "check", str(texts), "--relations", "voice,contraction", "--run", "votes.csv"]) == 0
+    text = capsys.readouterr().out
+    assert "1 (50%)" in text
+    assert "empty text" in text
+    assert main(["relations", "check", str(texts), "--relations", "frame", "--out", "v.csv"]) == 0
+    assert "Every variant is in v.csv" in capsys.readouterr().out
+
+
+def test_audit_checks_rewrites_of_others_against_a_person_s_word(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        ["relation", "original", "rewrite", "keeps_meaning"],
+        ["double-negation", "Anna Berg won the race.", "Anna Berg did not win the race.", "0"],
+        ["voice", "Anna Berg won the race.", "The race was won by Anna Berg.", "1"],
+        ["voice", "Anna Berg left.", "Anna Berg left.", "1"],
+    ]
+    with open("rewrites.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(rows)
+    assert main(["relations", "audit", "rewrites.csv", "--json", "--out", "verdicts.csv"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["rows"], shown["kept"], shown["unchanged"], shown["rejected"]) == (3, 1, 1, 1)
+    assert shown["agreement"] == {"bad": 1, "caught": 1, "good": 2, "wronged": 0}
+    assert shown["by_check"] == {"negation": 1}
+    with open("verdicts.csv", newline="", encoding="utf-8") as file:
+        assert [row["finding"] for row in csv.DictReader(file)] == ["rejected", "kept", "unchanged"]
+    assert main(["relations", "audit", "rewrites.csv", "--relation", "voice", "--out", "verdicts.csv"]) == 0
+    text = capsys.readouterr().out
+    assert "Every verdict is in verdicts.csv" in text
+    assert "keeps_meaning" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["check", "nowhere.csv"], "there is no file nowhere.csv"),
+        (["check", "texts.csv", "--relations", "voise"], "did you mean 'voice'"),
+        (["check", "texts.csv", "--text-column", "body"], "no column 'body'"),
+        (["check", "texts.csv", "-c", "none.toml"], "none.toml: there is no such file"),
+        (["try", "paraphrase", "A text."], "--rewriter MODEL"),
+        (["try", "voice", "A text.", "--rewriter", "nobody:knows"], "nobody:knows"),
+        (["audit", "texts.csv"], "no column 'original'"),
+    ],
+)
+@pytest.mark.usefixtures("texts")
+def test_what_a_user_can_mend_is_one_sentence_and_code_2(
+    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["relations", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert "Traceback" not in error

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.errors import ConfigError
+from pcs_annotator.files.config import Config, read_config
+
+GOOD = """
+[relations]
+use = ["original", "voice", "polite"]
+rewriter = "groq:llama-3.1-8b-instant"
+joint = true
+
+[relations.polite]
+prompt = "Say it politely: {text}"
+longest = 3
+negations = "kept"
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "pcs.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_relation_of_ones_own_is_read_with_what_it_may_do(tmp_path: Path) -> None:
+    settings = read_config(written(tmp_path, GOOD), tmp_path).relations
+    assert settings.use == ("original", "voice", "polite")
+    assert settings.joint
+    assert settings.own["polite"].prompt == "Say it politely: {text}"
+    assert settings.own["polite"].longest == 3.0
+
+
+def test_every_section_is_read(tmp_path: Path) -> None:
+    config = read_config(
+        written(
+            tmp_path,
+            """
+            [task]
+            instruction = "Fake or real?"
+            labels = ["fake", "real"]
+            meanings = { fake = "invented" }
+            [data]
+            text_column = "title"
+            [ask]
+            models = ["ollama:llama3"]
+            draws = 2
+            concurrency = 8
+            budget_usd = 5
+            prices = { "ollama:llama3" = [0, 0.5] }
+            [learn]
+            optimiser = "lr"
+            seed = 7
+            """,
+        ),
+        tmp_path,
+    )
+    assert config.task.labels == ("fake", "real")
+    assert config.task.meanings == {"fake": "invented"}
+    assert config.data.text_column == "title"
+    assert (config.ask.models, config.ask.draws, config.ask.concurrency) == (("ollama:llama3",), 2, 8)
+    assert (config.ask.budget_usd, config.ask.prices) == (5.0, {"ollama:llama3": (0, 0.5)})
+    assert (config.learn.optimiser, config.learn.seed, config.learn.folds) == ("lr", 7, 5)
+
+
+def test_the_file_of_the_working_folder_is_found(tmp_path: Path) -> None:
+    assert read_config(None, tmp_path) == Config()
+    written(tmp_path, GOOD)
+    assert read_config(None, tmp_path).relations.joint
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[relations.x]\nprompt = 3\n", r"line 2: relations.x.prompt is 3, must be a text in quotes"),
+        ("[relations.x]\nversion = '2'\n", r"line 1: relations.x needs a prompt"),
+        ("[relations.x]\nprompt = ''\n", r"line 1: relations.x needs a prompt"),
+        ("[relations]\njoint = 'yes'\n", r"line 2: relations.joint is 'yes', must be true or false"),
+        ("[relations]\n\nuse = 'voice'\n", r"line 3: relations.use is 'voice', must be a list of names"),
+        ("[relations]\nuse = [1]\n", r"line 2: relations.use is \[1\], must be a list of names"),
+        ("[relations]\njiont = true\n", r"line 2: relations.jiont is not a setting; known here: joint"),
+        (
+            "[relatoins]\njoint = true\n",
+            r"line 1: relatoins is not a setting; known here: ask, data, learn, relations, task",
+        ),
+        ("relations = 3\n", r"line 1: relations is 3, must be a table: \[relations\]"),
+        (
+            "[relations.x]\nprompt = 'Rewrite.'\nnegations = 'many'\n",
+            r"line 3: relations.x.negations is 'many', must be one of 'kept', 'doubled'",
+        ),
+        ("[relations.x]\nprompt = 'Rewrite.'\nlongest = 'long'\n", r"line 3: .*longest is 'long', must be a number"),
+        ("[ask]\ndraws = 1.5\n", r"line 2: ask.draws is 1.5, must be a whole number"),
+        ("[ask]\ndraws = true\n", r"line 2: ask.draws is True, must be a whole number"),
+        ("[ask]\nbudget_usd = 'much'\n", r"line 2: ask.budget_usd is 'much', must be a number"),
+        ("[ask.prices]\n'my:model' = [1]\n", r"ask.prices.my:model is \[1\], must be a list of 2 numbers"),
+        ("[task.meanings]\ngood = 1\n", r"line 2: task.meanings.good is 1, must be a text in quotes"),
+        ("[relations\n", r"not valid TOML: .*line 1"),
+    ],
+)
+def test_every_complaint_names_file_line_and_key(text: str, complaint: str, tmp_path: Path) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(ConfigError, match=complaint) as caught:
+        read_config(path, tmp_path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no such file"):
+        read_config(tmp_path / "other.toml", tmp_path)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_config(tmp_path, tmp_path)
+    path = tmp_path / "pcs.toml"
+    path.write_bytes(b"[relations]\nrewriter = '\xff'\n")
+    with pytest.raises(ConfigError, match="save it as UTF-8"):
+        read_config(path, tmp_path)
+
+
+def test_a_key_written_with_dots_is_found_too(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"relations\.x\.prompt is 1"):
+        read_config(written(tmp_path, "[relations]\nx.prompt = 1\n"), tmp_path)
