@@ -9,7 +9,7 @@ import pytest
 
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.errors import TableError
-from pcs_annotator.files.tables import read_items, with_outcomes, write_table
+from pcs_annotator.files.tables import Columns, Dataset, read_dataset, with_outcomes, write_table
 
 
 def outcome(name: str, label: str | None = "fake") -> Outcome:
@@ -62,35 +62,62 @@ def test_tables_are_written_by_the_ending_of_the_name(tmp_path: Path, name: str)
             assert list(csv.reader(file)) == [["id", "text"], ["a", 'says "no", then\nyes'], ["b", ""]]
 
 
-def items_of(folder: Path, content: str, **columns: str) -> list[tuple[str, str]]:
+def dataset_of(folder: Path, content: str, **columns: str) -> Dataset:
     path = folder / "texts.csv"
     path.write_text(content, encoding="utf-8")
-    return [(item.id, item.text) for item in read_items(path, **columns)]
+    return read_dataset(path, Columns(**columns))
 
 
-def test_texts_and_ids_are_found_under_their_usual_names(tmp_path: Path) -> None:
-    assert items_of(tmp_path, "label,id,text\nx,a,One\ny,b,Two\n") == [("a", "One"), ("b", "Two")]
+def items_of(folder: Path, content: str, **columns: str) -> list[tuple[str, str]]:
+    return [(item.id, item.text) for item in dataset_of(folder, content, **columns).items]
+
+
+def test_texts_ids_and_gold_are_found_under_their_usual_names(tmp_path: Path) -> None:
+    found = dataset_of(tmp_path, "Label,id,Text\nx,a,One\n ,b,Two\n")
+    assert [(item.id, item.text) for item in found.items] == [("a", "One"), ("b", "Two")]
+    assert found.gold == ("x", None)
+    assert found.columns == Columns(text="Text", id="id", gold="Label")
 
 
 def test_without_ids_rows_are_numbered_and_no_row_is_lost(tmp_path: Path) -> None:
-    assert items_of(tmp_path, 'text,label\nOne,x\n"",y\n') == [("1", "One"), ("2", "")]
-    assert items_of(tmp_path, "headline\nOne\n") == [("1", "One")]
+    assert items_of(tmp_path, 'text,stars\nOne,x\n"",y\n') == [("1", "One"), ("2", "")]
+    assert items_of(tmp_path, "anything\nOne\n") == [("1", "One")]
 
 
 def test_columns_can_be_named(tmp_path: Path) -> None:
-    assert items_of(tmp_path, "key,body\na,One\n", text_column="body", id_column="key") == [("a", "One")]
+    found = dataset_of(tmp_path, "key,words,truth\na,One,x\n", text="words", id="key", gold="truth")
+    assert found.items[0].id == "a"
+    assert found.gold == ("x",)
+
+
+def test_a_file_without_gold_has_none(tmp_path: Path) -> None:
+    assert dataset_of(tmp_path, "text\nOne\n").gold == ()
+
+
+def test_only_so_many_rows_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "texts.csv"
+    path.write_text("text\nOne\nTwo\n", encoding="utf-8")
+    found = read_dataset(path, Columns(), limit=1)
+    assert (len(found.items), len(found.table)) == (1, 1)
 
 
 @pytest.mark.parametrize(
-    ("columns", "complaint"),
+    ("content", "columns", "complaint"),
     [
-        ({}, r"texts\.csv has no column 'text'; there are key, body: say which with --text-column"),
-        ({"text_column": "txt"}, r"texts\.csv has no column 'txt' \(--text-column\); there are key, body"),
-        ({"text_column": "body", "id_column": "id"}, r"no column 'id' \(--id-column\)"),
+        ("key,words\na,One\n", {}, r"texts\.csv: which column holds the texts\? .* --text-column: key, words"),
+        (
+            "key,words\na,One\n",
+            {"text": "txt"},
+            r"texts\.csv has no column 'txt' \(--text-column\); there are key, words",
+        ),
+        ("key,text\na,One\n", {"id": "id"}, r"no column 'id' \(--id-column\)"),
+        ("key,text\na,One\n", {"gold": "truth"}, r"no column 'truth' \(--gold-column\)"),
+        ("id,text\na,One\nb,Two\na,Three\n", {}, r"texts\.csv, rows 1 and 3 have the same id 'a'"),
+        ("id,text\n", {}, r"texts\.csv has a header but no rows"),
     ],
 )
-def test_a_missing_column_is_named_with_those_there_are(
-    columns: dict[str, str], complaint: str, tmp_path: Path
+def test_a_file_that_cannot_be_used_says_why(
+    content: str, columns: dict[str, str], complaint: str, tmp_path: Path
 ) -> None:
     with pytest.raises(TableError, match=complaint):
-        items_of(tmp_path, "key,body\na,One\n", **columns)
+        items_of(tmp_path, content, **columns)

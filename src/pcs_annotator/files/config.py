@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -143,6 +143,24 @@ def read_config(path: Path | None, folder: Path) -> Config:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
     return _Reader(path, source).config(data)
+
+
+def config_to_dict(config: Config) -> dict[str, Any]:
+    """Return plain values for JSON."""
+    return asdict(config)
+
+
+def config_from_dict(values: Mapping[str, Any]) -> Config:
+    """Return what `config_to_dict` wrote; unknown settings of another version are left out."""
+    sections: dict[str, Any] = {}
+    for name, kind in get_type_hints(Config).items():
+        known = {entry.name for entry in fields(kind)}
+        given: dict[str, Any] = {key: value for key, value in values.get(name, {}).items() if key in known}
+        given = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+        if "own" in given:
+            given["own"] = {key: OwnRelation(**entry) for key, entry in given["own"].items()}
+        sections[name] = kind(**given)
+    return Config(**sections)
 
 
 class _Reader:

@@ -7,12 +7,69 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pcs_annotator.errors import TableError
 
 SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Where everything of a run lies: one step, one file.
+
+    >>> RunFolder(Path("runs/news")).votes.as_posix()
+    'runs/news/votes.parquet'
+    """
+
+    path: Path
+
+    @property
+    def settings(self) -> Path:
+        """What was asked of whom, and with which version."""
+        return self.path / "run.json"
+
+    @property
+    def items(self) -> Path:
+        """Texts and gold labels."""
+        return self.path / "items.parquet"
+
+    @property
+    def ledger(self) -> Path:
+        """Every call paid for."""
+        return self.path / "ledger.db"
+
+    @property
+    def variants(self) -> Path:
+        """Every rewrite, or why there is none."""
+        return self.path / "variants.parquet"
+
+    @property
+    def votes(self) -> Path:
+        """Every vote."""
+        return self.path / "votes.parquet"
+
+    @property
+    def model(self) -> Path:
+        """What was learned."""
+        return self.path / "model.json"
+
+    @property
+    def evaluation(self) -> Path:
+        """How good it is, on rows that the fit did not see."""
+        return self.path / "evaluation.json"
+
+    @property
+    def labels(self) -> Path:
+        """The user's rows with labels."""
+        return self.path / "labels.csv"
+
+    @property
+    def report(self) -> Path:
+        """The page to look at."""
+        return self.path / "report.html"
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,34 +21,98 @@ if TYPE_CHECKING:
 SCORE_DECIMALS = 6
 
 
-def read_items(path: Path, text_column: str | None = None, id_column: str | None = None) -> list[Item]:
-    """Return the texts of a file, in its order.
+GOLD_NAMES = ("gold", "label", "labels")
+TEXT_NAMES = ("text", "texts", "title", "headline", "sentence", "tweet", "review", "comment", "content", "body")
 
-    Without a name, the texts are in the column `text`, or in the only column there is; without ids, rows are numbered
-    from 1. A row without a text is an item with an empty one, so that nothing is lost.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Names of columns; None where they are to be found."""
+
+    text: str | None = None
+    id: str | None = None
+    gold: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """A user's file.
+
+    Attributes:
+        name: Of the file, for messages.
+        table: Everything in it.
+        items: Its texts, in its order.
+        gold: For every item its gold label or None; empty when there is no such column.
+        columns: Where everything was found.
     """
-    columns = columns_of(as_arrow(path))
-    name = _named(columns, text_column, "text", path, "--text-column")
-    if name is None:
-        if len(columns) > 1:
-            raise TableError(
-                f"{path.name} has no column 'text'; there are {', '.join(columns)}: say which with --text-column"
-            )
+
+    name: str
+    table: pa.Table
+    items: tuple[Item, ...]
+    gold: tuple[str | None, ...]
+    columns: Columns
+
+
+def read_dataset(path: Path, columns: Columns, limit: int | None = None) -> Dataset:
+    """Return the texts of a file, with their gold labels where it has some.
+
+    Without a name, texts are in a column called `text` or the like, or in the only column there is; without ids, rows
+    are numbered from 1. A row without a text is an item with an empty one, so that nothing is lost.
+    """
+    table = as_arrow(path)
+    table = table if limit is None else table.slice(0, limit)
+    found = columns_of(table)
+    if len(table) == 0:
+        raise TableError(f"{path.name} has a header but no rows: add texts to label")
+    text = _text_column(found, columns.text, path.name)
+    name_column = _column(found, columns.id, ("id",), path.name, "--id-column")
+    gold = _column(found, columns.gold, GOLD_NAMES, path.name, "--gold-column")
+    texts = text_of(text, found[text]).to_pylist()
+    ids = text_of(name_column, found[name_column]).to_pylist() if name_column else [None] * len(texts)
+    items = tuple(
+        Item(id=name or str(row), text=words or "") for row, (name, words) in enumerate(zip(ids, texts, strict=True), 1)
+    )
+    _refuse_twins(items, path.name, name_column)
+    values = text_of(gold, found[gold]).to_pylist() if gold else []
+    return Dataset(
+        name=path.name,
+        table=table,
+        items=items,
+        gold=tuple(value.strip() or None if value else None for value in values),
+        columns=Columns(text=text, id=name_column, gold=gold),
+    )
+
+
+def _text_column(columns: Mapping[str, object], given: str | None, table: str) -> str:
+    name = _column(columns, given, TEXT_NAMES, table, "--text-column")
+    if name is None and len(columns) == 1:
         name = next(iter(columns))
-    texts = [text or "" for text in text_of(name, columns[name]).to_pylist()]
-    id_name = _named(columns, id_column, "id", path, "--id-column")
-    ids = text_of(id_name, columns[id_name]).to_pylist() if id_name else []
-    return [
-        Item(id=str(row) if not ids or ids[row - 1] is None else ids[row - 1], text=text)
-        for row, text in enumerate(texts, 1)
-    ]
+    if name is None:
+        raise TableError(f"{table}: which column holds the texts? Say it with --text-column: {', '.join(columns)}")
+    return name
 
 
-def _named(columns: Mapping[str, object], given: str | None, usual: str, path: Path, option: str) -> str | None:
-    """Return the column that was asked for, else the usual one, else None."""
-    if given is not None and given not in columns:
-        raise TableError(f"{path.name} has no column {given!r} ({option}); there are {', '.join(columns)}")
-    return given if given is not None else usual if usual in columns else None
+def _column(
+    columns: Mapping[str, object], given: str | None, usual: Sequence[str], table: str, option: str
+) -> str | None:
+    """Return the column that was asked for, else the first that has a usual name, else None."""
+    if given:
+        if given not in columns:
+            raise TableError(f"{table} has no column {given!r} ({option}); there are {', '.join(columns)}")
+        return given
+    by_name = {name.strip().casefold(): name for name in columns}
+    return next((by_name[name] for name in usual if name in by_name), None)
+
+
+def _refuse_twins(items: Sequence[Item], table: str, column: str | None) -> None:
+    seen: dict[str, int] = {}
+    for row, item in enumerate(items, 1):
+        first = seen.setdefault(item.id, row)
+        if first != row:
+            raise TableError(
+                f"{table}, rows {first} and {row} have the same {column or 'row number'} {item.id!r}: "
+                "rename one, or use another column with --id-column"
+            )
 
 
 def with_outcomes(table: object, outcomes: Iterable[Outcome], labels: Sequence[str]) -> pa.Table:

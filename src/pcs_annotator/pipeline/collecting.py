@@ -90,18 +90,23 @@ async def collect(  # noqa: PLR0913  # the agreed signature
     settings = settings or CollectSettings()
     if budget_usd is not None:
         settings = replace(settings, budget=replace(settings.budget, usd=budget_usd))
-    job = open_job(task, annotators, relations, settings)
+    return await ask_job(open_job(task, annotators, relations, settings), items, ledger, settings)
+
+
+async def ask_job(
+    job: Job, items: Iterable[Item] | AsyncIterable[Item], ledger: Path | str, settings: CollectSettings
+) -> Votes:
+    """Ask what a job asks and the ledger does not hold, and close its models."""
     prices = pricing(settings.prices)
-    refuse_unknown_prices(job, prices, settings.budget)
     tally, purse = settings.tally, Purse(settings.budget)
     try:
+        refuse_unknown_prices(job, prices, settings.budget)
         with Ledger(ledger) as opened:
             asker = Asker(opened, purse, tally, prices, settings.patience, settings.in_flight)
             async with showing(tally, purse) if settings.progress else nullcontext():
                 return await run_job(job, items, asker)
     finally:
-        for model in models_of(job):
-            await model.close()
+        await close_models(job)
 
 
 def open_job(
@@ -153,3 +158,9 @@ def models_of(job: Job) -> list[ChatModel]:
     """Return every model of a job."""
     models = [model for _, model in job.annotators]
     return models if job.rewriter is None else [*models, job.rewriter]
+
+
+async def close_models(job: Job) -> None:
+    """Let go of connections and memory."""
+    for model in models_of(job):
+        await model.close()

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from pcs_annotator import __version__
 from pcs_annotator.core.labels import check_labels
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.tabular import as_arrow, table_name
@@ -15,7 +13,7 @@ from pcs_annotator.core.vote_columns import Unknown
 from pcs_annotator.core.votes import VoteTable, read_vote_table
 from pcs_annotator.files.runs import write_json
 from pcs_annotator.files.tables import with_outcomes, write_table
-from pcs_annotator.pipeline.steps import Learned, LearnSettings, learn
+from pcs_annotator.pipeline.steps import Learned, LearnSettings, learn, model_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,18 +56,7 @@ def fit_table(files: FitFiles, settings: LearnSettings) -> FittedTable:
     table = read_vote_table(arrow, labels, unknown=files.unknown, name=table_name(files.table))
     learned = learn(table.votes, table.gold, settings)
     outcomes = list(learned.model.judge(table.votes))
-    write_json(files.model, _model_file(learned, settings, table))
+    write_json(files.model, model_file(learned, settings, table.votes.labels))
     if files.labels_out is not None:
         write_table(files.labels_out, with_outcomes(arrow, outcomes, table.votes.labels))
     return FittedTable(table=table, learned=learned, outcomes=outcomes)
-
-
-def _model_file(learned: Learned, settings: LearnSettings, table: VoteTable) -> dict[str, Any]:
-    return {
-        "version": __version__,
-        "labels": list(table.votes.labels),
-        "optimiser": settings.optimiser,
-        "folds": settings.folds,
-        "seed": settings.seed,
-        **learned.model.to_dict(),
-    }

@@ -29,7 +29,7 @@ from pcs_annotator.core.item import Item
 from pcs_annotator.core.variant import Status, Variant
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.files.config import RelationSettings, read_config
-from pcs_annotator.files.tables import read_items, write_table
+from pcs_annotator.files.tables import Columns, read_dataset, write_table
 from pcs_annotator.judging.evaluation.flips import Flips, flips_by_relation
 from pcs_annotator.pipeline.collecting import pricing
 
@@ -163,7 +163,8 @@ def try_relation(name: str, text: str, choice: RelationChoice) -> Variant:
 
 def check_relations(request: CheckRequest, choice: RelationChoice) -> dict[str, Coverage]:
     """Return how each relation fares on the texts of a file; every variant is written where the request says."""
-    items = read_items(request.file, request.text_column, request.id_column)[: request.limit]
+    columns = Columns(text=request.text_column, id=request.id_column)
+    items = read_dataset(request.file, columns, request.limit).items
     flips = flips_by_relation(Votes.from_table(request.votes)) if request.votes is not None else {}
     variants: list[tuple[Item, Variant]] = []
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from pcs_annotator import __version__
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
@@ -48,6 +50,17 @@ class Learned:
     no_figures: str = ""
 
 
+NO_GOLD = "no gold labels, so all votes count the same and nothing is calibrated: label some rows (30 are a start)"
+
+
+def learn_if_possible(votes: Votes, gold: Sequence[object], settings: LearnSettings) -> Learned:
+    """Learn from the rows that have gold; without any, count all votes the same."""
+    if any(gold):
+        return learn(votes, gold, settings)
+    weights = fit_weights(votes, [None] * len(votes), "uniform", seed=settings.seed)
+    return Learned(model=Model(weights=weights, calibrator=None), figures=(), no_figures=NO_GOLD)
+
+
 def learn(votes: Votes, gold: Iterable[object] | Mapping[str, object], settings: LearnSettings) -> Learned:
     """Learn weights and calibrator from the rows that have gold, and cross-validate them against simple rivals."""
     known = list(gold) if not isinstance(gold, Mapping) else gold
@@ -66,3 +79,15 @@ def learn(votes: Votes, gold: Iterable[object] | Mapping[str, object], settings:
     except UndefinedMetric as error:
         return Learned(model=model, figures=(), no_figures=str(error))
     return Learned(model=model, figures=figures)
+
+
+def model_file(learned: Learned, settings: LearnSettings, labels: Sequence[str]) -> dict[str, Any]:
+    """Return what `model.json` holds."""
+    return {
+        "version": __version__,
+        "labels": list(labels),
+        "optimiser": settings.optimiser,
+        "folds": settings.folds,
+        "seed": settings.seed,
+        **learned.model.to_dict(),
+    }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.crossfit import CrossFit, cross_fits
 from pcs_annotator.judging.evaluation.metrics import Estimate, Metric, accuracy, auroc, bootstrap_estimate, ece
@@ -34,6 +35,31 @@ class Figures(NamedTuple):
     ece_score: Estimate
     ece_confidence: Estimate
     behind: BootstrapTest | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        estimates = {name: getattr(self, name) for name in ESTIMATES}
+        return {
+            "method": self.method,
+            **{name: {"value": of.value, "interval": list(of.interval), "n": of.n} for name, of in estimates.items()},
+            "behind": None if self.behind is None else list(self.behind),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Figures:
+        """Return the figures that `to_dict` wrote."""
+        estimates = {
+            name: Estimate(values[name]["value"], Interval(*values[name]["interval"]), values[name]["n"])
+            for name in ESTIMATES
+        }
+        behind = None
+        if values["behind"] is not None:
+            difference, interval, p_value, n = values["behind"]
+            behind = BootstrapTest(difference, Interval(*interval), p_value, n)
+        return cls(method=values["method"], **estimates, behind=behind)
+
+
+ESTIMATES = ("auroc", "accuracy", "ece_score", "ece_confidence")
 
 
 def cross_validate(

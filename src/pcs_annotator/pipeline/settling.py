@@ -1,0 +1,101 @@
+"""From settings and a file to what is asked: every default is decided here, before the first call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pcs_annotator.asking.engine.budget import Budget
+from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
+from pcs_annotator.asking.relations.rules.parse import Parser
+from pcs_annotator.core.labels import check_labels
+from pcs_annotator.core.task import Task
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.errors import ConfigError, LabelError
+from pcs_annotator.files.config import Config
+from pcs_annotator.files.tables import Columns, Dataset
+from pcs_annotator.pipeline.collecting import CollectSettings
+from pcs_annotator.pipeline.relations import DEFAULT, choosing_of
+from pcs_annotator.pipeline.steps import LearnSettings
+
+WITHOUT_PARSER = ("contraction", "punctuation", "frame")
+# More values than this in a gold column are hardly labels.
+MOST_LABELS_TO_GUESS = 50
+
+
+def columns_of(config: Config) -> Columns:
+    """Return the columns that settings name."""
+    data = config.data
+    return Columns(text=data.text_column or None, id=data.id_column or None, gold=data.gold_column or None)
+
+
+def settled(config: Config, dataset: Dataset) -> Config:
+    """Return settings in which nothing is left open: labels, relations, models, columns.
+
+    Raises:
+        ConfigError: No model is named.
+        LabelError: There are no labels, or gold lies outside of them.
+    """
+    if not config.ask.models:
+        raise ConfigError("no model is named: add --model provider:model, for example --model embedded:smollm2")
+    labels = config.task.labels or _labels_seen(dataset)
+    relations = config.relations.use or _usual_relations(config)
+    found = dataset.columns
+    return replace(
+        config,
+        task=replace(config.task, labels=check_labels(labels)),
+        relations=replace(config.relations, use=relations),
+        data=replace(config.data, text_column=found.text or "", id_column=found.id or "", gold_column=found.gold or ""),
+    )
+
+
+def task_of(config: Config) -> Task:
+    """Return the task that settled settings describe."""
+    labels = config.task.labels
+    instruction = config.task.instruction or f"Which label fits the text best: {', '.join(labels)}?"
+    return Task(instruction, labels, config.task.meanings)
+
+
+def collecting_of(config: Config, environment: Mapping[str, str] | None) -> CollectSettings:
+    """Return how to ask under these settings."""
+    rewriter = config.relations.rewriter or None
+    return CollectSettings(
+        draws=config.ask.draws,
+        rewriter=rewriter,
+        in_flight=config.ask.concurrency or MAX_IN_FLIGHT,
+        budget=Budget(usd=config.ask.budget_usd),
+        prices=config.ask.prices,
+        environment=environment,
+        choosing=choosing_of(config.relations, rewriter=rewriter is not None),
+    )
+
+
+def learning_of(config: Config) -> LearnSettings:
+    """Return how to learn under these settings."""
+    section = config.learn
+    return LearnSettings(
+        optimiser=section.optimiser, folds=section.folds, seed=section.seed, resamples=section.resamples
+    )
+
+
+def _labels_seen(dataset: Dataset) -> tuple[str, ...]:
+    """Return the labels of the gold column; the commonest spelling of each, whatever the capitals."""
+    spellings: dict[str, dict[str, int]] = {}
+    for value in dataset.gold:
+        if value is not None:
+            counts = spellings.setdefault(value.casefold(), {})
+            counts[value] = counts.get(value, 0) + 1
+    if not spellings:
+        raise LabelError(f"no labels: name them with --labels a,b,c, or fill a column gold in {dataset.name}")
+    if len(spellings) > MOST_LABELS_TO_GUESS:
+        raise LabelError(
+            f"{dataset.name}: the column {dataset.columns.gold!r} has {len(spellings)} different values, which are "
+            "hardly labels: name the right column with --gold-column, or the labels with --labels"
+        )
+    return tuple(sorted(max(counts, key=lambda name: (counts[name], name)) for counts in spellings.values()))
+
+
+def _usual_relations(config: Config) -> tuple[str, ...]:
+    """Return the paper's relations; without a rewriter or a parser, rules that need neither."""
+    usual = DEFAULT if config.relations.rewriter or Parser().available else WITHOUT_PARSER
+    return (ORIGINAL, *usual)
