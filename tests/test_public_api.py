@@ -14,6 +14,7 @@ import pcs_annotator
 PUBLIC = [
     "ABSTAINED",
     "NOT_ASKED",
+    "PCS",
     "Annotator",
     "Choosing",
     "CollectSettings",
@@ -22,6 +23,7 @@ PUBLIC = [
     "Item",
     "Optimiser",
     "Outcome",
+    "PCSClassifier",
     "PcsError",
     "PcsWarning",
     "PromptedRelation",

@@ -6,6 +6,8 @@ The names below are the public interface. They are loaded when first used, so th
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pcs_annotator.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from pcs_annotator.asking.annotators.annotator import Annotator
     from pcs_annotator.asking.relations.base import Expectation, Relation
@@ -20,16 +22,17 @@ if TYPE_CHECKING:
     from pcs_annotator.core.votes import Votes
     from pcs_annotator.core.weights import Weights
     from pcs_annotator.errors import PcsError, PcsWarning, UserError
+    from pcs_annotator.faces.classic import PCS
+    from pcs_annotator.faces.classifier import PCSClassifier
     from pcs_annotator.judging.fitting import fit_weights
     from pcs_annotator.judging.optimiser import Optimiser, optimiser
     from pcs_annotator.judging.scoring import score
     from pcs_annotator.pipeline.collecting import CollectSettings, collect
 
-__version__ = "0.3.0.dev0"
-
 __all__ = [
     "ABSTAINED",
     "NOT_ASKED",
+    "PCS",
     "Annotator",
     "Choosing",
     "CollectSettings",
@@ -38,6 +41,7 @@ __all__ = [
     "Item",
     "Optimiser",
     "Outcome",
+    "PCSClassifier",
     "PcsError",
     "PcsWarning",
     "PromptedRelation",
@@ -57,6 +61,7 @@ __all__ = [
 _HOMES = {
     "ABSTAINED": "core.codes",
     "NOT_ASKED": "core.codes",
+    "PCS": "faces.classic",
     "Annotator": "asking.annotators.annotator",
     "Choosing": "asking.relations.choose",
     "CollectSettings": "pipeline.collecting",
@@ -65,6 +70,7 @@ _HOMES = {
     "Item": "core.item",
     "Optimiser": "judging.optimiser",
     "Outcome": "core.outcome",
+    "PCSClassifier": "faces.classifier",
     "PcsError": "errors",
     "PcsWarning": "errors",
     "PromptedRelation": "asking.relations.prompted",

@@ -53,7 +53,12 @@ def test_json_is_one_object_with_everything_the_screen_shows(capsys: pytest.Capt
     assert shown["gold_rows"] == 60
     assert set(shown["weights"]["by_annotator"]) == {"large", "small", "cheerful"}
     assert set(shown["weights"]["annotator_intervals"]) == {"large", "small", "cheerful"}
-    assert [method["method"] for method in shown["cross_validation"]] == ["lr", "uniform", "majority"]
+    assert [method["method"] for method in shown["cross_validation"]] == [
+        "lr",
+        "uniform",
+        "majority",
+        "zero-shot large",
+    ]
     for method in shown["cross_validation"]:
         assert method["auroc"]["low"] <= method["auroc"]["value"] <= method["auroc"]["high"]
     assert "behind" in shown["cross_validation"][1]

@@ -56,7 +56,7 @@ class CollectSettings:
     patience: Patience = field(default_factory=Patience)
     budget: Budget = field(default_factory=Budget)
     prices: OwnPrices = field(default_factory=dict)
-    environment: Mapping[str, str] | None = None
+    environment: Mapping[str, str] | None = field(default=None, repr=False)
     choosing: Choosing = field(default_factory=Choosing)
     on_variant: OnVariant | None = None
     progress: bool = False

@@ -13,6 +13,7 @@ from pcs_annotator.asking.engine.bridge import run_sync
 from pcs_annotator.asking.models.base import ChatModel, Message, Request, Sampling
 from pcs_annotator.asking.models.catalog import context_of, known_models, price_of
 from pcs_annotator.asking.models.environment import read_environment
+from pcs_annotator.asking.models.pull import Progress, is_intact, pull, weights_of, weights_path
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.errors import PcsError
 
@@ -68,6 +69,22 @@ def _known(name: str) -> KnownModel:
         usd_per_million_out=price.output if price else None,
         price_as_of=price.as_of if price else None,
     )
+
+
+def missing_weights(specs: Sequence[str]) -> list[str]:
+    """Return the embedded models among these whose weights are not on this machine yet."""
+    names = {name for spec in specs if (name := _embedded_name(spec))}
+    return sorted(name for name in names if not is_intact(weights_path(name), weights_of(name)))
+
+
+def pull_weights(name: str, progress: Progress | None = None) -> Path:
+    """Fetch the weights of an embedded model and return where they are."""
+    return pull(_embedded_name(name) or name, progress)
+
+
+def _embedded_name(spec: str) -> str:
+    prefix, _, rest = spec.partition(":")
+    return rest.split("/")[0] if prefix == "embedded" else ""
 
 
 def check_models(specs: Sequence[str], folder: Path) -> list[Checkup]:

@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from pcs_annotator import __version__
 from pcs_annotator.asking.engine.bridge import run_sync
 from pcs_annotator.asking.engine.budget import Bill
 from pcs_annotator.asking.engine.plan import Plan, make_plan
@@ -25,6 +25,9 @@ from pcs_annotator.pipeline.collecting import ask_job, close_models, open_job, p
 from pcs_annotator.pipeline.ledgers import ledger_sizes
 from pcs_annotator.pipeline.settling import collecting_of, columns_of, learning_of, settled, task_of
 from pcs_annotator.pipeline.steps import Learned, LearnSettings, learn_if_possible, model_file
+from pcs_annotator.version import __version__
+
+__all__ = ["Labelled", "Plan", "RunRequest", "RunResult", "fit_run", "label", "open_run", "plan", "run"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +50,7 @@ class RunRequest:
     limit: int | None = None
     fresh: bool = False
     progress: bool = False
-    environment: Mapping[str, str] | None = None
+    environment: Mapping[str, str] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +123,37 @@ def plan(request: RunRequest) -> Plan:
         run_sync(lambda: close_models(job))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labelled:
+    """New texts with labels from a fitted run."""
+
+    dataset: Dataset
+    votes: Votes
+    outcomes: Sequence[Outcome]
+    tally: Tally
+    out: Path
+
+    @property
+    def unlabelled(self) -> int:
+        """Number of rows without a label."""
+        return sum(outcome.label is None for outcome in self.outcomes)
+
+
+def label(request: RunRequest, out: Path) -> Labelled:
+    """Ask the models of a fitted run about new texts and label them; `request.config` may name columns."""
+    folder = RunFolder(request.folder)
+    config = _started(folder)[0]
+    model = Model.from_dict(read_json(folder.model))
+    dataset = read_dataset(request.data, columns_of(request.config), request.limit)
+    tally = Tally(rows_expected=len(dataset.items))
+    settings = replace(collecting_of(config, request.environment), progress=request.progress, tally=tally)
+    job = open_job(task_of(config), config.ask.models, config.relations.use, settings)
+    votes = run_sync(lambda: ask_job(job, dataset.items, folder.ledger, settings))
+    outcomes = list(model.judge(votes))
+    write_table(out, with_outcomes(dataset.table, outcomes, votes.labels))
+    return Labelled(dataset=dataset, votes=votes, outcomes=outcomes, tally=tally, out=out)
+
+
 def fit_run(path: Path, settings: LearnSettings) -> RunResult:
     """Learn again from the votes of a run folder, free of charge."""
     recorded = _Recorded.read(RunFolder(path))
@@ -150,10 +184,7 @@ class _Recorded:
 
     @classmethod
     def read(cls, folder: RunFolder) -> _Recorded:
-        if not folder.settings.exists():
-            raise ConfigError(f"{folder.path} is no run folder (it has no {folder.settings.name}): pcs run makes one")
-        start = read_json(folder.settings)
-        config = config_from_dict(start["config"])
+        config, start = _started(folder)
         dataset = read_dataset(folder.items, columns_of(config))
         ids = [item.id for item in dataset.items]
         axes = Axes(ids, start["annotators"], start["relations"], config.task.labels, config.ask.draws)
@@ -170,6 +201,14 @@ class _Recorded:
             tally=Tally(),
             bills=ledger_sizes(self.folder.ledger),
         )
+
+
+def _started(folder: RunFolder) -> tuple[Config, Mapping[str, Any]]:
+    """Return the settings of a run, and all of its `run.json`."""
+    if not folder.settings.exists():
+        raise ConfigError(f"{folder.path} is no run folder (it has no {folder.settings.name}): pcs run makes one")
+    start = read_json(folder.settings)
+    return config_from_dict(start["config"]), start
 
 
 def _asked(request: RunRequest, config: Config, dataset: Dataset, tally: Tally) -> Votes:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.asking.relations.rules.parse import Parser
-from pcs_annotator.core.labels import check_labels
+from pcs_annotator.core.labels import check_labels, label_lookup, unknown_label
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.errors import ConfigError, LabelError
-from pcs_annotator.files.config import Config
+from pcs_annotator.files.config import Config, read_config
 from pcs_annotator.files.tables import Columns, Dataset
 from pcs_annotator.pipeline.collecting import CollectSettings
 from pcs_annotator.pipeline.relations import DEFAULT, choosing_of
@@ -21,6 +23,56 @@ from pcs_annotator.pipeline.steps import LearnSettings
 WITHOUT_PARSER = ("contraction", "punctuation", "frame")
 # More values than this in a gold column are hardly labels.
 MOST_LABELS_TO_GUESS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flags:
+    """What a command line may say over a `pcs.toml`; None or empty where it says nothing."""
+
+    labels: Sequence[str] = ()
+    instruction: str | None = None
+    models: Sequence[str] = ()
+    relations: Sequence[str] = ()
+    rewriter: str | None = None
+    text_column: str | None = None
+    id_column: str | None = None
+    gold_column: str | None = None
+    draws: int | None = None
+    concurrency: int | None = None
+    budget_usd: float | None = None
+    optimiser: str | None = None
+    seed: int | None = None
+
+
+def read_settings(path: Path | None, folder: Path, flags: Flags) -> Config:
+    """Return the settings of a `pcs.toml`, if there is one, under those of the command line."""
+    return _over(read_config(path, folder), flags)
+
+
+def flags_only(flags: Flags) -> Config:
+    """Return the settings of a command line without any file."""
+    return _over(Config(), flags)
+
+
+def _over(config: Config, flags: Flags) -> Config:
+    given = {name: value for name, value in asdict(flags).items() if value not in (None, (), [])}
+    task = {"labels": "labels", "instruction": "instruction"}
+    data = {name: name for name in ("text_column", "id_column", "gold_column")}
+    ask = {"models": "models", "draws": "draws", "concurrency": "concurrency", "budget_usd": "budget_usd"}
+    relations = {"relations": "use", "rewriter": "rewriter"}
+    learn = {"optimiser": "optimiser", "seed": "seed"}
+
+    def over(section: Any, names: Mapping[str, str]) -> Any:
+        values = {names[name]: value for name, value in given.items() if name in names}
+        return replace(section, **{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+
+    return Config(
+        task=over(config.task, task),
+        data=over(config.data, data),
+        ask=over(config.ask, ask),
+        relations=over(config.relations, relations),
+        learn=over(config.learn, learn),
+    )
 
 
 def columns_of(config: Config) -> Columns:
@@ -38,12 +90,13 @@ def settled(config: Config, dataset: Dataset) -> Config:
     """
     if not config.ask.models:
         raise ConfigError("no model is named: add --model provider:model, for example --model embedded:smollm2")
-    labels = config.task.labels or _labels_seen(dataset)
+    labels = check_labels(config.task.labels or labels_seen(dataset))
+    _refuse_other_gold(dataset, labels)
     relations = config.relations.use or _usual_relations(config)
     found = dataset.columns
     return replace(
         config,
-        task=replace(config.task, labels=check_labels(labels)),
+        task=replace(config.task, labels=labels),
         relations=replace(config.relations, use=relations),
         data=replace(config.data, text_column=found.text or "", id_column=found.id or "", gold_column=found.gold or ""),
     )
@@ -78,8 +131,8 @@ def learning_of(config: Config) -> LearnSettings:
     )
 
 
-def _labels_seen(dataset: Dataset) -> tuple[str, ...]:
-    """Return the labels of the gold column; the commonest spelling of each, whatever the capitals."""
+def labels_seen(dataset: Dataset) -> tuple[str, ...]:
+    """Return the labels of the gold column, sorted; the commonest spelling of each, whatever the capitals."""
     spellings: dict[str, dict[str, int]] = {}
     for value in dataset.gold:
         if value is not None:
@@ -93,6 +146,14 @@ def _labels_seen(dataset: Dataset) -> tuple[str, ...]:
             "hardly labels: name the right column with --gold-column, or the labels with --labels"
         )
     return tuple(sorted(max(counts, key=lambda name: (counts[name], name)) for counts in spellings.values()))
+
+
+def _refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
+    """Raise for a gold label outside of the set: before anything is paid for, not after."""
+    known = label_lookup(labels)
+    for row, value in enumerate(dataset.gold, 1):
+        if value is not None and value.casefold() not in known:
+            raise unknown_label(value, labels, f"{dataset.name}, row {row}, column {dataset.columns.gold}")
 
 
 def _usual_relations(config: Config) -> tuple[str, ...]:

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pcs_annotator import __version__
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.evaluation.compare import Figures, cross_validate
+from pcs_annotator.judging.evaluation.compare import ZERO_SHOT, Figures, cross_validate
 from pcs_annotator.judging.fitting import fit_weights, in_canonical_order
 from pcs_annotator.judging.model import Model, fit_out_of_fold_calibrator
 from pcs_annotator.judging.optimisers import optimisers
+from pcs_annotator.version import __version__
 
-REFERENCES = ("uniform", "majority")
+REFERENCES = ("uniform", "majority", ZERO_SHOT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +63,14 @@ def learn_if_possible(votes: Votes, gold: Sequence[object], settings: LearnSetti
 
 def learn(votes: Votes, gold: Iterable[object] | Mapping[str, object], settings: LearnSettings) -> Learned:
     """Learn weights and calibrator from the rows that have gold, and cross-validate them against simple rivals."""
+    from threadpoolctl import threadpool_limits
+
+    # the matrices are tiny: threads would only wait for each other, and for whatever else the machine does
+    with threadpool_limits(limits=1):
+        return _learn(votes, gold, settings)
+
+
+def _learn(votes: Votes, gold: Iterable[object] | Mapping[str, object], settings: LearnSettings) -> Learned:
     known = list(gold) if not isinstance(gold, Mapping) else gold
     weights = fit_weights(votes, known, settings.optimiser, seed=settings.seed, resamples=settings.resamples)
     codes = gold_codes(votes, known)

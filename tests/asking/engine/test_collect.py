@@ -17,6 +17,7 @@ from pcs_annotator.asking.engine.ledger import Ledger
 from pcs_annotator.asking.engine.tally import Tally
 from pcs_annotator.asking.models.base import Request, Sampling
 from pcs_annotator.asking.models.scripted import ScriptedModel
+from pcs_annotator.asking.relations.base import Relation
 from pcs_annotator.asking.relations.function import FunctionRelation
 from pcs_annotator.asking.relations.prompted import PromptedRelation
 from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED
@@ -515,3 +516,36 @@ def test_what_others_had_sent_when_the_run_stops_is_kept(tmp_path: Path, caplog:
         (size,) = ledger.sizes()
     assert (size.model, size.calls) == ("scripted:slow", slow.calls)
     assert slow.calls > 0
+
+
+def test_two_rewrites_that_come_out_the_same_are_asked_about_once(tmp_path: Path) -> None:
+    relations: list[str | Relation] = [
+        FunctionRelation("loud", lambda text: f"Listen: {text}"),
+        FunctionRelation("clear", lambda text: f"Listen: {text}"),
+    ]
+    model = ScriptedModel(["positive"], latency=0.01)
+    settings = CollectSettings(environment={})
+
+    async def main() -> Votes:
+        return await collect(TASK, some_items(5), [model], relations, ledger=tmp_path / "l.db", settings=settings)
+
+    votes = asyncio.run(main())
+    assert (votes.codes >= 0).all()
+    assert model.calls == 5
+    assert settings.tally.from_ledger == 5
+
+
+def test_a_failure_reaches_everybody_who_waits_for_the_same_answer(tmp_path: Path) -> None:
+    relations: list[str | Relation] = [
+        FunctionRelation("loud", lambda text: f"Listen: {text}"),
+        FunctionRelation("clear", lambda text: f"Listen: {text}"),
+    ]
+    model = ScriptedModel([ServerTrouble("no")], latency=0.01)
+    settings = CollectSettings(environment={}, patience=Patience(attempts=1))
+
+    async def main() -> Votes:
+        return await collect(TASK, some_items(3), [model], relations, ledger=tmp_path / "l.db", settings=settings)
+
+    assert (asyncio.run(main()).codes == NOT_ASKED).all()
+    assert model.calls == 3
+    assert settings.tally.failed["no answer"] == 6

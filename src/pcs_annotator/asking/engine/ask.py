@@ -12,7 +12,15 @@ from pcs_annotator.asking.engine.ledger import Ledger, entry_of
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT, Pace
 from pcs_annotator.asking.engine.tally import Tally
 from pcs_annotator.asking.models.base import ChatModel, Reply, Request
-from pcs_annotator.errors import AccessDenied, BadRequest, BudgetReached, PcsError, RateLimited, ServerTrouble
+from pcs_annotator.errors import (
+    AccessDenied,
+    BadRequest,
+    BudgetReached,
+    Interrupted,
+    PcsError,
+    RateLimited,
+    ServerTrouble,
+)
 
 PriceOf = Callable[[str, int, int], float | None]
 """Model name, input tokens, output tokens → US dollars; None when the price is unknown."""
@@ -79,15 +87,34 @@ class Asker:
     max_in_flight: int = MAX_IN_FLIGHT
     random: random.Random = field(default_factory=random.Random)
     _paces: dict[str, Pace] = field(default_factory=dict)
+    _under_way: dict[bytes, asyncio.Future[Reply]] = field(default_factory=dict)
     _stopped: PcsError | None = None
 
     async def ask(self, call: Call) -> Reply:
-        """Return a reply that is safely in the ledger.
+        """Return a reply that is safely in the ledger; the same question asked twice at the same time is paid once.
 
         Raises:
             BudgetReached: It could cost more than is left.
             ModelError: It stays unanswered; the message says why.
         """
+        under_way = self._under_way.get(call.key)
+        if under_way is not None:
+            reply = await asyncio.shield(under_way)
+            self.tally.from_ledger += 1
+            return reply
+        answer = self._under_way[call.key] = asyncio.get_running_loop().create_future()
+        try:
+            reply = await self._pay_for(call)
+        except BaseException as error:
+            answer.set_exception(error if isinstance(error, Exception) else Interrupted("the call was stopped"))
+            answer.exception()  # perhaps nobody else waits
+            raise
+        finally:
+            del self._under_way[call.key]
+        answer.set_result(reply)
+        return reply
+
+    async def _pay_for(self, call: Call) -> Reply:
         if not self.purse.hold(call.expected):
             raise BudgetReached("the budget is spent: what was paid for is kept, and a larger budget goes on from here")
         try:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeGuard
 
-from pcs_annotator.asking.models import anthropic, langchain, llama, scripted, wire
+from pcs_annotator.asking.models import anthropic, embedded, langchain, llama, scripted, wire
 from pcs_annotator.asking.models.base import ChatModel
 from pcs_annotator.asking.models.catalog import provider_of
 from pcs_annotator.asking.models.environment import read_environment
@@ -18,7 +18,7 @@ from pcs_annotator.asking.models.function import FunctionModel
 from pcs_annotator.asking.models.provider import providers
 from pcs_annotator.errors import ConfigError
 
-BUILT_IN = (anthropic, langchain, llama, scripted, wire)
+BUILT_IN = (anthropic, embedded, langchain, llama, scripted, wire)
 """Modules that register providers; importing them needs none of the packages they use."""
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 
 import click
 
 from pcs_annotator.core.vote_columns import Unknown
-from pcs_annotator.errors import PcsWarning
 from pcs_annotator.faces.cli.fit_view import as_json, print_fit
+from pcs_annotator.faces.cli.options import gathered_warnings
+from pcs_annotator.faces.cli.run_view import print_run, run_json
+from pcs_annotator.faces.report.page import write_report
 from pcs_annotator.pipeline.project import FitFiles, fit_table
+from pcs_annotator.pipeline.run import fit_run
 from pcs_annotator.pipeline.steps import LearnSettings
 
 EXIT_UNLABELLED = 1
@@ -64,9 +66,13 @@ def command(
 ) -> int:
     """Learn from recorded votes how much each annotator and each relation is worth.
 
-    TABLE is a CSV or Parquet file with the columns id, gold (may be partly empty) and one column
-    <annotator>|<relation> per cell; or id, annotator, relation, label and gold, one row per vote.
+    TABLE is a CSV, JSONL or Parquet file with the columns id, gold (may be partly empty) and one column
+    <annotator>|<relation> per cell; or id, annotator, relation, label and gold, one row per vote. It may also be the
+    folder of a run, whose labels and report are then written anew.
     """
+    settings = LearnSettings(**learning)  # type: ignore[arg-type]  # click checked the types
+    if table.is_dir():
+        return _fit_folder(table, settings, to_json=to_json, quiet=quiet)
     files = FitFiles(
         table=table,
         model=model_out,
@@ -74,12 +80,21 @@ def command(
         labels=labels.split(",") if labels is not None else None,
         unknown=unknown,
     )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", PcsWarning)
-        fitted = fit_table(files, LearnSettings(**learning))  # type: ignore[arg-type]  # click checked the types
-    notes = list(dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, PcsWarning)))
+    with gathered_warnings() as notes:
+        fitted = fit_table(files, settings)
     if to_json:
         click.echo(json.dumps(as_json(fitted, files, notes), ensure_ascii=False, indent=2, allow_nan=False))
     elif not quiet:
         print_fit(fitted, files, notes)
     return EXIT_UNLABELLED if fitted.unlabelled else 0
+
+
+def _fit_folder(folder: Path, settings: LearnSettings, *, to_json: bool, quiet: bool) -> int:
+    with gathered_warnings() as notes:
+        result = fit_run(folder, settings)
+    write_report(result, result.folder.report)
+    if to_json:
+        click.echo(json.dumps(run_json(result, notes), ensure_ascii=False, indent=2, allow_nan=False))
+    elif not quiet:
+        print_run(result, notes)
+    return EXIT_UNLABELLED if result.unlabelled else 0

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
+from pcs_annotator.faces.cli.options import JSON
 from pcs_annotator.pipeline.ledgers import export_ledger, import_ledger, ledger_sizes, prune_ledger
 
 LEDGER = click.argument("ledger", type=click.Path(path_type=Path))
-JSON = click.option("--json", "to_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 
 @click.group("ledger")

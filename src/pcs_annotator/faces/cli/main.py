@@ -9,17 +9,23 @@ from importlib import import_module
 
 import click
 
-from pcs_annotator import __version__
 from pcs_annotator.errors import PcsError
+from pcs_annotator.version import __version__
 
 EXIT_USER = 2
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
 
 VERBS = {
-    "fit": "learn from recorded votes and label every row",
+    "demo": "the whole tour on the embedded model, offline",
+    "init": "look at a file and write a commented pcs.toml",
+    "plan": "calls, tokens and price of a run; asks nobody",
+    "run": "rewrite, ask, learn and label; goes on after any stop",
+    "fit": "learn again from recorded votes, free of charge",
+    "label": "label new texts with a fitted run",
+    "report": "one self-contained HTML file of a run",
     "relations": "list rewrites, try one on a text, or measure them on a file",
-    "models": "list models, or check that they answer",
+    "models": "list models, pull one, or check that they answer",
     "ledger": "see, copy or clean the record of paid calls",
 }
 
@@ -54,11 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
         return pcs.main(args=arguments, prog_name="pcs", standalone_mode=False) or 0
-    except click.exceptions.Abort:
-        click.echo("stopped", err=True)
-        return EXIT_INTERRUPTED
-    except KeyboardInterrupt:
-        click.echo("stopped", err=True)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        click.echo("stopped; what was paid for is kept, and the same command goes on from there", err=True)
         return EXIT_INTERRUPTED
     except click.ClickException as error:
         error.show()

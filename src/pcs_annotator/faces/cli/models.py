@@ -1,4 +1,4 @@
-"""`pcs models`: what is known about models, and whether they answer."""
+"""`pcs models`: what is known about models, whether they answer, and their weights."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
+from pcs_annotator.faces.cli.options import JSON
+from pcs_annotator.faces.cli.pulling import pull_with_bar
 from pcs_annotator.pipeline.models import Checkup, KnownModel, check_models, list_models
-
-JSON = click.option("--json", "to_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 
 @click.group("models")
 def command() -> None:
-    """List models, or check that they answer."""
+    """List models, pull the embedded one, or check that models answer."""
 
 
 @command.command("list")
@@ -39,6 +39,18 @@ def _price(model: KnownModel) -> str:
     if model.usd_per_million_in is None:
         return "price unknown"
     return f"{model.usd_per_million_in:g} in, {model.usd_per_million_out:g} out ({model.price_as_of:%B %Y})"
+
+
+@command.command("pull")
+@click.argument("model")
+@JSON
+def pull_(model: str, to_json: bool) -> None:
+    """Fetch the weights of an embedded MODEL, such as embedded:smollm2; this also happens at its first use."""
+    path = pull_with_bar(model, shown=not to_json)
+    if to_json:
+        click.echo(json.dumps({"model": model, "path": str(path), "bytes": path.stat().st_size}))
+    else:
+        click.echo(f"{model}: {path}")
 
 
 @command.command()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from pcs_annotator.faces.cli.options import JSON
 from pcs_annotator.faces.cli.relations_view import (
     audit_json,
     coverage_json,
@@ -28,7 +29,6 @@ from pcs_annotator.pipeline.relations import (
 
 EXIT_NOT_CHANGED = 1
 
-JSON = click.option("--json", "to_json", is_flag=True, help="Print one JSON object and nothing else.")
 CONFIG = click.option(
     "-c",
     "--config",

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import UndefinedMetric
@@ -15,6 +16,8 @@ from pcs_annotator.judging.crossfit import CrossFit, cross_fits
 from pcs_annotator.judging.evaluation.metrics import Estimate, Metric, accuracy, auroc, bootstrap_estimate, ece
 from pcs_annotator.judging.evaluation.significance import BootstrapTest, paired_bootstrap
 from pcs_annotator.judging.optimisers import optimisers
+
+ZERO_SHOT = "zero-shot"
 
 
 class Figures(NamedTuple):
@@ -27,6 +30,7 @@ class Figures(NamedTuple):
         ece_score: Calibration error of the raw score.
         ece_confidence: Calibration error of the calibrated probability.
         behind: By how much the first method's AUROC is higher, tested on the same rows; None for the first itself.
+        accuracy_behind: The same for accuracy.
     """
 
     method: str
@@ -35,6 +39,7 @@ class Figures(NamedTuple):
     ece_score: Estimate
     ece_confidence: Estimate
     behind: BootstrapTest | None
+    accuracy_behind: BootstrapTest | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -42,41 +47,60 @@ class Figures(NamedTuple):
         return {
             "method": self.method,
             **{name: {"value": of.value, "interval": list(of.interval), "n": of.n} for name, of in estimates.items()},
-            "behind": None if self.behind is None else list(self.behind),
+            **{name: None if (test := getattr(self, name)) is None else list(test) for name in TESTS},
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Figures:
         """Return the figures that `to_dict` wrote."""
-        estimates = {
+        estimates: dict[str, Any] = {
             name: Estimate(values[name]["value"], Interval(*values[name]["interval"]), values[name]["n"])
             for name in ESTIMATES
         }
-        behind = None
-        if values["behind"] is not None:
-            difference, interval, p_value, n = values["behind"]
-            behind = BootstrapTest(difference, Interval(*interval), p_value, n)
-        return cls(method=values["method"], **estimates, behind=behind)
+        tests: dict[str, Any] = {name: _test(values.get(name)) for name in TESTS}
+        return cls(method=values["method"], **estimates, **tests)
+
+
+def _test(values: Sequence[Any] | None) -> BootstrapTest | None:
+    if values is None:
+        return None
+    difference, interval, p_value, n = values
+    return BootstrapTest(difference, Interval(*interval), p_value, n)
 
 
 ESTIMATES = ("auroc", "accuracy", "ece_score", "ece_confidence")
+TESTS = ("behind", "accuracy_behind")
 
 
 def cross_validate(
     votes: Votes, gold: Codes, methods: Sequence[str], *, folds: int = 5, seed: int = 0, resamples: int = 300
 ) -> list[Figures]:
-    """Return cross-validated figures of every method on fully labelled rows, all on the same splits."""
+    """Return cross-validated figures of every method on fully labelled rows, all on the same splits.
+
+    `zero-shot` as a method is one question to one annotator: the best of them on these very rows, which favours it.
+    """
     if len(gold) < 2 * folds or len(np.unique(gold)) < 2:
         raise UndefinedMetric(
             f"{folds}-fold cross-validation needs at least {2 * folds} gold rows and two classes, "
             f"there are {len(gold)} rows of {len(np.unique(gold))}: label more rows"
         )
-    fits = [cross_fits(optimisers.create(method), votes, gold, folds, seed) for method in methods]
-    first = np.stack([fit.scores for fit in fits[0]], axis=1)
-    return [
-        _figures(method, its_fits, gold, seed, resamples, first=None if its_fits is fits[0] else first)
-        for method, its_fits in zip(methods, fits, strict=True)
-    ]
+    first: Floats | None = None
+    found = []
+    for method in methods:
+        name, asked = _best_zero_shot(votes, gold) if method == ZERO_SHOT else (method, votes)
+        chosen = optimisers.create("uniform" if method == ZERO_SHOT else method)
+        fits = cross_fits(chosen, asked, gold, folds, seed)
+        found.append(_figures(name, fits, gold, seed, resamples, first))
+        first = np.stack([fit.scores for fit in fits], axis=1) if first is None else first
+    return found
+
+
+def _best_zero_shot(votes: Votes, gold: Codes) -> tuple[str, Votes]:
+    """Return the votes of the annotator that is right most often about the text itself, asked once."""
+    relation = ORIGINAL if ORIGINAL in votes.relations else votes.relations[0]
+    right = (votes.codes[:, :, votes.relations.index(relation), 0] == gold[:, np.newaxis]).mean(axis=0)
+    best = votes.annotators[int(np.argmax(right))]
+    return f"{ZERO_SHOT} {best}", votes.select(annotators=[best], relations=[relation], draws=1)
 
 
 def _figures(
@@ -88,16 +112,19 @@ def _figures(
     def estimate(metric: Metric, values: Floats) -> Estimate:
         return bootstrap_estimate(over_splits(metric), values, gold, resamples=resamples, seed=seed)
 
-    behind = first is not None and paired_bootstrap(
-        over_splits(auroc), first, scores, gold, resamples=resamples, seed=seed
-    )
+    def test(metric: Metric) -> BootstrapTest | None:
+        if first is None:
+            return None
+        return paired_bootstrap(over_splits(metric), first, scores, gold, resamples=resamples, seed=seed)
+
     return Figures(
         method=method,
         auroc=estimate(auroc, scores),
         accuracy=estimate(accuracy, scores),
         ece_score=estimate(ece, scores),
         ece_confidence=estimate(ece, probabilities),
-        behind=behind or None,
+        behind=test(auroc),
+        accuracy_behind=test(accuracy),
     )
 
 

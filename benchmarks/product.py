@@ -1,0 +1,79 @@
+"""The embedded model as a user meets it: two prompt styles, rewrites by rule, 100 gold rows, AUROC on the rest.
+
+Run it with `.venv/bin/python benchmarks/product.py [FOLDER]`; the folder keeps the answers, so that a second run is
+quick. It reads tweets from the development data and says so when they are not there.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.gold import gold_codes
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.files.config import AskSettings, Config, RelationSettings, TaskSettings
+from pcs_annotator.judging.evaluation.metrics import accuracy, auroc
+from pcs_annotator.judging.fitting import fit_weights
+from pcs_annotator.judging.scoring import score
+from pcs_annotator.pipeline.run import RunRequest, RunResult, run
+
+TWEETS = Path(__file__).resolve().parents[2] / "shared" / "data" / "texts" / "tweets_sentiment.csv"
+LABELS = ("negative", "neutral", "positive")
+STYLES = ("embedded:smollm2", "embedded:smollm2/plain")
+# Tweets are rarely clauses that a parser can turn round, so the rules that need none take part.
+RELATIONS = ("original", "voice", "double-negation", "synonym", "contraction", "punctuation", "frame")
+GOLD_ROWS, SPLITS = 100, 20
+
+
+def asked(folder: Path) -> RunResult:
+    config = Config(
+        task=TaskSettings(instruction="What is the sentiment of the tweet?", labels=LABELS),
+        ask=AskSettings(models=STYLES),
+        relations=RelationSettings(use=RELATIONS),
+    )
+    return run(RunRequest(data=TWEETS, folder=folder, config=config, progress=True))
+
+
+def held_out(votes: Votes, gold: Codes, seed: int) -> dict[str, tuple[float, float]]:
+    """Return AUROC and accuracy on the rows that were not learned from, by method."""
+    rows = np.random.default_rng(seed).permutation(len(votes))
+    train, test = rows[:GOLD_ROWS], rows[GOLD_ROWS:]
+    found: dict[str, tuple[float, float]] = {}
+    for method in ("auto", "lr", "naive-bayes", "uniform"):
+        labels = [votes.labels[code] for code in gold[train]]
+        weights = fit_weights(votes.take(train), labels, method, seed=seed, resamples=0)
+        scores = score(votes.take(test), weights)
+        found[method] = (auroc(scores, gold[test]), accuracy(scores, gold[test]))
+    for annotator in votes.annotators:
+        single = votes.select(annotators=[annotator], relations=["original"]).take(test)
+        scores = single.shares()[:, 0, 0]
+        found[f"zero-shot {annotator}"] = (auroc(scores, gold[test]), accuracy(scores, gold[test]))
+    return found
+
+
+def main() -> None:
+    if not TWEETS.exists():
+        print(f"{TWEETS} is not on this machine: nothing to measure")
+        return
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp())
+    started = time.perf_counter()
+    result = asked(folder)
+    seconds = time.perf_counter() - started
+    print(f"{result.tally.calls:,} questions in {seconds:.0f} s, {result.tally.from_ledger:,} known already")
+    gold = gold_codes(result.votes, result.dataset.gold)
+    figures = [held_out(result.votes, gold, seed) for seed in range(SPLITS)]
+    print(f"{SPLITS} splits, {GOLD_ROWS} gold rows, {len(gold) - GOLD_ROWS} held out; mean and range of 95 % of splits")
+    for method in figures[0]:
+        values = np.array([split[method] for split in figures])
+        low, high = np.quantile(values, [0.025, 0.975], axis=0)
+        (a, c), (al, cl), (ah, ch) = values.mean(axis=0), low, high
+        print(f"  {method:36} AUROC {a:.3f} [{al:.3f}, {ah:.3f}]   accuracy {c:.3f} [{cl:.3f}, {ch:.3f}]")
+
+
+if __name__ == "__main__":
+    main()

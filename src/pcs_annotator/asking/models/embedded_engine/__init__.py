@@ -1,0 +1,1 @@
+"""A small language model in numpy: file, vocabulary, forward pass, labels and prompts."""

@@ -1,0 +1,1 @@
+"""The tour: invented news, the embedded model, rewrites by rule."""

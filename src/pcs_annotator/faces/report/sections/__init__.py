@@ -1,0 +1,1 @@
+"""The parts of the page, one per file; each turns a `View` into markup."""

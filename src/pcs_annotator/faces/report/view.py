@@ -1,0 +1,60 @@
+"""A run as the page sees it: looked up once, shown by many sections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pcs_annotator.core.labels import label_lookup
+from pcs_annotator.core.task import Task
+from pcs_annotator.pipeline.pages import Origin, read_origin
+from pcs_annotator.pipeline.run import RunResult
+from pcs_annotator.pipeline.settling import task_of
+from pcs_annotator.pipeline.variants import VariantCount, count_variants
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What the sections show.
+
+    Attributes:
+        result: The run.
+        task: What was asked.
+        origin: Version and data file of the run.
+        gold: The gold label of every row, spelt as in the task; None where unknown.
+        rewrites: How the rewrites ended.
+    """
+
+    result: RunResult
+    task: Task
+    origin: Origin
+    gold: tuple[str | None, ...]
+    rewrites: tuple[VariantCount, ...]
+
+    @property
+    def data_name(self) -> str:
+        """Name of the user's file."""
+        return self.origin.data or self.result.dataset.name
+
+    @property
+    def gold_rows(self) -> int:
+        """Number of rows with gold."""
+        return sum(label is not None for label in self.gold)
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether labels come with a probability of being right, rather than with their score only."""
+        return any(outcome.confidence is not None for outcome in self.result.outcomes)
+
+
+def view_of(result: RunResult) -> View:
+    """Return everything that the sections need to know of a run."""
+    labels = tuple(result.votes.labels)
+    lookup = label_lookup(labels)
+    given = result.dataset.gold or (None,) * len(result.outcomes)
+    return View(
+        result=result,
+        task=task_of(result.config),
+        origin=read_origin(result.folder),
+        gold=tuple(None if label is None else labels[lookup[label.casefold()]] for label in given),
+        rewrites=tuple(count_variants(result.folder)),
+    )

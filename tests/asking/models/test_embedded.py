@@ -1,0 +1,250 @@
+"""The embedded model: its name and errors always, its answers where its weights are in the cache."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pcs_annotator.asking.annotators.annotator import Annotator, Question
+from pcs_annotator.asking.models import embedded
+from pcs_annotator.asking.models.base import ChatModel, Constraint, Reply, Request, Sampling
+from pcs_annotator.asking.models.embedded import EmbeddedModel, EmbeddedProvider
+from pcs_annotator.asking.models.embedded_engine import runner
+from pcs_annotator.asking.models.pull import WEIGHTS, is_intact, weights_path
+from pcs_annotator.core.task import Task
+from pcs_annotator.errors import BadRequest, ConfigError, MissingPackage, Unanswerable, UnknownNameError
+from tests.asking.models.embedded_engine.tiny import write_tiny
+from tests.asking.models.stub import question, run
+
+HERE = is_intact(weights_path("smollm2"), WEIGHTS["smollm2"])
+needs_weights = pytest.mark.skipif(not HERE, reason="needs the weights: `pcs models pull embedded:smollm2`")
+TOPICS = Task(labels=["sports", "business", "science"], instruction="What is the topic of this news item?")
+ITEMS = {
+    "The home side scored twice in the last minutes and won the cup final.": "sports",
+    "Shares of the airline fell after it cut its profit forecast for the year.": "business",
+    "Astronomers found a planet that circles two stars at once.": "science",
+}
+
+
+def opened(model: str) -> ChatModel:
+    return EmbeddedProvider().open(model, {})
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ("smollm2", "embedded:smollm2"),
+        ("smollm2/chat", "embedded:smollm2"),
+        ("smollm2/chat/prior", "embedded:smollm2"),
+        ("smollm2/plain", "embedded:smollm2/plain"),
+        ("smollm2/no-prior", "embedded:smollm2/no-prior"),
+        ("smollm2/no-prior/plain", "embedded:smollm2/plain/no-prior"),
+    ],
+)
+def test_every_way_of_asking_has_one_name(spec: str, name: str) -> None:
+    model = opened(spec)
+    assert model.name == name
+    assert name in repr(model)
+
+
+@pytest.mark.parametrize("spec", ["smollm2/loud", "smollm2/chat/plain", "smollm2/", "smollm2/prior/no-prior"])
+def test_options_that_are_not_understood_are_refused(spec: str) -> None:
+    with pytest.raises(ConfigError, match="chat or plain"):
+        opened(spec)
+
+
+def test_other_weights_are_not_known() -> None:
+    with pytest.raises(UnknownNameError, match="known: smollm2"):
+        opened("smollm3")
+
+
+def test_missing_packages_are_named_when_opening(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "find_spec", lambda name: None)
+    with pytest.raises(MissingPackage, match=r"needs tokenizers: pip install"):
+        opened("smollm2")
+
+
+def test_weights_that_cannot_be_fetched_are_the_askers_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> Path:
+        raise ConfigError("no network")
+
+    monkeypatch.setattr(embedded, "pull", broken)
+    model = EmbeddedModel(environment={"XDG_CACHE_HOME": str(tmp_path)})
+
+    async def go() -> None:
+        with pytest.raises(ConfigError, match="no network"):
+            await model.ask(question())
+        await model.close()
+
+    run(go())
+
+
+def test_closing_a_model_that_was_never_asked_does_nothing() -> None:
+    run(EmbeddedModel().close())
+
+
+@pytest.fixture
+def tiny_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[EmbeddedModel, list[str]]:
+    """A model of random weights, and how often they were fetched."""
+    path = write_tiny(tmp_path / "tiny.gguf")
+    fetched: list[str] = []
+
+    def fetch(name: str, *_: object, **__: object) -> Path:
+        fetched.append(name)
+        return path
+
+    monkeypatch.setattr(embedded, "pull", fetch)
+    return EmbeddedModel(environment={"XDG_CACHE_HOME": str(tmp_path)}, threads=2), fetched
+
+
+def test_weights_are_loaded_once_until_the_last_style_is_closed(tiny_model: tuple[EmbeddedModel, list[str]]) -> None:
+    model, fetched = tiny_model
+    other = EmbeddedModel(style="plain", environment=model._environment)
+    request = question(constraint=Constraint(choices=["new", "old", "new text"]))
+
+    async def go() -> None:
+        replies = await asyncio.gather(*(one.ask(request) for one in (model, other) for _ in range(20)))
+        assert len({reply.text for reply in replies[:20]}) == 1
+        assert len(fetched) == 1
+        await model.close()
+        await other.ask(request)
+        assert len(fetched) == 1
+        await other.close()
+        assert await model.ask(request) is not None
+        assert len(fetched) == 2
+        await model.close()
+
+    run(go())
+    assert model._key not in runner._runners
+
+
+def test_a_temperature_draws_labels_and_a_seed_repeats_them(tiny_model: tuple[EmbeddedModel, list[str]]) -> None:
+    model, _ = tiny_model
+
+    async def go() -> list[str]:
+        requests = [
+            question(constraint=Constraint(choices=["new", "old"]), sampling=Sampling(temperature=50.0, seed=seed))
+            for seed in (*range(20), *range(20))
+        ]
+        replies = await ask_all(model, requests)
+        await model.close()
+        return [reply.text for reply in replies]
+
+    drawn = run(go())
+    assert drawn[:20] == drawn[20:]
+    assert set(drawn) == {"new", "old"}
+
+
+def test_free_text_comes_from_any_weights(tiny_model: tuple[EmbeddedModel, list[str]]) -> None:
+    model, _ = tiny_model
+
+    async def go() -> Reply:
+        reply = await model.ask(question("text", sampling=Sampling(max_tokens=5)))
+        await model.close()
+        return reply
+
+    reply = run(go())
+    assert reply.usage.output_tokens == 5 or reply.finish == "stop"
+
+
+@pytest.fixture(scope="module")
+def kept() -> Iterator[None]:
+    """Keep the weights loaded from test to test."""
+    holder = EmbeddedModel()
+    key = str(weights_path("smollm2", {}))
+    runner.lease(key, holder, holder._fetch())
+    yield
+    runner.release(key, holder)
+
+
+def asked(text: str, task: Task = TOPICS, model: ChatModel | None = None) -> Request:
+    made = Annotator("m").question(task, text, model or opened("smollm2"))
+    assert isinstance(made, Question)
+    request = made.request
+    return Request(messages=request.messages, sampling=request.sampling, constraint=request.constraint, logprobs=True)
+
+
+async def ask_all(model: ChatModel, requests: list[Request]) -> list[Reply]:
+    return list(await asyncio.gather(*(model.ask(request) for request in requests)))
+
+
+@needs_weights
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize("spec", ["smollm2", "smollm2/plain"])
+def test_easy_topics_are_right(spec: str) -> None:
+    replies = run(ask_all(opened(spec), [asked(text) for text in ITEMS]))
+    assert [reply.text for reply in replies] == list(ITEMS.values())
+    for reply in replies:
+        assert reply.logprobs is not None
+        assert max(reply.logprobs, key=reply.logprobs.__getitem__) == reply.text
+        assert np.exp(list(reply.logprobs.values())).sum() == pytest.approx(1, abs=1e-5)
+        assert reply.usage.input_tokens
+        assert reply.latency > 0
+
+
+@needs_weights
+@pytest.mark.usefixtures("kept")
+def test_an_answer_does_not_depend_on_the_other_questions() -> None:
+    model = opened("smollm2")
+    requests = [asked(f"{text} {'Really. ' * number}") for number, text in enumerate([*ITEMS, *ITEMS])]
+    together = run(ask_all(model, requests))
+    backwards = run(ask_all(model, requests[::-1]))[::-1]
+    alone = [run(model.ask(request)) for request in requests]
+    logs = [[reply.logprobs for reply in replies] for replies in (together, backwards, alone)]
+    assert logs[0] == logs[1] == logs[2]
+
+
+@needs_weights
+@pytest.mark.usefixtures("kept")
+def test_labels_of_many_tokens_and_labels_that_begin_others_are_told_apart() -> None:
+    task = Task(
+        labels=["sports", "sports news about football", "sports news about tennis"], instruction="Which kind of news?"
+    )
+    (reply,) = run(ask_all(opened("smollm2/no-prior"), [asked("She won the final set at the net.", task)]))
+    assert reply.logprobs is not None
+    assert list(reply.logprobs) == list(task.labels)
+    assert np.exp(list(reply.logprobs.values())).sum() == pytest.approx(1, abs=1e-5)
+
+
+@needs_weights
+@pytest.mark.usefixtures("kept")
+def test_free_text_is_repeatable_and_stops_at_the_limit() -> None:
+    request = question("Name a colour.", system=None, sampling=Sampling(temperature=0.0, max_tokens=3), logprobs=True)
+    model = opened("smollm2")
+    first, second = run(model.ask(request)), run(model.ask(request))
+    assert first.text == second.text != ""
+    assert (first.finish, first.usage.output_tokens) == ("length", 3)
+    assert first.logprobs is not None
+    assert max(first.logprobs.values()) == next(iter(first.logprobs.values())) < 0
+    drawn = question("Name a colour.", sampling=Sampling(temperature=1.5, top_p=0.9, max_tokens=3, seed=7))
+    assert run(model.ask(drawn)).text == run(model.ask(drawn)).text
+
+
+@needs_weights
+@pytest.mark.usefixtures("kept")
+def test_what_cannot_be_answered_is_refused_without_harm_to_the_others() -> None:
+    model = opened("smollm2/no-prior")
+    good = asked(next(iter(ITEMS)))
+    schema = question(constraint=Constraint(json_schema={"type": "object"}))
+    long = question("word " * 3000, constraint=Constraint(choices=["a", "b"]))
+
+    async def go() -> list[object]:
+        return list(await asyncio.gather(*(model.ask(r) for r in (good, schema, long)), return_exceptions=True))
+
+    fine, refused, too_long = run(go())
+    assert isinstance(fine, Reply)
+    assert isinstance(refused, BadRequest)
+    assert isinstance(too_long, Unanswerable)
+
+
+@needs_weights
+@pytest.mark.usefixtures("kept")
+def test_a_text_of_several_reads_is_answered() -> None:
+    text = "The club won the match. " * 110
+    (reply,) = run(ask_all(opened("smollm2/plain/no-prior"), [asked(text)]))
+    assert reply.text == "sports"
+    assert (reply.usage.input_tokens or 0) > 512

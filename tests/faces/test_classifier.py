@@ -1,0 +1,369 @@
+from __future__ import annotations
+
+import asyncio
+import pickle
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from pcs_annotator.core.task import Task
+from pcs_annotator.errors import ConfigError, GoldError, LabelError, PcsWarning, UserError
+from pcs_annotator.faces.classifier import PCSClassifier
+from pcs_annotator.faces.columns import InputError
+from pcs_annotator.pipeline.collecting import CollectSettings
+from tests.stub import Behaviour, stub_process
+
+TASK = Task("What is it about?", ["sport", "politics"])
+TEXTS = [f"Match {row}: a goal, what a goal." if row % 2 else f"Vote {row}: a bill, what a bill." for row in range(20)]
+GOLD = ["sport" if row % 2 else "politics" for row in range(20)]
+
+
+class Reader:
+    """Knows a goal from a bill, and counts what it is asked."""
+
+    __name__ = "reader"
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, text: str) -> str:
+        self.calls += 1
+        if "nothing at all" in text:
+            return "I cannot say."
+        return "<label>sport</label>" if "goal" in text else "<label>politics</label>"
+
+
+def dice(text: str) -> str:
+    """Answer without having read the text."""
+    return "<label>sport</label>" if len(text) % 3 else "<label>politics</label>"
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def classifier(*annotators: object, task: Task | str = TASK, **settings: Any) -> PCSClassifier:
+    return PCSClassifier(
+        task, annotators or (Reader(), dice), **{"relations": ("original",), "optimiser": "uniform", **settings}
+    )
+
+
+def test_the_annotator_that_knows_gets_the_weight_and_decides() -> None:
+    fitted = classifier(optimiser="lr").fit(TEXTS, GOLD)
+    assert fitted.weights_.by_annotator["reader"] > fitted.weights_.by_annotator["dice"]
+    assert fitted.score(TEXTS, GOLD) == 1.0
+    assert fitted.predict(["A goal!", "A bill!"]).tolist() == ["sport", "politics"]
+    assert fitted.classes_.tolist() == ["politics", "sport"]
+    assert fitted.calibrated_
+    probabilities = fitted.predict_proba(["A goal!", "A bill!"])
+    assert probabilities.sum(axis=1) == pytest.approx(1)
+    assert probabilities[0, 1] > 0.8
+    assert probabilities[1, 1] < 0.2
+
+
+def test_label_gives_outcomes_whose_confidence_is_the_probability_of_their_label() -> None:
+    fitted = classifier(Reader()).fit(TEXTS, GOLD)
+    first, second = fitted.label(["A goal!", "A bill!"])
+    assert (first.id, first.label, second.label) == ("0", "sport", "politics")
+    assert first.confidence == pytest.approx(fitted.predict_proba(["A goal!"])[0, 1])
+    assert first.decision is None
+
+
+def test_little_gold_gives_raw_scores_and_says_so() -> None:
+    fitted = classifier(Reader()).fit(TEXTS[:4], GOLD[:4])
+    assert not fitted.calibrated_
+    assert fitted.model_.calibrator is None
+    assert fitted.predict_proba(["A goal!"]).tolist() == [[0.0, 1.0]]
+    assert fitted.label(["A goal!"])[0].confidence is None
+
+
+def test_a_promised_error_is_kept_but_says_that_nothing_follows_from_it() -> None:
+    promising = classifier(Reader()).set_params(max_error=0.05)
+    with pytest.warns(PcsWarning, match="max_error is kept, but nothing follows"):
+        promising.fit(TEXTS, GOLD)
+    assert promising.get_params()["max_error"] == 0.05
+    assert {outcome.decision for outcome in promising.label(TEXTS)} == {None}
+    with pytest.raises(ConfigError, match="max_error is 5"):
+        promising.set_params(max_error=5).fit(TEXTS, GOLD)
+
+
+def test_where_nobody_voted_predict_falls_back_on_the_commonest_gold_label() -> None:
+    fitted = classifier(Reader()).fit(TEXTS[:5], GOLD[:5])
+    unreadable = ["A goal!", "nothing at all"]
+    with pytest.warns(
+        PcsWarning, match="nobody voted on 1 of 2 texts, the first of them in row 2: predict says politics"
+    ):
+        assert fitted.predict(unreadable).tolist() == ["sport", "politics"]
+    assert fitted.predict_proba(unreadable)[1].tolist() == [0.5, 0.5]
+    outcome = fitted.label(unreadable)[1]
+    assert (outcome.label, outcome.decision) == (None, "review")
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        tuple,
+        np.array,
+        pd.Series,
+        pl.Series,
+        pa.array,
+        iter,
+        lambda texts: pd.DataFrame({"text": texts}, index=range(7, 7 + len(texts))),
+        lambda texts: pl.DataFrame({"text": texts}),
+        lambda texts: pa.table({"text": texts}),
+        lambda texts: np.array(texts).reshape(-1, 1),
+    ],
+)
+def test_texts_may_come_in_any_column(wrap: Callable[[list[str]], object]) -> None:
+    fitted = classifier(Reader()).fit(wrap(TEXTS), wrap(GOLD))
+    assert fitted.predict(wrap(TEXTS)).tolist() == GOLD
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["a", 3.5], "X, row 2: 3.5 is a float, not a text"),
+        (["a", None], "X, row 2: None is a NoneType"),
+        ([b"a"], "X, row 1: b'a' is a bytes"),
+        ([], "X is empty"),
+        ("a text", "X is a single str"),
+        ({"text": ["a"]}, "X is a single dict"),
+        (7, "X is a single int"),
+        (np.array([["a", "b"]]), r"X has the shape \(1, 2\)"),
+    ],
+)
+def test_what_is_not_texts_is_refused_with_its_row_and_type(given: object, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        classifier(Reader()).fit(given, ["sport", "politics"])
+    assert isinstance(caught.value, ValueError)
+    with pytest.raises(InputError, match=message):
+        classifier(Reader()).fit(TEXTS, GOLD).predict(given)
+
+
+@pytest.mark.parametrize(
+    ("gold", "message"),
+    [
+        (["sport", "politcs"], "y, row 2: 'politcs' is none of the labels 'politics', 'sport'"),
+        (["sport"], "X has 2 texts and y 1 labels"),
+        (["sport", ("politics",)], "y, row 2: .* is a tuple, not a label"),
+        (["sport", 0.5], "y, row 2: 0.5 is a float, not a label"),
+        ([0, 7], "y, row 1: '0' is none of the labels"),
+        ([0, 0], "understood only where every label of the task occurs"),
+        ([True, False], "y, row 1: 'True' is none of the labels"),
+        (None, "requires y to be passed"),
+        (["", None], "y has no label at all"),
+    ],
+)
+def test_unusable_gold_is_refused_before_anybody_is_asked(gold: object, message: str) -> None:
+    reader = Reader()
+    with pytest.raises(UserError, match=message):
+        classifier(reader, optimiser="lr").fit(["a", "b"], gold)
+    assert reader.calls == 0
+
+
+def test_rows_without_gold_teach_nothing_cost_nothing_and_do_not_count_in_the_score() -> None:
+    reader = Reader()
+    partly: list[object] = [*GOLD[:12], "", None, float("nan"), pd.NA, *[""] * 4]
+    fitted = classifier(reader, optimiser="lr").fit(TEXTS, partly)
+    assert reader.calls == 12
+    assert fitted.model_.to_dict() == classifier(Reader(), optimiser="lr").fit(TEXTS[:12], GOLD[:12]).model_.to_dict()
+    assert fitted.score(TEXTS, partly) == 1.0
+    assert fitted.score(TEXTS[:3], ["sport", "sport", ""], sample_weight=[3, 1, 9]) == 0.25
+    with pytest.raises(GoldError, match="no accuracy"):
+        fitted.score(TEXTS, [""] * 20)
+
+
+def test_an_optimiser_that_needs_no_gold_learns_without_any() -> None:
+    fitted = classifier(Reader(), dice).fit(TEXTS, [""] * 20)
+    assert fitted.weights_.by_annotator == {"reader": 0.5, "dice": 0.5}
+    assert not fitted.calibrated_
+
+
+def test_an_optimiser_of_ones_own_is_used_and_auto_picks_one() -> None:
+    from pcs_annotator.judging.optimisers.lr import LinearRegression
+
+    own = classifier(Reader(), optimiser=LinearRegression()).fit(TEXTS, GOLD)
+    assert own.calibrated_
+    assert classifier(Reader(), optimiser="auto").fit(TEXTS, GOLD).weights_.diagnostics.candidates
+
+
+def test_one_class_of_gold_works_with_equal_weights_and_a_warning() -> None:
+    with pytest.warns(PcsWarning) as caught:
+        fitted = classifier(optimiser="lr").fit(TEXTS, ["sport"] * 20)
+    assert any("all 20 gold rows say 'sport'" in str(warning.message) for warning in caught)
+    assert fitted.weights_.by_annotator == {"reader": 0.5, "dice": 0.5}
+    assert fitted.predict_proba(TEXTS).shape == (20, 2)
+
+
+def test_an_instruction_alone_takes_its_labels_from_gold() -> None:
+    fitted = classifier(Reader(), task="What is it about?").fit(TEXTS, GOLD)
+    assert fitted.task_ == Task("What is it about?", ["politics", "sport"])
+    assert fitted.predict(TEXTS).tolist() == GOLD
+    with pytest.raises(LabelError, match="at least two labels"):
+        classifier(Reader(), task="What?").fit(TEXTS, ["sport"] * 20)
+    with pytest.raises(LabelError, match="y holds numbers, which mean nothing"):
+        classifier(Reader(), task="What?").fit(TEXTS, [0, 1] * 10)
+    with pytest.raises(LabelError, match="no labels"):
+        classifier(Reader(), task="What?").fit(TEXTS, [""] * 20)
+
+
+def test_numbers_that_are_names_of_labels_stay_numbers() -> None:
+    stars = Task("How many stars?", ["3", "1", "2"])
+    fitted = classifier("scripted:hash", task=stars).fit(TEXTS[:6], [1, 2, 3, 1.0, float("nan"), 3])
+    assert fitted.classes_.tolist() == [1, 2, 3]
+    assert set(fitted.predict(TEXTS).tolist()) <= {1, 2, 3}
+    with pytest.raises(LabelError, match="may be names or places"):
+        fitted.fit(TEXTS[:3], [1, 2, 1])
+    truth = classifier("scripted:hash", task="Is it?").fit(TEXTS[:2], [True, False])
+    assert truth.classes_.tolist() == [False, True]
+
+
+def test_cross_validated_probabilities_are_in_the_order_of_the_sorted_labels() -> None:
+    with pytest.warns(PcsWarning, match="0 is 'politics', 1 is 'sport'"):
+        found = cross_val_predict(classifier(Reader()), TEXTS, GOLD, cv=2, method="predict_proba")
+    assert (found[:, 1] > 0.5).tolist() == [label == "sport" for label in GOLD]
+
+
+def test_cross_validation_asks_about_each_text_once() -> None:
+    with stub_process(Behaviour()) as stub:
+        asking = classifier(f"{stub.url}#a", f"{stub.url}#b")
+        assert len(cross_val_score(asking, TEXTS, GOLD, cv=3)) == 3
+        assert cross_val_predict(asking, [*TEXTS, *TEXTS], [*GOLD, *GOLD], cv=4).shape == (40,)
+        assert stub.stats().requests == 2 * len(TEXTS)
+
+
+def test_a_grid_searched_by_two_processes_asks_about_each_text_once() -> None:
+    with stub_process(Behaviour(latency_s=0.02)) as stub:
+        grid = {"optimiser": ["uniform", "majority"], "relations": [("original",), ("original", "punctuation")]}
+        search = GridSearchCV(classifier(f"{stub.url}#a"), grid, cv=2, n_jobs=2).fit(TEXTS, GOLD)
+        assert stub.stats().asked_again == stub.stats().answered_twice == 0
+    assert len(search.cv_results_["params"]) == 4
+    assert search.predict(TEXTS).shape == (20,)
+
+
+def test_two_that_learn_at_the_same_time_wait_for_each_other_rather_than_pay_twice() -> None:
+    with stub_process(Behaviour(latency_s=0.2)) as stub:
+        asking = classifier(f"{stub.url}#a")
+        threads = [threading.Thread(target=clone(asking).fit, args=(TEXTS, GOLD)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert stub.stats().requests == len(TEXTS)
+
+
+def test_a_grid_is_searched_over_optimiser_and_relations() -> None:
+    grid = {"optimiser": ["lr", "uniform"], "relations": [["original"], ["original", "frame"]]}
+    search = GridSearchCV(classifier(Reader()), grid, cv=2).fit(TEXTS, GOLD)
+    assert search.best_score_ == 1.0
+
+
+def test_a_pipeline_may_clean_the_texts_first() -> None:
+    cleaning = FunctionTransformer(lambda texts: [text.replace("g0al", "goal") for text in texts])
+    pipeline = make_pipeline(cleaning, classifier(Reader())).fit(TEXTS, GOLD)
+    assert pipeline.predict(["A g0al!"]).tolist() == ["sport"]
+    assert pipeline.score(TEXTS, GOLD) == 1.0
+
+
+def test_scikit_learn_may_calibrate_it() -> None:
+    calibrated = CalibratedClassifierCV(classifier(Reader()), cv=2).fit(TEXTS, GOLD)
+    assert calibrated.predict(["A goal!", "A bill!"]).tolist() == ["sport", "politics"]
+
+
+def variants_seen(relations: tuple[str, ...], **settings: Any) -> dict[tuple[str, str], str | None]:
+    seen: dict[tuple[str, str], str | None] = {}
+    telling = CollectSettings(
+        environment={}, on_variant=lambda item, variant: seen.update({(variant.relation, item.text): variant.text})
+    )
+    texts = ["The keeper stopped the ball.", "The minister signed the bill."]
+    asking = classifier("scripted:hash", relations=relations, settings=telling, **settings)
+    assert asking.fit(texts, ["sport", "politics"]).weights_.relations == relations
+    return seen
+
+
+def test_rules_rewrite_the_texts() -> None:
+    seen = variants_seen(("original", "voice", "double-negation", "synonym"))
+    assert seen["voice", "The minister signed the bill."] == "The bill was signed by the minister."
+
+
+def test_a_rewriter_takes_the_place_of_the_rules() -> None:
+    with stub_process(Behaviour()) as stub:
+        seen = variants_seen(("original", "paraphrase"), rewriter=f"{stub.url}#rewriter")
+        assert stub.stats().requests >= 2
+    assert len(seen) == 4
+
+
+def test_it_works_where_an_event_loop_is_running() -> None:
+    async def notebook() -> list[str]:
+        return classifier(Reader()).fit(TEXTS, GOLD).predict(["A goal!"]).tolist()
+
+    assert asyncio.run(notebook()) == ["sport"]
+
+
+def test_a_pickle_holds_no_key_and_predicts_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-a-key-that-nobody-may-see"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with stub_process(Behaviour(key=key)) as stub:
+        monkeypatch.setenv("OPENAI_BASE_URL", stub.url)
+        fitted = classifier("openai:a").fit(TEXTS, GOLD)
+        given = {"OPENAI_API_KEY": key, "OPENAI_BASE_URL": stub.url}
+        settings = CollectSettings(environment=given, in_flight=3)
+        fitted.set_params(settings=settings)
+        stored = pickle.dumps(fitted)
+        assert key.encode() not in stored
+        restored = pickle.loads(stored)
+        assert restored.settings.in_flight == 3
+        assert restored.predict(["New."]).tolist() == fitted.predict(["New."]).tolist()
+    assert fitted.settings is settings
+
+
+def test_settings_count_where_the_arguments_are_left_as_they_are() -> None:
+    reader = Reader()
+    settings = CollectSettings(environment={}, draws=2)
+    classifier(reader, settings=settings).fit(TEXTS, GOLD)
+    assert reader.calls == 40
+    classifier(reader, settings=settings, draws=3).fit(TEXTS, GOLD)
+    assert reader.calls == 60
+
+
+def test_a_clone_has_the_same_arguments_and_has_learned_nothing() -> None:
+    fitted = classifier(Reader()).fit(TEXTS, GOLD)
+    copy = clone(fitted)
+    assert copy.get_params().keys() == fitted.get_params().keys()
+    with pytest.raises(NotFittedError):
+        copy.predict(TEXTS)
+    with pytest.raises(NotFittedError):
+        copy.label(TEXTS)
+    with pytest.raises(NotFittedError):
+        copy.predict_proba(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "message"),
+    [
+        ("annotators", "scripted:hash", "annotators is the single value 'scripted:hash'"),
+        ("annotators", dice, "annotators is the single value"),
+        ("relations", "original", "relations is the single value 'original'"),
+        ("relations", ["nonsense"], "nonsense"),
+        ("optimiser", "nonsense", "nonsense"),
+        ("task", 7, "task is a int"),
+    ],
+)
+def test_an_unusable_argument_is_named_when_fitting(argument: str, value: object, message: str) -> None:
+    stored = classifier(Reader()).set_params(**{argument: value})
+    with pytest.raises(UserError, match=message):
+        stored.fit(TEXTS, GOLD)

@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.faces.cli.main import main
+from tests.stub import Behaviour, stub_process
+
+ROWS = [
+    ("a", "The city bought five old buses on Monday.", "good"),
+    ("b", "The train was late again.", "bad"),
+    ("c", "The minister opened the new bridge.", ""),
+    ("d", "Nobody likes the new timetable.", "bad"),
+]
+LABELS = ["--labels", "good,bad"]
+SCRIPTED = [*LABELS, "--model", "scripted:hash"]
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def data() -> str:
+    with open("data.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "text", "gold"])
+        writer.writerows(ROWS)
+    return "data.csv"
+
+
+def read(path: str | Path) -> list[dict[str, str]]:
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    capsys.readouterr()
+    assert main([*arguments, "--json"]) == 0
+    found: dict[str, object] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_run_labels_every_row_and_keeps_the_user_s_columns_and_order(
+    data: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", data, *SCRIPTED, "--optimiser", "lr"]) == 0
+    rows = read("runs/data/labels.csv")
+    assert [(row["id"], row["text"], row["gold"]) for row in rows] == ROWS
+    assert all(row["label"] in ("good", "bad") for row in rows)
+    assert all(float(row["pcs_good"]) + float(row["pcs_bad"]) == pytest.approx(1.0) for row in rows)
+    text = capsys.readouterr().out
+    assert "runs/data/report.html" in text
+    for name in ("run.json", "items.parquet", "variants.parquet", "votes.parquet", "model.json", "evaluation.json"):
+        assert Path("runs/data", name).exists()
+    assert "<html" in Path("runs/data/report.html").read_text(encoding="utf-8")
+
+
+def test_the_same_run_again_asks_nobody(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+    first = shown(["run", data, *SCRIPTED], capsys)
+    second = shown(["run", data, *SCRIPTED], capsys)
+    assert first["calls"]
+    assert (second["calls"], second["known_already"]) == (0, first["calls"])
+    fresh = shown(["run", data, *SCRIPTED, "--fresh"], capsys)
+    assert fresh["calls"] == first["calls"]
+
+
+def test_relations_and_models_are_as_asked_for(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--relations", "original,rule:voice", "--draws", "2", "-o", "here"]
+    found = shown(["run", data, *SCRIPTED, *options], capsys)
+    weights = found["weights"]
+    assert isinstance(weights, dict)
+    assert set(weights["by_annotator"]) == {"scripted:hash"}
+    assert set(weights["by_relation"]) == {"original", "rule:voice"}
+    assert found["folder"] == "here"
+
+
+def test_without_gold_rows_are_labelled_and_it_says_that_nothing_was_learned(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("plain.csv").write_text("headline\nA fine day.\nA bad day.\n", encoding="utf-8")
+    found = shown(["run", "plain.csv", *SCRIPTED], capsys)
+    assert "no gold labels" in str(found["no_cross_validation"])
+    assert found["rows_without_label"] == 0
+    assert main(["run", "plain.csv", *SCRIPTED]) == 0
+
+
+def test_settings_come_from_pcs_toml_and_the_command_line_wins(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", data]) == 0
+    text = Path("pcs.toml").read_text(encoding="utf-8")
+    assert 'labels = ["bad", "good"]' in text
+    assert 'gold_column = "gold"' in text
+    Path("pcs.toml").write_text(text.replace('embedded:smollm2"]', 'scripted:hash"]'), encoding="utf-8")
+    found = shown(["run", data, "--relations", "original"], capsys)
+    weights = found["weights"]
+    assert isinstance(weights, dict)
+    assert list(weights["by_annotator"]) == ["scripted:hash"]
+    assert list(weights["by_relation"]) == ["original"]
+    assert main(["init", data]) == 2
+    assert "--force" in capsys.readouterr().err
+    assert main(["init", data, "--force", "--json"]) == 0
+
+
+def test_plan_asks_nobody(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with stub_process(Behaviour()) as stub:
+        planned = shown(["plan", data, *LABELS, "--model", f"{stub.url}#m", "--relations", "original,voice"], capsys)
+        assert stub.stats().requests == 0
+    assert (planned["rows"], planned["calls"], planned["usd"]) == (4, 8, None)
+    assert main(["plan", data, *SCRIPTED]) == 0
+    assert "Nobody was asked" in capsys.readouterr().out
+
+
+def test_a_run_over_real_http_is_fitted_again_and_labels_new_texts(
+    data: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("new.csv").write_text("text\nThe bus is new.\nThe city bought five old buses on Monday.\n", encoding="utf-8")
+    with stub_process(Behaviour()) as stub:
+        options = [*LABELS, "--model", f"{stub.url}#m", "--rewriter", f"{stub.url}#r"]
+        first = shown(["run", data, *options], capsys)
+        again = shown(["fit", "runs/data", "--optimiser", "uniform"], capsys)
+        assert again["rows"] == first["rows"] == 4
+        assert again["optimiser"] == "uniform"
+        labelled = shown(["label", "new.csv", "--run", "runs/data"], capsys)
+        assert labelled["rows"] == 2
+        assert labelled["known_already"]
+        assert main(["label", "new.csv", "--run", "runs/data", "-o", "out.csv"]) == 0
+    assert [row["text"] for row in read("new-labels.csv")] == [row["text"] for row in read("out.csv")]
+    assert main(["fit", "runs/data", "-q"]) == 0
+    assert main(["report", "runs/data", "-o", "page.html"]) == 0
+    assert "<html" in Path("page.html").read_text(encoding="utf-8")
+    assert shown(["report", "runs/data"], capsys)["report"] == "runs/data/report.html"
+
+
+def test_a_spent_budget_is_code_3_and_what_was_paid_for_is_kept(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pcs.toml").write_text('[ask.prices]\n"scripted:hash" = [1000, 1000]\n', encoding="utf-8")
+    assert main(["run", data, *SCRIPTED, "--budget", "0.3", "--json"]) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert found["unanswered"]["budget reached"]
+    assert main(["run", data, *SCRIPTED, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["known_already"] == found["calls"]
+
+
+def test_a_row_without_a_label_is_code_1(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("data.csv").write_text('text\n"A day."\n""\n', encoding="utf-8")
+    assert main(["run", "data.csv", *SCRIPTED]) == 1
+    assert "1 row has no label" in capsys.readouterr().out
+
+
+BAD_FILES = {
+    "a directory": (None, "is a folder"),
+    "binary": (b"\x00\x01\x02\xff" * 50, "not a text file"),
+    "no rows": (b"id,text\n", "no rows"),
+    "empty": (b"", "is empty"),
+    "Latin-1": ("id,text\na,Café\n".encode("latin-1"), "save it as UTF-8"),
+    "broken quotes": (b"id,text\n" + b"a,fine\n" * 15 + b'b,"open\n', "quote|columns|row"),
+    "duplicate ids": (b"id,text\na,One\na,Two\n", "rows 1 and 2 have the same id 'a'"),
+    "no text column": (b"key,value\na,One\n", "which column holds the texts"),
+    "two columns of one name": (b"text,text\na,b\n", "more than one column called 'text'"),
+    "gold outside": (b"text,gold\nOne,good\nTwo,awful\n", "awful"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_FILES)
+def test_a_file_that_cannot_be_used_is_one_sentence_and_code_2(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    content, complaint = BAD_FILES[kind]
+    path = Path("bad.csv")
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    assert main(["run", "bad.csv", *SCRIPTED]) == 2
+    error = capsys.readouterr().err
+    assert re.search(complaint, error), error
+    assert len(error.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        (b"\xef\xbb\xbftext;stars\nOne;1\nTwo;2\n", 2),
+        (b"text\tstars\nOne\t1\n", 1),
+        (b"text,gold\n12,good\n13,bad\n", 2),
+    ],
+    ids=["BOM and semicolons", "tabs", "texts that are numbers"],
+)
+def test_other_habits_of_writing_tables_are_understood(
+    content: bytes, rows: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("data.csv").write_bytes(content)
+    assert shown(["run", "data.csv", *SCRIPTED, "--relations", "original"], capsys)["rows"] == rows
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--labels", "good", "--model", "scripted:hash"], "'bad' is none of the labels 'good'"),
+        (["--labels", "good,Good", "--model", "scripted:hash"], "differ only in capitals"),
+        (["--labels", ",".join(map(str, range(300))), "--model", "scripted:hash"], "at most 127"),
+        (["--labels", "good,bad"], "no model is named"),
+        (["--labels", "good,bad", "--model", "nobody:knows"], "nobody:knows"),
+        (["--labels", "good,bad", "--model", "groq:llama-3.1-8b-instant"], "GROQ_API_KEY"),
+        (["--labels", "good,bad", "--model", "scripted:hash", "--relations", "voise"], "voise"),
+        (["--labels", "good,bad", "--model", "http://127.0.0.1:9/v1#m"], "127.0.0.1:9"),
+        (["--labels", "good,bad", "--model", "scripted:hash", "-o", "data.csv"], "data.csv"),
+    ],
+)
+def test_settings_that_cannot_work_are_one_sentence_and_code_2(
+    options: list[str], complaint: str, data: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GROQ_API_KEY", raising=False)
+    assert main(["run", data, *options]) == 2
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert "Traceback" not in error
+
+
+def test_a_single_label_is_nothing_to_decide(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("data.csv").write_text("text,gold\nOne,good\nTwo,good\n", encoding="utf-8")
+    assert main(["run", "data.csv", "--model", "scripted:hash"]) == 2
+    assert "at least two labels" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_no_run_says_so(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("empty").mkdir()
+    for arguments in (["report", "empty"], ["fit", "empty"], ["label", data, "--run", "empty"]):
+        assert main(arguments) == 2
+        assert "is no run folder" in capsys.readouterr().err
+
+
+def test_ctrl_c_is_code_130_and_the_next_run_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("data.csv").write_text("text\n" + "".join(f"Text {row}.\n" for row in range(300)), encoding="utf-8")
+    with stub_process(Behaviour(latency_s=0.2)) as stub:
+        options = [
+            "run",
+            "data.csv",
+            *LABELS,
+            "--model",
+            f"{stub.url}#m",
+            "--relations",
+            "original",
+            "--concurrency",
+            "8",
+        ]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pcs_annotator", *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        while stub.stats().answered < 20:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=30)
+        assert process.returncode == 130
+        assert "stopped; what was paid for is kept" in error
+        assert "Traceback" not in error
+        found = shown([*options, "--limit", "40"], capsys)
+    assert found["known_already"]
