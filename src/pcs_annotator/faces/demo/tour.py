@@ -24,8 +24,8 @@ RELATIONS = (ORIGINAL, "voice", "double-negation", "synonym")
 FOLDER = Path("pcs-demo")
 
 
-def run_tour(folder: Path, *, progress: bool) -> RunResult:
-    """Run the whole method over the invented news."""
+def run_tour(folder: Path, *, progress: bool, limit: int | None = None) -> RunResult:
+    """Run the whole method over the invented news, or over the first few of them."""
     flags = Flags(
         labels=LABELS,
         instruction=INSTRUCTION,
@@ -35,7 +35,7 @@ def run_tour(folder: Path, *, progress: bool) -> RunResult:
         text_column="text",
     )
     with as_file(files("pcs_annotator.faces.demo") / "news.csv") as data:
-        return run(RunRequest(data=data, folder=folder, config=flags_only(flags), progress=progress))
+        return run(RunRequest(data=data, folder=folder, config=flags_only(flags), limit=limit, progress=progress))
 
 
 def print_tour(result: RunResult, console: Console) -> None:
