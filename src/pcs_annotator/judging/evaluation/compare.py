@@ -91,7 +91,7 @@ def cross_validate(
         chosen = optimisers.create("uniform" if method == ZERO_SHOT else method)
         fits = cross_fits(chosen, asked, gold, folds, seed)
         found.append(_figures(name, fits, gold, seed, resamples, first))
-        first = np.stack([fit.scores for fit in fits], axis=1) if first is None else first
+        first = _distinct(np.stack([fit.scores for fit in fits], axis=1)) if first is None else first
     return found
 
 
@@ -106,7 +106,7 @@ def _best_zero_shot(votes: Votes, gold: Codes) -> tuple[str, Votes]:
 def _figures(
     method: str, fits: list[CrossFit], gold: Codes, seed: int, resamples: int, first: Floats | None
 ) -> Figures:
-    scores = np.stack([fit.scores for fit in fits], axis=1)
+    scores = _distinct(np.stack([fit.scores for fit in fits], axis=1))
     probabilities = np.stack([fit.probabilities for fit in fits], axis=1)
 
     def estimate(metric: Metric, values: Floats) -> Estimate:
@@ -126,6 +126,11 @@ def _figures(
         behind=test(auroc),
         accuracy_behind=test(accuracy),
     )
+
+
+def _distinct(scores: Floats) -> Floats:
+    """Return one split for all where they agree, as they do for weights that are not learned."""
+    return scores[:, :1] if (scores == scores[:, :1]).all() else scores
 
 
 def over_splits(metric: Metric) -> Metric:
