@@ -21,11 +21,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pcs_annotator.asking.relations.rules as rule_modules
-from pcs_annotator.asking.relations.base import Context, Expectation, relations
+from pcs_annotator.asking.relations.base import Context, relations
 from pcs_annotator.asking.relations.checks.base import Rewrite
 from pcs_annotator.asking.relations.checks.run import run_checks, verdicts
 from pcs_annotator.asking.relations.checks.surface import length, numbers, unchanged
 from pcs_annotator.asking.relations.rules.parse import Parser
+from pcs_annotator.core.expectation import Expectation
 
 DATA = Path(os.environ.get("PCS_SHARED_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 STRANGERS = ("Michael Jackson", "Velmora Quist", "Canada", "Apple", "Angela Merkel", "Boeing", "Lisbon", "Tom Hanks")

@@ -10,11 +10,12 @@ from pcs_annotator.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from pcs_annotator.asking.annotators.annotator import Annotator
-    from pcs_annotator.asking.relations.base import Expectation, Relation
+    from pcs_annotator.asking.relations.base import Relation
     from pcs_annotator.asking.relations.choose import Choosing
     from pcs_annotator.asking.relations.function import relation
     from pcs_annotator.asking.relations.prompted import PromptedRelation
     from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED
+    from pcs_annotator.core.expectation import Expectation
     from pcs_annotator.core.item import Item
     from pcs_annotator.core.outcome import Decision, Outcome
     from pcs_annotator.core.task import Task
@@ -66,7 +67,7 @@ _HOMES = {
     "Choosing": "asking.relations.choose",
     "CollectSettings": "pipeline.collecting",
     "Decision": "core.outcome",
-    "Expectation": "asking.relations.base",
+    "Expectation": "core.expectation",
     "Item": "core.item",
     "Optimiser": "judging.optimiser",
     "Outcome": "core.outcome",

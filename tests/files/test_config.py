@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from pcs_annotator.errors import ConfigError
-from pcs_annotator.files.config import Config, read_config
+from pcs_annotator.files.config import Config, config_from_dict, config_to_dict, read_config
 
 GOOD = """
 [relations]
@@ -31,7 +32,7 @@ def test_a_relation_of_ones_own_is_read_with_what_it_may_do(tmp_path: Path) -> N
     assert settings.use == ("original", "voice", "polite")
     assert settings.joint
     assert settings.own["polite"].prompt == "Say it politely: {text}"
-    assert settings.own["polite"].longest == 3.0
+    assert settings.own["polite"].expects.longest == 3.0
 
 
 def test_every_section_is_read(tmp_path: Path) -> None:
@@ -121,3 +122,14 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
 def test_a_key_written_with_dots_is_found_too(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"relations\.x\.prompt is 1"):
         read_config(written(tmp_path, "[relations]\nx.prompt = 1\n"), tmp_path)
+
+
+def test_settings_come_back_from_plain_values_as_they_were(tmp_path: Path) -> None:
+    config = read_config(written(tmp_path, GOOD + "[ask.prices]\n'a:b' = [1, 2]\n"), tmp_path)
+    again = config_from_dict(json.loads(json.dumps(config_to_dict(config))))
+    assert again.relations == config.relations
+    assert again.task == config.task
+
+
+def test_settings_of_a_later_version_are_left_out() -> None:
+    assert config_from_dict({"ask": {"draws": 3, "telepathy": True}, "magic": {}}).ask.draws == 3

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from pcs_annotator.core.expectation import Expectation
 from pcs_annotator.errors import ConfigError
 
 CONFIG_NAME = "pcs.toml"
@@ -22,22 +23,12 @@ class OwnRelation:
     Attributes:
         prompt: What the rewriter is told; `{text}` stands for the text.
         version: Change it when the prompt changes.
-        negations: `kept`, or `doubled` when an even number of negations is added.
-        reorders: Whether names may change places.
-        shortest: The rewrite's length, as a share of the text's, at the least.
-        longest: The same at the most.
-        misspells: Whether words may be misspelt on purpose.
-        renumbers: Whether a number may be written in another way.
+        expects: What its rewrites are held to; in the file, each of its settings is a key beside the prompt.
     """
 
     prompt: str
     version: str = "1"
-    negations: Literal["kept", "doubled"] = "kept"
-    reorders: bool = False
-    shortest: float = 0.6
-    longest: float = 1.8
-    misspells: bool = False
-    renumbers: bool = False
+    expects: Expectation = field(default_factory=Expectation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +96,15 @@ class AskSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LearnSection:
-    """The part `[learn]`."""
+class LearnSettings:
+    """The part `[learn]`: how to learn.
+
+    Attributes:
+        optimiser: Registry name.
+        folds: Of every cross-validation.
+        seed: Fixes whatever is random.
+        resamples: Bootstrap resamples behind every interval.
+    """
 
     optimiser: str = "auto"
     folds: int = 5
@@ -122,7 +120,7 @@ class Config:
     data: DataSettings = field(default_factory=DataSettings)
     ask: AskSettings = field(default_factory=AskSettings)
     relations: RelationSettings = field(default_factory=RelationSettings)
-    learn: LearnSection = field(default_factory=LearnSection)
+    learn: LearnSettings = field(default_factory=LearnSettings)
 
 
 def read_config(path: Path | None, folder: Path) -> Config:
@@ -158,9 +156,13 @@ def config_from_dict(values: Mapping[str, Any]) -> Config:
         given: dict[str, Any] = {key: value for key, value in values.get(name, {}).items() if key in known}
         given = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
         if "own" in given:
-            given["own"] = {key: OwnRelation(**entry) for key, entry in given["own"].items()}
+            given["own"] = {key: _own_from_dict(entry) for key, entry in given["own"].items()}
         sections[name] = kind(**given)
     return Config(**sections)
+
+
+def _own_from_dict(values: Mapping[str, Any]) -> OwnRelation:
+    return OwnRelation(**{**values, "expects": Expectation(**values["expects"])})
 
 
 class _Reader:
@@ -186,7 +188,11 @@ class _Reader:
     def _own_relation(self, where: tuple[str, ...], data: Mapping[str, Any]) -> OwnRelation:
         if not str(data.get("prompt", "")).strip():
             raise self._error(where, 'needs a prompt: prompt = "Rewrite … {text} …"')
-        return OwnRelation(**self._filled(OwnRelation, where, data))
+        own = {name: data[name] for name in ("prompt", "version") if name in data}
+        rest = {name: value for name, value in data.items() if name not in own}
+        self._refuse_unknown(where, data, {"prompt", "version", *get_type_hints(Expectation)})
+        expects = Expectation(**self._filled(Expectation, where, rest))
+        return OwnRelation(expects=expects, **self._filled(OwnRelation, where, own))
 
     def _filled(self, kind: type, where: tuple[str, ...], data: Mapping[str, Any]) -> dict[str, Any]:
         """Return the keyword arguments of a value, each of the type that its field has."""

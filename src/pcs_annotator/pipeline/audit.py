@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pcs_annotator.asking.engine.bridge import run_sync
-from pcs_annotator.asking.relations.base import Expectation
 from pcs_annotator.asking.relations.checks.run import check_rewrite
 from pcs_annotator.asking.relations.choose import find_relation
 from pcs_annotator.asking.relations.rules.parse import Parser
+from pcs_annotator.core.expectation import Expectation
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.core.variant import Verdict
 from pcs_annotator.errors import TableError

@@ -15,13 +15,14 @@ from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.bridge import run_sync
 from pcs_annotator.asking.engine.tally import Tally
 from pcs_annotator.asking.models.environment import read_environment
-from pcs_annotator.asking.relations.base import Expectation, Relation
+from pcs_annotator.asking.relations.base import Relation
 from pcs_annotator.asking.relations.choose import choose_relations
 from pcs_annotator.asking.relations.compose import InTurn
 from pcs_annotator.asking.relations.function import FunctionRelation, Rewritten
 from pcs_annotator.asking.relations.prompted import PromptedRelation
 from pcs_annotator.asking.relations.rules.parse import INSTALL, Parser
 from pcs_annotator.asking.relations.rules.result import NotApplicable
+from pcs_annotator.core.expectation import Expectation
 from pcs_annotator.core.item import Item
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.votes import Votes

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,7 +19,7 @@ from pcs_annotator.asking.engine.rewriter import Rewriter
 from pcs_annotator.asking.engine.tally import Tally
 from pcs_annotator.asking.models.environment import read_environment
 from pcs_annotator.asking.models.resolve import resolve_model
-from pcs_annotator.asking.relations.base import Context, Expectation, Relation
+from pcs_annotator.asking.relations.base import Context, Relation
 from pcs_annotator.asking.relations.checks.similarity import Similarity
 from pcs_annotator.asking.relations.choose import Choosing, choose_relations, known_relations
 from pcs_annotator.asking.relations.prompted import PromptedRelation
@@ -276,15 +276,7 @@ def choosing_of(settings: RelationSettings, *, rewriter: bool) -> Choosing:
 
 def _own(settings: RelationSettings) -> dict[str, Relation]:
     """Return the user's relations of `pcs.toml`."""
-    return {
-        name: PromptedRelation(
-            name,
-            own.prompt,
-            own.version,
-            Expectation(**{entry.name: getattr(own, entry.name) for entry in fields(Expectation)}),
-        )
-        for name, own in settings.own.items()
-    }
+    return {name: PromptedRelation(name, own.prompt, own.version, own.expects) for name, own in settings.own.items()}
 
 
 def _write_variants(path: Path, variants: Sequence[tuple[Item, Variant]]) -> None:

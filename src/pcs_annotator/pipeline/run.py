@@ -23,7 +23,7 @@ from pcs_annotator.judging.evaluation.compare import Figures
 from pcs_annotator.judging.model import Model
 from pcs_annotator.pipeline.collecting import ask_job, close_models, open_job, pricing
 from pcs_annotator.pipeline.ledgers import ledger_sizes
-from pcs_annotator.pipeline.settling import collecting_of, columns_of, learning_of, settled, task_of
+from pcs_annotator.pipeline.settling import collecting_of, columns_of, settled, task_of
 from pcs_annotator.pipeline.steps import Learned, LearnSettings, learn_if_possible, model_file
 from pcs_annotator.version import __version__
 
@@ -95,9 +95,9 @@ def run(request: RunRequest) -> RunResult:
     asking = time.perf_counter()
     votes = _asked(request, config, dataset, tally)
     learning = time.perf_counter()
-    learned = learn_if_possible(votes, dataset.gold, learning_of(config))
+    learned = learn_if_possible(votes, dataset.gold, config.learn)
     writing = time.perf_counter()
-    outcomes = _finish(folder, dataset, votes, learned, learning_of(config))
+    outcomes = _finish(folder, dataset, votes, learned, config.learn)
     steps = {"prepare": asking - started, "ask": learning - asking, "learn": writing - learning}
     return RunResult(
         folder=folder,

@@ -18,7 +18,6 @@ from pcs_annotator.files.config import Config, read_config
 from pcs_annotator.files.tables import Columns, Dataset
 from pcs_annotator.pipeline.collecting import CollectSettings
 from pcs_annotator.pipeline.relations import DEFAULT, choosing_of
-from pcs_annotator.pipeline.steps import LearnSettings
 
 WITHOUT_PARSER = ("contraction", "punctuation", "frame")
 # More values than this in a gold column are hardly labels.
@@ -120,14 +119,6 @@ def collecting_of(config: Config, environment: Mapping[str, str] | None) -> Coll
         prices=config.ask.prices,
         environment=environment,
         choosing=choosing_of(config.relations, rewriter=rewriter is not None),
-    )
-
-
-def learning_of(config: Config) -> LearnSettings:
-    """Return how to learn under these settings."""
-    section = config.learn
-    return LearnSettings(
-        optimiser=section.optimiser, folds=section.folds, seed=section.seed, resamples=section.resamples
     )
 
 

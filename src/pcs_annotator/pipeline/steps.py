@@ -9,30 +9,16 @@ from typing import Any
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.judging.evaluation.compare import ZERO_SHOT, Figures, cross_validate
 from pcs_annotator.judging.fitting import fit_weights, in_canonical_order
 from pcs_annotator.judging.model import Model, fit_out_of_fold_calibrator
 from pcs_annotator.judging.optimisers import optimisers
 from pcs_annotator.version import __version__
 
+__all__ = ["LearnSettings", "Learned", "learn", "learn_if_possible", "model_file"]
+
 REFERENCES = ("uniform", "majority", ZERO_SHOT)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearnSettings:
-    """How to learn.
-
-    Attributes:
-        optimiser: Registry name.
-        folds: Of every cross-validation.
-        seed: Fixes whatever is random.
-        resamples: Bootstrap resamples behind every interval.
-    """
-
-    optimiser: str = "auto"
-    folds: int = 5
-    seed: int = 0
-    resamples: int = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

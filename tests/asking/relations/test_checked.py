@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Sequence
 
 from pcs_annotator.asking.models.base import Reply, Request
-from pcs_annotator.asking.relations.base import Context, Expectation
+from pcs_annotator.asking.relations.base import Context
 from pcs_annotator.asking.relations.checked import Checked
 from pcs_annotator.asking.relations.function import FunctionRelation
 from pcs_annotator.asking.relations.prompted import PromptedRelation
+from pcs_annotator.core.expectation import Expectation
 from pcs_annotator.core.variant import Variant
 
 TEXT = "The council rejected 40 plans on Monday."

@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from pcs_annotator.asking.relations.base import Context, Expectation, Relation
+from pcs_annotator.asking.relations.base import Context, Relation
 from pcs_annotator.asking.relations.compose import FirstOf, InTurn
 from pcs_annotator.asking.relations.function import FunctionRelation
+from pcs_annotator.core.expectation import Expectation
 from pcs_annotator.core.variant import Variant
 
 LOUD = FunctionRelation("loud", str.upper, expects=Expectation(longest=2.0, reorders=True))

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import asyncio
 
-from pcs_annotator.asking.relations.base import Context, Expectation, relations
+from pcs_annotator.asking.relations.base import Context, relations
 from pcs_annotator.asking.relations.function import FunctionRelation, relation
 from pcs_annotator.asking.relations.rules.result import NotApplicable
+from pcs_annotator.core.expectation import Expectation
 from pcs_annotator.core.variant import Variant
 
 

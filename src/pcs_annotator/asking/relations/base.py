@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, Protocol, Self
 
 from pcs_annotator.asking.models.base import Reply, Request
 from pcs_annotator.asking.relations.rules.parse import Parser
+from pcs_annotator.core.expectation import Expectation
 from pcs_annotator.core.variant import ORIGINAL, Variant
 from pcs_annotator.registry import Registry
 
@@ -16,27 +17,6 @@ AskRewriter = Callable[[Request], Awaitable[Reply]]
 
 Need = Literal["rewriter", "parser"]
 """What a relation cannot work without."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expectation:
-    """What a rewrite is allowed to do to a text; the checks hold it to that.
-
-    Attributes:
-        negations: `kept`, or `doubled`: an even number of negations is added.
-        reorders: Whether names may change places, as they do when the voice changes.
-        shortest: The rewrite's length, as a share of the text's, at the least.
-        longest: The same at the most.
-        misspells: Whether words, even names, may be misspelt on purpose.
-        renumbers: Whether a number may be written in another way, such as 5 for five.
-    """
-
-    negations: Literal["kept", "doubled"] = "kept"
-    reorders: bool = False
-    shortest: float = 0.6
-    longest: float = 1.8
-    misspells: bool = False
-    renumbers: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

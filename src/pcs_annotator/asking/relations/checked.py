@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pcs_annotator.asking.relations.base import Context, Expectation, Need, Relation
+from pcs_annotator.asking.relations.base import Context, Need, Relation
 from pcs_annotator.asking.relations.checks.base import ExtraCheck
 from pcs_annotator.asking.relations.checks.judge import Judge
 from pcs_annotator.asking.relations.checks.run import check_rewrite
+from pcs_annotator.core.expectation import Expectation
 from pcs_annotator.core.variant import Variant
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from pcs_annotator.asking.relations.base import Context, Expectation, Need, Relation
+from pcs_annotator.asking.relations.base import Context, Need, Relation
+from pcs_annotator.core.expectation import Expectation
 from pcs_annotator.core.variant import Variant, Verdict
 
 
@@ -39,14 +41,8 @@ class InTurn(_Several):
     def expects(self) -> Expectation:
         """What all parts together may do."""
         parts = [part.expects for part in self.parts]
-        return Expectation(
-            negations="doubled" if any(part.negations == "doubled" for part in parts) else "kept",
-            reorders=any(part.reorders for part in parts),
-            shortest=prod(part.shortest for part in parts),
-            longest=prod(part.longest for part in parts),
-            misspells=any(part.misspells for part in parts),
-            renumbers=any(part.renumbers for part in parts),
-        )
+        shortest, longest = (prod(getattr(part, end) for part in parts) for end in ("shortest", "longest"))
+        return replace(_all_that_any_may(parts), shortest=shortest, longest=longest)
 
     def calls(self, text: str) -> float:
         """Return the calls of all parts together."""
@@ -73,15 +69,7 @@ class FirstOf(_Several):
     @property
     def expects(self) -> Expectation:
         """What the freest of the parts may do."""
-        parts = [part.expects for part in self.parts]
-        return Expectation(
-            negations=parts[-1].negations,
-            reorders=any(part.reorders for part in parts),
-            shortest=min(part.shortest for part in parts),
-            longest=max(part.longest for part in parts),
-            misspells=any(part.misspells for part in parts),
-            renumbers=any(part.renumbers for part in parts),
-        )
+        return _all_that_any_may([part.expects for part in self.parts])
 
     def calls(self, text: str) -> float:
         """Return the calls when every part but the last fails."""
@@ -95,3 +83,14 @@ class FirstOf(_Several):
             if variant.status == "changed":
                 break
         return variant
+
+
+def _all_that_any_may(parts: Sequence[Expectation]) -> Expectation:
+    return Expectation(
+        negations="doubled" if any(part.negations == "doubled" for part in parts) else "kept",
+        reorders=any(part.reorders for part in parts),
+        shortest=min(part.shortest for part in parts),
+        longest=max(part.longest for part in parts),
+        misspells=any(part.misspells for part in parts),
+        renumbers=any(part.renumbers for part in parts),
+    )

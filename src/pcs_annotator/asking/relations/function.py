@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar
 
-from pcs_annotator.asking.relations.base import Context, Expectation, Need, relations
+from pcs_annotator.asking.relations.base import Context, Need, relations
 from pcs_annotator.asking.relations.rules.result import NotApplicable
 from pcs_annotator.asking.relations.rules.rule import as_variant
+from pcs_annotator.core.expectation import Expectation
 from pcs_annotator.core.variant import Variant
 
 Rewritten = str | NotApplicable | None

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pcs_annotator.asking.models.base import Constraint, Message, Request, Sampling
-from pcs_annotator.asking.relations.base import AskRewriter, Context, Expectation, Need, Relation
+from pcs_annotator.asking.relations.base import AskRewriter, Context, Need, Relation
 from pcs_annotator.asking.relations.cleaning import DOES_NOT_APPLY, Refused, clean_reply
 from pcs_annotator.asking.relations.joint_reply import Rewrites, plain_key, read_rewrites
 from pcs_annotator.asking.relations.prompted import (
@@ -27,6 +27,7 @@ from pcs_annotator.asking.relations.windows import (
     rewrite_in_windows,
     unless_unchanged,
 )
+from pcs_annotator.core.expectation import Expectation
 from pcs_annotator.core.variant import Variant
 
 KEPT_TEXTS = 1000

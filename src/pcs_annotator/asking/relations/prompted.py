@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 
 from pcs_annotator.asking.annotators.prompt import sendable
 from pcs_annotator.asking.models.base import Message, Reply, Request, Sampling
-from pcs_annotator.asking.relations.base import AskRewriter, Context, Expectation, Need, relations
+from pcs_annotator.asking.relations.base import AskRewriter, Context, Need, relations
 from pcs_annotator.asking.relations.cleaning import CUT_OFF, NOTHING_WRITTEN, REMINDER, Refused, clean_reply
 from pcs_annotator.asking.relations.windows import (
     LONGEST_WINDOW,
@@ -20,6 +20,7 @@ from pcs_annotator.asking.relations.windows import (
     rewrite_in_windows,
     unless_unchanged,
 )
+from pcs_annotator.core.expectation import Expectation
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.errors import ConfigError
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pcs_annotator.asking.relations.base import Expectation
 from pcs_annotator.asking.relations.checks.base import Rewrite
 from pcs_annotator.asking.relations.checks.cues import LEXICAL
 from pcs_annotator.asking.relations.checks.negation import negation
+from pcs_annotator.core.expectation import Expectation
 
 DOUBLED = Expectation(negations="doubled")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pcs_annotator.asking.relations.base import Expectation
 from pcs_annotator.asking.relations.checks.base import Rewrite
 from pcs_annotator.asking.relations.checks.roles import roles
 from pcs_annotator.asking.relations.rules.parse import Parser
+from pcs_annotator.core.expectation import Expectation
 
 VOICE = Expectation(reorders=True)
 PARSER = Parser()

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.asking.relations.base import Expectation
 from pcs_annotator.asking.relations.checks.base import Rewrite
 from pcs_annotator.asking.relations.checks.run import CHECKS, check_rewrite, run_checks, verdicts
 from pcs_annotator.asking.relations.rules.parse import Parser
+from pcs_annotator.core.expectation import Expectation
 from pcs_annotator.core.variant import Verdict
 
 PARSER = Parser()

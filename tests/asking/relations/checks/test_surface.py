@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from pcs_annotator.asking.relations.base import Expectation
 from pcs_annotator.asking.relations.checks.base import Rewrite
 from pcs_annotator.asking.relations.checks.numbers import read_numbers
 from pcs_annotator.asking.relations.checks.surface import length, numbers, unchanged
+from pcs_annotator.core.expectation import Expectation
 
 SENTENCE = "The mayor of Norwick said on Monday that the council would spend 40 million crowns on the old bridge."
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pcs_annotator.asking.relations.base import Expectation
+from pcs_annotator.core.expectation import Expectation
 from pcs_annotator.core.variant import Verdict
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from pcs_annotator.asking.relations.base import Expectation
 from pcs_annotator.asking.relations.checks.base import Check, ExtraCheck, Rewrite
 from pcs_annotator.asking.relations.checks.certainty import certainty
 from pcs_annotator.asking.relations.checks.language import language
@@ -16,6 +15,7 @@ from pcs_annotator.asking.relations.checks.reading import without_typos
 from pcs_annotator.asking.relations.checks.roles import in_order, roles
 from pcs_annotator.asking.relations.checks.surface import length, numbers, unchanged
 from pcs_annotator.asking.relations.rules.parse import Parser
+from pcs_annotator.core.expectation import Expectation
 from pcs_annotator.core.variant import Verdict
 
 CHECKS: Mapping[str, Check] = MappingProxyType(

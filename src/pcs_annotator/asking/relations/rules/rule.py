@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from pcs_annotator.asking.relations.base import Context, Expectation, Need, relations
+from pcs_annotator.asking.relations.base import Context, Need, relations
 from pcs_annotator.asking.relations.language import why_not_english
 from pcs_annotator.asking.relations.rules.parse import LONGEST
 from pcs_annotator.asking.relations.rules.result import NotApplicable
+from pcs_annotator.core.expectation import Expectation
 from pcs_annotator.core.variant import Variant
 
 if TYPE_CHECKING:

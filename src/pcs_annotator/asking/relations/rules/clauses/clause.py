@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pcs_annotator.asking.relations.rules.clauses.noun_phrase import QUOTES, Phrase, is_plural, opens, phrase_of
 from pcs_annotator.asking.relations.rules.clauses.verb_group import VerbGroup, read_group
 from pcs_annotator.asking.relations.rules.clauses.word_lists import RESULTS, TIMES
+from pcs_annotator.asking.relations.rules.result import Replacement
 from pcs_annotator.asking.relations.rules.words import inflect, lemma
 from pcs_annotator.asking.relations.word_set import word_set
 
@@ -248,3 +249,15 @@ def _preposition_leans(preposition: Token, *, before: bool) -> bool:
 
 def _stands_alone(verb: Token) -> bool:
     return any(child.dep_ in (*SUBJECTS, "expl") for child in verb.children)
+
+
+def placed(clause: Clause, moved: Phrase, last: int, text: str) -> Replacement:
+    """Return new words for a clause from its subject to its last word, with the commas that its phrases need."""
+    doc, end = clause.verb.doc, last + 1
+    if moved.closed and end < len(doc) and doc[end].text == ",":
+        end += 1
+    word = doc[end - 1]
+    follows = doc[end].text if end < len(doc) else "."
+    if clause.subject.closed and (follows[:1].isalnum() or follows == "$"):
+        text += ","
+    return Replacement(clause.subject.start_char, word.idx + len(word), text)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from pcs_annotator.asking.relations.base import Expectation
 from pcs_annotator.asking.relations.rules.clauses.clause import Clause, clauses_of, commas_fit, opening_of, whole
 from pcs_annotator.asking.relations.rules.clauses.noun_phrase import lowered
 from pcs_annotator.asking.relations.rules.clauses.voice import why_not
 from pcs_annotator.asking.relations.rules.clauses.word_lists import QUANTIFIERS
 from pcs_annotator.asking.relations.rules.result import NotApplicable, Replacement, splice
 from pcs_annotator.asking.relations.rules.rule import sentence_rule
+from pcs_annotator.core.expectation import Expectation
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pcs_annotator.asking.relations.rules.clauses import word_lists as known
-from pcs_annotator.asking.relations.rules.clauses.clause import Clause, commas_fit, dangles, shares_subject, whole
+from pcs_annotator.asking.relations.rules.clauses.clause import (
+    Clause,
+    commas_fit,
+    dangles,
+    placed,
+    shares_subject,
+    whole,
+)
 from pcs_annotator.asking.relations.rules.clauses.deed import trimmed
 from pcs_annotator.asking.relations.rules.clauses.doubt import leans_later, misread_after
 from pcs_annotator.asking.relations.rules.clauses.noun_phrase import (
@@ -116,18 +123,7 @@ def _written(fate: _Fate) -> Replacement | NotApplicable:
     start, end = fate.gap
     words = [patient, *words] if relative else [*words, patient]
     words += [clause.verb.doc[start:end].text] if end > start else []
-    return _placed(fate, " ".join(words))
-
-
-def _placed(fate: _Fate, text: str) -> Replacement:
-    doc, end = fate.by.doc, fate.agent.last + 1
-    if fate.agent.closed and end < len(doc) and doc[end].text == ",":
-        end += 1
-    last = doc[end - 1]
-    follows = doc[end].text if end < len(doc) else "."
-    if fate.clause.subject.closed and (follows[:1].isalnum() or follows == "$"):
-        text += ","
-    return Replacement(fate.clause.subject.start_char, last.idx + len(last), text)
+    return placed(fate.clause, fate.agent, fate.agent.last, " ".join(words))
 
 
 def _unsuited_verb(fate: _Fate) -> bool:

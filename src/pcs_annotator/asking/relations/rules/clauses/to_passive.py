@@ -11,6 +11,7 @@ from pcs_annotator.asking.relations.rules.clauses.clause import (
     Clause,
     commas_fit,
     dangles,
+    placed,
     shares_subject,
     whole,
 )
@@ -49,7 +50,9 @@ def to_passive(clause: Clause) -> Replacement | NotApplicable:
     if reason:
         return NotApplicable(reason)
     words = passive_of(deed, capital=clause.opens)
-    return words if isinstance(words, NotApplicable) else _placed(deed, f"{words} by {agent_of_passive(clause)}")
+    if isinstance(words, NotApplicable):
+        return words
+    return placed(clause, deed.object, deed.end, f"{words} by {agent_of_passive(clause)}")
 
 
 def why_not_passive(deed: Deed) -> str:
@@ -78,18 +81,6 @@ def agent_of_passive(clause: Clause) -> str:
     """Return the subject of an active clause as it stands after `by`."""
     subject = lowered(clause.subject) if clause.opens else clause.subject.text
     return AS_OBJECT.get(subject.lower(), subject) if clause.subject.pronoun else subject
-
-
-def _placed(deed: Deed, text: str) -> Replacement:
-    doc = deed.clause.verb.doc
-    end = deed.end + 1
-    if deed.object.closed and end < len(doc) and doc[end].text == ",":
-        end += 1
-    last = doc[end - 1]
-    follows = doc[end].text if end < len(doc) else "."
-    if deed.clause.subject.closed and (follows[:1].isalnum() or follows == "$"):
-        text += ","
-    return Replacement(deed.clause.subject.start_char, last.idx + len(last), text)
 
 
 def _unsuited_verb(deed: Deed) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pcs_annotator.asking.relations.base import Expectation
 from pcs_annotator.asking.relations.rules.clauses.clause import Clause, clauses_of, opening_of, shares_subject
 from pcs_annotator.asking.relations.rules.clauses.paired import pair_to_passive
 from pcs_annotator.asking.relations.rules.clauses.relative import (
@@ -19,6 +18,7 @@ from pcs_annotator.asking.relations.rules.clauses.to_passive import to_passive
 from pcs_annotator.asking.relations.rules.result import NotApplicable, Replacement, splice
 from pcs_annotator.asking.relations.rules.rule import sentence_rule
 from pcs_annotator.asking.relations.word_set import word_set
+from pcs_annotator.core.expectation import Expectation
 
 if TYPE_CHECKING:
     from spacy.tokens import Span

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pcs_annotator.asking.relations.base import Expectation
 from pcs_annotator.asking.relations.rules.result import NotApplicable
 from pcs_annotator.asking.relations.rules.rule import text_rule
+from pcs_annotator.core.expectation import Expectation
 
 LEAD_IN = "The text reads: "
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from pcs_annotator.asking.relations.base import Expectation
 from pcs_annotator.asking.relations.rules.plain.counted import counts_things, is_counted
 from pcs_annotator.asking.relations.rules.result import NotApplicable
 from pcs_annotator.asking.relations.rules.rule import text_rule
+from pcs_annotator.core.expectation import Expectation
 
 _SMALL_WORDS = (
     "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pcs_annotator.asking.relations.base import Expectation
 from pcs_annotator.asking.relations.rules.result import NotApplicable
 from pcs_annotator.asking.relations.rules.rule import sentence_rule
 from pcs_annotator.asking.relations.rules.statements.opening import (
@@ -20,6 +19,7 @@ from pcs_annotator.asking.relations.rules.statements.opening import (
 )
 from pcs_annotator.asking.relations.rules.words import lemma
 from pcs_annotator.asking.relations.word_set import word_set
+from pcs_annotator.core.expectation import Expectation
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token

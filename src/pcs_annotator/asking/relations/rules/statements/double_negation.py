@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pcs_annotator.asking.relations.base import Expectation
 from pcs_annotator.asking.relations.rules.result import NotApplicable, Replacement, splice
 from pcs_annotator.asking.relations.rules.rule import sentence_rule
 from pcs_annotator.asking.relations.rules.statements.negating import negated
@@ -22,6 +21,7 @@ from pcs_annotator.asking.relations.rules.statements.opening import (
 )
 from pcs_annotator.asking.relations.rules.words import inflect, lemma
 from pcs_annotator.asking.relations.word_set import word_set
+from pcs_annotator.core.expectation import Expectation
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token

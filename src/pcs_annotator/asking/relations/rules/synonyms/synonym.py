@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from pcs_annotator.asking.relations.base import Expectation
 from pcs_annotator.asking.relations.rules.result import NotApplicable, Replacement, splice
 from pcs_annotator.asking.relations.rules.rule import sentence_rule
 from pcs_annotator.asking.relations.rules.synonyms.frames import FRAMES, Place
 from pcs_annotator.asking.relations.rules.synonyms.lexicon import Entry, Form, forms_by_first_word
 from pcs_annotator.asking.relations.rules.words import lemma
+from pcs_annotator.core.expectation import Expectation
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
