@@ -111,6 +111,14 @@ def test_settings_come_from_pcs_toml_and_the_command_line_wins(data: str, capsys
     assert main(["init", data, "--force", "--json"]) == 0
 
 
+def test_a_run_tells_how_often_each_relation_changed_an_answer(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", data, *SCRIPTED, "--relations", "original,frame", "-q"]) == 0
+    found = shown(["relations", "check", data, "--relations", "frame", "--run", "runs/data"], capsys)
+    frame = found["frame"]
+    assert isinstance(frame, dict)
+    assert frame["flips"]["pairs"] == 4
+
+
 def test_plan_asks_nobody(data: str, capsys: pytest.CaptureFixture[str]) -> None:
     with stub_process(Behaviour()) as stub:
         planned = shown(["plan", data, *LABELS, "--model", f"{stub.url}#m", "--relations", "original,voice"], capsys)

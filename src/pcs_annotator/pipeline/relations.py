@@ -29,6 +29,7 @@ from pcs_annotator.core.item import Item
 from pcs_annotator.core.variant import Status, Variant
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.files.config import RelationSettings, read_config
+from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.files.tables import Columns, read_dataset, write_table
 from pcs_annotator.judging.evaluation.flips import Flips, flips_by_relation
 from pcs_annotator.pipeline.collecting import pricing
@@ -121,7 +122,7 @@ class CheckRequest:
         relations: Names; empty for those of the configuration, else the paper's three.
         text_column: Where the texts are; None for `text`, or the only column.
         id_column: Where their names are; None for `id`, or row numbers.
-        votes: A table of votes, to say how often answers changed under each relation.
+        votes: A run's folder or a table of votes, to say how often answers changed under each relation.
         out: Where to write every variant; None for nowhere.
         limit: How many texts to take; None for all.
     """
@@ -165,7 +166,7 @@ def check_relations(request: CheckRequest, choice: RelationChoice) -> dict[str, 
     """Return how each relation fares on the texts of a file; every variant is written where the request says."""
     columns = Columns(text=request.text_column, id=request.id_column)
     items = read_dataset(request.file, columns, request.limit).items
-    flips = flips_by_relation(Votes.from_table(request.votes)) if request.votes is not None else {}
+    flips = _flips(request.votes) if request.votes is not None else {}
     variants: list[tuple[Item, Variant]] = []
 
     async def all_of_them() -> dict[str, _Count]:
@@ -181,6 +182,11 @@ def check_relations(request: CheckRequest, choice: RelationChoice) -> dict[str, 
     if request.out is not None:
         _write_variants(request.out, variants)
     return {name: count.coverage(len(items), flips.get(name)) for name, count in counts.items()}
+
+
+def _flips(path: Path) -> dict[str, Flips]:
+    votes = Votes.from_table(RunFolder(path).votes if path.is_dir() else path)
+    return flips_by_relation(votes)
 
 
 @dataclass(slots=True)

@@ -87,7 +87,7 @@ def try_(name: str, text: str, rewriter: str, config: Path | None, to_json: bool
     "--run",
     "votes",
     type=click.Path(path_type=Path),
-    help="A table of votes: also show how often answers changed under each relation.",
+    help="A run's folder or a table of votes: also show how often answers changed under each relation.",
 )
 @click.option(
     "--ledger", type=click.Path(path_type=Path), help="Keep paid rewrites here, and pay for none of them twice."
