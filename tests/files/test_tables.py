@@ -114,6 +114,7 @@ def test_only_so_many_rows_are_read(tmp_path: Path) -> None:
         ("key,text\na,One\n", {"gold": "truth"}, r"no column 'truth' \(--gold-column\)"),
         ("id,text\na,One\nb,Two\na,Three\n", {}, r"texts\.csv, rows 1 and 3 have the same id 'a'"),
         ("id,text\n", {}, r"texts\.csv has a header but no rows"),
+        ("id,text\nid,text\na,One\n", {}, r"texts\.csv: row 1 repeats the header"),
     ],
 )
 def test_a_file_that_cannot_be_used_says_why(

@@ -64,6 +64,8 @@ def read_dataset(path: Path, columns: Columns, limit: int | None = None) -> Data
     found = columns_of(table)
     if len(table) == 0:
         raise TableError(f"{path.name} has a header but no rows: add texts to label")
+    if all(str(column[0].as_py()).strip() == name.strip() for name, column in found.items()):
+        raise TableError(f"{path.name}: row 1 repeats the header: remove one of the two")
     text = _text_column(found, columns.text, path.name)
     name_column = _column(found, columns.id, ("id",), path.name, "--id-column")
     gold = _column(found, columns.gold, GOLD_NAMES, path.name, "--gold-column")
