@@ -35,6 +35,7 @@ from pcs_annotator.judging.evaluation.flips import Flips, flips_by_relation
 from pcs_annotator.pipeline.collecting import pricing
 
 AT_ONCE = 256
+WARM_UP = "The council approved the plan on Monday, and it did not say why."
 DEFAULT = ("voice", "double-negation", "synonym")
 
 
@@ -171,6 +172,7 @@ def check_relations(request: CheckRequest, choice: RelationChoice) -> dict[str, 
 
     async def all_of_them() -> dict[str, _Count]:
         async with _opened(request.relations, choice) as bench:
+            await bench.warm_up()
             counts = {relation.name: _Count() for relation in bench.relations}
             for start in range(0, len(items), AT_ONCE):
                 async for item, variant in bench.measured(items[start : start + AT_ONCE], counts):
@@ -219,6 +221,12 @@ class _Bench:
     relations: Sequence[Relation]
     unchecked: Sequence[Relation]
     context: Context
+
+    async def warm_up(self) -> None:
+        """Load what rules need to load once, so that it is not counted as work."""
+        for relation in self.unchecked:
+            if "rewriter" not in relation.needs:
+                await relation.rewrite(WARM_UP, self.context)
 
     async def measured(
         self, items: Sequence[Item], counts: Mapping[str, _Count]

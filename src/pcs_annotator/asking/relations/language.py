@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 
 from pcs_annotator.asking.relations.function_words import FUNCTION_WORDS
 
@@ -88,10 +89,16 @@ def why_not_english(text: str) -> str:
     >>> why_not_english("Le chat dort sur le lit."), why_not_english("The cat sleeps on the bed.")
     ('not English', '')
     """
-    sample = text[:SAMPLE]
+    reason = _why_not(text[:SAMPLE])
+    return "no words" if reason == "empty text" and text.strip() else reason
+
+
+# every rule asks about the same few texts
+@lru_cache(maxsize=1024)
+def _why_not(sample: str) -> str:
     tokens = sample.lower().split()
     if not tokens:
-        return "empty text" if not text.strip() else "no words"
+        return "empty text"
     if _is_code(sample, tokens):
         return "looks like code"
     # Splitting at spaces is quicker than finding words, and enough for most texts.
