@@ -59,7 +59,7 @@ def print_run(result: RunResult, notes: Sequence[str], console: Console | None =
 def _print_asked(result: RunResult, console: Console) -> None:
     tally = result.tally
     asked = f"{tally.calls:,} calls" + (f", {tally.from_ledger:,} known already" if tally.from_ledger else "")
-    console.print(f"{asked}; {_money([bill.usd for bill in result.bills])} in all for this folder")
+    console.print(f"{asked}; {_money([bill.usd for bill in result.bills])} for all of this folder")
     for reason, count in tally.silences.most_common(TROUBLES_SHOWN):
         console.print(Text(f"  {count:>6,}  {reason}", style="dim"))
     for reason, count in tally.failed.most_common():
@@ -68,7 +68,9 @@ def _print_asked(result: RunResult, console: Console) -> None:
 
 def _money(prices: Sequence[float | None]) -> str:
     known = sum(price for price in prices if price is not None)
-    return f"${known:.4f}" + (" and calls of unknown price" if None in prices else "")
+    if None in prices:
+        return f"${known:.4f} and calls of unknown price"
+    return f"${known:.4f}" if known else "free"
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
@@ -90,7 +92,7 @@ def print_plan(plan: Plan, console: Console | None = None) -> None:
     table.add_column("tokens out, at most", justify="right")
     table.add_column("at most", justify="right")
     for bill in plan.models:
-        price = "price unknown" if bill.usd is None else f"${bill.usd:.4f}"
+        price = "price unknown" if bill.usd is None else _money([bill.usd])
         table.add_row(
             Text(bill.model),
             bill.purpose,
