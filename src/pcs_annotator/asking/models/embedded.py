@@ -22,6 +22,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from pcs_annotator.asking.models.base import ChatModel, Reply, Request
+from pcs_annotator.asking.models.embedded_engine.limits import CONTEXT_TOKENS
 from pcs_annotator.asking.models.provider import provider
 from pcs_annotator.asking.models.pull import Progress, pull, weights_of, weights_path
 from pcs_annotator.errors import ConfigError, MissingPackage
@@ -33,8 +34,6 @@ INSTALL = "pip install 'pcs-annotator[local]'"
 NEEDED = ("tokenizers",)
 STYLES: Mapping[str, Style] = {"chat": "chat", "plain": "plain"}
 PRIORS = {"prior": True, "no-prior": False}
-# The model was trained on 8,192; attention in numpy gets slow, and its answers poor, long before.
-CONTEXT_TOKENS = 2048
 
 
 class EmbeddedModel:

@@ -12,9 +12,9 @@ from weakref import WeakSet
 import numpy as np
 
 from pcs_annotator.asking.models.base import Message, Reply, Request, Usage
-from pcs_annotator.asking.models.embedded import CONTEXT_TOKENS
 from pcs_annotator.asking.models.embedded_engine.batcher import Batcher, Job
 from pcs_annotator.asking.models.embedded_engine.engine import Engine, LabelQuestion, draw
+from pcs_annotator.asking.models.embedded_engine.limits import CONTEXT_TOKENS
 from pcs_annotator.asking.models.embedded_engine.prompts import (
     EMPTY_TEXTS,
     Prompt,
