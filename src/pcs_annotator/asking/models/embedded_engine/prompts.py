@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from pcs_annotator.asking.annotators.prompt import MARKER
 from pcs_annotator.asking.models.base import Message
 from pcs_annotator.asking.models.embedded_engine.vocabulary import Vocabulary
 
@@ -20,7 +19,8 @@ Style = Literal["chat", "plain"]
 # Texts without content. What the model says to them is its prejudice; one alone ("N/A") is a bad witness.
 EMPTY_TEXTS = ("N/A", "", "[MASK]", "...")
 DEFAULT_SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
-_BETWEEN = re.compile(rf"(?:^|\n)[^\n]*({MARKER.pattern})\n\1\n(?P<text>.*)\n\1", re.DOTALL)
+# As annotators mark texts; models know nothing of annotators, and a test holds the two together.
+_BETWEEN = re.compile(r"(?:^|\n)[^\n]*(\[text [0-9a-f]{12}\])\n\1\n(?P<text>.*)\n\1", re.DOTALL)
 _LABELS = "Labels:\n"
 
 
