@@ -14,7 +14,7 @@ from pcs_annotator.judging.optimiser import Optimiser, fit_optimiser
 from pcs_annotator.judging.scoring import score
 
 MAX_SPLITS = 3
-ROWS_FOR_ONE_SPLIT = 1000
+ROWS_FOR_ONE_SPLIT = 400
 
 
 class CrossFit(NamedTuple):
