@@ -81,12 +81,13 @@ def _print_one_text(result: RunResult, console: Console) -> None:
 
 
 def most_telling(result: RunResult) -> int:
-    """Return the row on which the rewrites say most: many were made, and not everybody agreed."""
+    """Return the row that shows most: most answers for the label, which is right, some against it, many rewrites."""
     codes = result.votes.codes[..., 0]
 
-    def interest(row: int) -> tuple[int, int]:
-        given = codes[row][codes[row] >= 0]
-        return (len(set(given.tolist())) > 1, len(given))
+    def interest(row: int) -> tuple[bool, bool, int]:
+        given = [result.votes.labels[code] for code in codes[row].flat if code >= 0]
+        label = result.outcomes[row].label or ""
+        return len(given) / 2 < given.count(label) < len(given), label == result.dataset.gold[row], len(given)
 
     return max(range(len(codes)), key=lambda row: (*interest(row), -row))
 
