@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
-from pcs_annotator.asking.relations.base import Context, Need, relations
+from pcs_annotator.asking.relations.base import Context, relations
 from pcs_annotator.asking.relations.rules.result import NotApplicable
-from pcs_annotator.asking.relations.rules.rule import as_variant
+from pcs_annotator.asking.relations.rules.rule import ByFunction, as_variant
 from pcs_annotator.core.expectation import Expectation
 from pcs_annotator.core.variant import Variant
 
@@ -17,20 +16,10 @@ Rewritten = str | NotApplicable | None
 F = TypeVar("F", bound=Callable[[str], Rewritten | Awaitable[Rewritten]])
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionRelation:
+class FunctionRelation(ByFunction[Callable[[str], Rewritten | Awaitable[Rewritten]]]):
     """A rewrite by a function `str -> str`, sync or async; None when it has nothing to say about a text."""
 
-    name: str
-    function: Callable[[str], Rewritten | Awaitable[Rewritten]]
-    version: str = "1"
-    expects: Expectation = field(default_factory=Expectation)
-    needs: ClassVar[frozenset[Need]] = frozenset()
-    deterministic: ClassVar[bool] = True
-
-    def calls(self, text: str) -> float:
-        """Return 0: no model of ours is asked."""
-        return 0.0
+    __slots__ = ()
 
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return what the function makes of the text."""

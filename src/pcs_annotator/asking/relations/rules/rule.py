@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from pcs_annotator.asking.relations.base import Context, Need, relations
 from pcs_annotator.asking.relations.language import why_not_english
@@ -19,18 +19,22 @@ if TYPE_CHECKING:
 
 TextFunction = Callable[[str], str | NotApplicable]
 SentenceFunction = Callable[["Span"], str | NotApplicable]
+F = TypeVar("F", bound=Callable[..., object])
 
 
 @dataclass(frozen=True, slots=True)
-class TextRule:
-    """A rule that works on the characters of a text.
+class ByFunction(Generic[F]):
+    """What relations made of a function share: they ask nobody, and give the same every time.
 
     Attributes:
-        function: Returns the text rewritten, or why there is nothing to rewrite.
+        name: As it appears in tables.
+        function: Rewrites.
+        version: Changes whenever the same text may come out differently.
+        expects: What rewrites are held to.
     """
 
     name: str
-    function: TextFunction
+    function: F
     version: str = "1"
     expects: Expectation = field(default_factory=Expectation)
     needs: ClassVar[frozenset[Need]] = frozenset()
@@ -40,6 +44,12 @@ class TextRule:
         """Return 0: nobody is asked."""
         return 0.0
 
+
+class TextRule(ByFunction[TextFunction]):
+    """A rule that works on the characters of a text."""
+
+    __slots__ = ()
+
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the text rewritten, or why it could not be."""
         reason = why_not_english(text)
@@ -47,24 +57,11 @@ class TextRule:
         return as_variant(self.name, text, result)
 
 
-@dataclass(frozen=True, slots=True)
-class SentenceRule:
-    """A rule that works on one parsed sentence at a time, and changes every sentence of a text that it can.
+class SentenceRule(ByFunction[SentenceFunction]):
+    """A rule that works on one parsed sentence at a time, and changes every sentence of a text that it can."""
 
-    Attributes:
-        function: Returns one sentence rewritten, or why there is nothing to rewrite.
-    """
-
-    name: str
-    function: SentenceFunction
-    version: str = "1"
-    expects: Expectation = field(default_factory=Expectation)
+    __slots__ = ()
     needs: ClassVar[frozenset[Need]] = frozenset({"parser"})
-    deterministic: ClassVar[bool] = True
-
-    def calls(self, text: str) -> float:
-        """Return 0: nobody is asked."""
-        return 0.0
 
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the text rewritten, or why it could not be."""
