@@ -39,7 +39,6 @@ from pcs_annotator.pipeline.classic import (
     is_relation,
     learned_weights,
     name_of,
-    needs_gold,
     optimiser_named,
     own_relation,
     relation_names,
@@ -49,6 +48,7 @@ from pcs_annotator.pipeline.classic import (
     write_annotations,
 )
 from pcs_annotator.pipeline.collecting import CollectSettings
+from pcs_annotator.pipeline.learning import needs_gold
 from pcs_annotator.pipeline.panel import Panel
 from pcs_annotator.pipeline.relations import DEFAULT
 

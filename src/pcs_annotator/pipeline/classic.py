@@ -246,11 +246,6 @@ def optimiser_named(name: str) -> str:
     return wanted.casefold()
 
 
-def needs_gold(optimiser: str) -> bool:
-    """Return whether an optimiser learns from labelled rows only."""
-    return optimisers.create(optimiser).needs_gold
-
-
 def learned_weights(votes: Votes, gold: Sequence[str | None], optimiser: str, seed: int) -> Weights:
     """Return what every annotator and relation is worth."""
     return fit_weights(votes, gold, optimiser, seed=seed)

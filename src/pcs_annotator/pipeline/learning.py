@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
@@ -21,15 +21,23 @@ def needs_gold(optimiser: str | Optimiser) -> bool:
     return (optimisers.create(optimiser) if isinstance(optimiser, str) else optimiser).needs_gold
 
 
-def fit_model(votes: Votes, gold: Sequence[str | None], optimiser: str | Optimiser, seed: int) -> Model:
+def fit_model(  # what a fit depends on
+    votes: Votes,
+    gold: Sequence[object] | Mapping[str, object],
+    optimiser: str | Optimiser,
+    seed: int,
+    *,
+    folds: int = FOLDS,
+    resamples: int = 0,
+) -> Model:
     """Learn weights from the rows that have gold, and a calibrator where they are enough."""
-    weights = fit_weights(votes, gold, optimiser, seed=seed)
+    weights = fit_weights(votes, gold, optimiser, seed=seed, resamples=resamples)
     codes = gold_codes(votes, gold)
     labelled = codes != UNLABELLED
     rows, truth = in_canonical_order(votes.take(labelled), codes[labelled])
     # `auto` names the one that it picked
     chosen = optimisers.create(weights.diagnostics.optimiser) if isinstance(optimiser, str) else optimiser
-    return Model(weights=weights, calibrator=fit_out_of_fold_calibrator(chosen, rows, truth, FOLDS, seed))
+    return Model(weights=weights, calibrator=fit_out_of_fold_calibrator(chosen, rows, truth, folds, seed))
 
 
 def probabilities(model: Model, votes: Votes, labels: Sequence[str]) -> Floats:

@@ -12,8 +12,8 @@ from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.judging.evaluation.compare import ZERO_SHOT, Figures, cross_validate
 from pcs_annotator.judging.fitting import fit_weights, in_canonical_order
-from pcs_annotator.judging.model import Model, fit_out_of_fold_calibrator
-from pcs_annotator.judging.optimisers import optimisers
+from pcs_annotator.judging.model import Model
+from pcs_annotator.pipeline.learning import fit_model
 from pcs_annotator.version import __version__
 
 __all__ = ["LearnSettings", "Learned", "learn", "learn_if_possible", "model_file"]
@@ -58,13 +58,12 @@ def learn(votes: Votes, gold: Iterable[object] | Mapping[str, object], settings:
 
 def _learn(votes: Votes, gold: Iterable[object] | Mapping[str, object], settings: LearnSettings) -> Learned:
     known = list(gold) if not isinstance(gold, Mapping) else gold
-    weights = fit_weights(votes, known, settings.optimiser, seed=settings.seed, resamples=settings.resamples)
+    model = fit_model(
+        votes, known, settings.optimiser, settings.seed, folds=settings.folds, resamples=settings.resamples
+    )
     codes = gold_codes(votes, known)
     labelled = codes != UNLABELLED
     rows, truth = in_canonical_order(votes.take(labelled), codes[labelled])
-    chosen = optimisers.create(weights.diagnostics.optimiser)
-    calibrator = fit_out_of_fold_calibrator(chosen, rows, truth, settings.folds, settings.seed)
-    model = Model(weights=weights, calibrator=calibrator)
     methods = [settings.optimiser, *(name for name in REFERENCES if name != settings.optimiser)]
     try:
         figures = cross_validate(
