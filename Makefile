@@ -34,12 +34,12 @@ docs: .venv/dev  ## the site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: .venv/dev  ## numbers of this machine
-	$(BIN)/python benchmarks/judging.py
-	$(BIN)/python benchmarks/engine.py
-	$(BIN)/python benchmarks/relations.py
-	$(BIN)/python benchmarks/checks.py
-	$(BIN)/python benchmarks/embedded.py
-	$(BIN)/python benchmarks/product.py
+	$(BIN)/python -m benchmarks.judging
+	$(BIN)/python -m benchmarks.engine
+	$(BIN)/python -m benchmarks.relations
+	$(BIN)/python -m benchmarks.checks
+	$(BIN)/python -m benchmarks.embedded
+	$(BIN)/python -m benchmarks.product
 
 clean:
 	rm -rf .venv site pcs-demo dist .coverage

@@ -16,20 +16,29 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 import aiohttp
 
 from pcs_annotator.asking.annotators.annotator import Annotator, Question
-from pcs_annotator.asking.engine.ask import Patience
+from pcs_annotator.asking.engine.ask import Asker, Patience
+from pcs_annotator.asking.engine.budget import Budget, Purse
+from pcs_annotator.asking.engine.collect import run_job
+from pcs_annotator.asking.engine.ledger import Ledger
 from pcs_annotator.asking.engine.tally import Tally
 from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.asking.relations.function import FunctionRelation
 from pcs_annotator.asking.relations.prompted import PromptedRelation
+from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.cells import Cell
+from pcs_annotator.core.codes import OPEN
 from pcs_annotator.core.item import Item
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.pipeline.collecting import CollectSettings, collect
+from pcs_annotator.pipeline.collecting import CollectSettings, close_models, collect, open_job
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -127,6 +136,68 @@ async def show_job() -> None:
           f"{speed:.0f} rows/s, {speed / RIVAL_ROWS_PER_SECOND:.0f} × the rival's {RIVAL_ROWS_PER_SECOND}")  # fmt: skip
 
 
+@dataclass(frozen=True)
+class StopHalfway:
+    """A strategy that stops after about half of the cells, depending on the first vote.
+
+    Attributes:
+        at_a_time: Cells that it needs at the most in one step.
+    """
+
+    at_a_time: int
+    order = tuple(Cell(annotator, relation) for relation in range(4) for annotator in range(3))
+
+    def needed(self, cells: Codes) -> int:
+        """Return how many of the next cells to ask; 0 or less to stop."""
+        first = int(cells[self.order[0]])
+        stop_after = 5 + first if first >= 0 else 5
+        return min(self.at_a_time, stop_after - int((cells != OPEN).sum()))
+
+    def urgency(self, cells: Codes) -> float:
+        """Return how many cells are open."""
+        return float((cells == OPEN).sum())
+
+
+async def ask_panel(
+    url: str, rows: int, ledger: Path, strategy: StopHalfway | None, purse: Purse, tally: Tally
+) -> None:
+    """Ask three models about four variants that need no rewriter."""
+    loud = [FunctionRelation(word, (word + ": {}").format) for word in ("hear", "look", "listen")]
+    names = [f"{url}#{name}" for name in ("one", "two", "three")]
+    job = open_job(TASK, names, ["original", *loud], CollectSettings(environment={}))
+    try:
+        with Ledger(ledger) as opened:
+            asker = Asker(opened, purse, tally, lambda model, tokens_in, tokens_out: 0.0)
+            await run_job(replace(job, strategy=strategy), items(rows), asker)
+    finally:
+        await close_models(job)
+
+
+async def compare_adaptive(latency: float, strategy: StopHalfway, budget: Budget) -> tuple[list[float], list[float]]:
+    """Return the calls/s of asking everything and of an adaptive run, as many calls each, in turns."""
+    speeds: tuple[list[float], list[float]] = ([], [])
+    with stub_process(Behaviour(latency_s=latency)) as stub, tempfile.TemporaryDirectory() as folder:
+        for turn in range(5):
+            for side, rows, given in ((0, 200, None), (1, 400, strategy)):
+                tally = Tally()
+                ledger = Path(folder, f"{turn}-{rows}.db")
+                cost = await measured(lambda: ask_panel(stub.url, rows, ledger, given, Purse(budget), tally))  # noqa: B023
+                speeds[side].append(tally.calls / cost.wall)
+    return speeds
+
+
+async def show_adaptive() -> None:
+    """Steps that wait for one another must not leave the models idle."""
+    for latency in (0.0, 0.02):
+        for at_a_time, budget in ((12, Budget()), (1, Budget()), (1, Budget(calls=1_000_000))):
+            plain, adaptive = await compare_adaptive(latency, StopHalfway(at_a_time), budget)
+            steps = "one cell at a time" if at_a_time == 1 else "all needed cells at once"
+            print(f"adaptive, {1000 * latency:g} ms, {steps}, {'rationed' if budget.calls else 'no budget'}: "
+                  f"{max(adaptive):.0f} calls/s, asking everything {max(plain):.0f}, "
+                  f"share {max(adaptive) / max(plain):.0%} (best of 5 each; of the medians "
+                  f"{median(adaptive) / median(plain):.0%})", flush=True)  # fmt: skip
+
+
 async def show_rate_limit(latency: float, burst: int) -> None:
     behaviour = Behaviour(rate=100, burst=burst, latency_s=latency, retry_after="none", record_times=True)
     with stub_process(behaviour) as stub, tempfile.TemporaryDirectory() as folder:
@@ -216,6 +287,7 @@ PARTS: dict[str, Callable[[], object]] = {
     "overhead": lambda: asyncio.run(show_overhead()),
     "throughput": lambda: asyncio.run(show_throughput()),
     "job": lambda: asyncio.run(show_job()),
+    "adaptive": lambda: asyncio.run(show_adaptive()),
     "rate": lambda: [asyncio.run(show_rate_limit(*case)) for case in ((0.02, 10), (0.05, 100))],
     "faults": lambda: asyncio.run(show_faults()),
     "kills": show_kills,

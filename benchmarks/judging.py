@@ -6,29 +6,23 @@ Run it with `make bench`. CPU times are of this machine and noisy; nothing here 
 from __future__ import annotations
 
 import itertools
-import os
 import resource
 import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.gold import gold_codes
-from pcs_annotator.core.votes import Votes, read_vote_table
+from benchmarks.development_data import DATA, PAPER_RELATIONS, Dataset, babe, development_sets, read_models
+from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.evaluation.metrics import auroc
 from pcs_annotator.judging.fitting import fit_weights
 from pcs_annotator.judging.scoring import score
 
-DATA = Path(os.environ.get("PCS_SHARED_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
-QWEN = ("qwen2.5-coder-0.5b@0", "qwen2.5-coder-1.5b@0")
-PAPER_RELATIONS = ("original", "voice", "double-negation", "synonym")
 GOLD_ROWS = 100
 
 
@@ -80,7 +74,7 @@ def _score_peak_mb() -> float:
 
 
 def _in_fresh_process(flag: str) -> str:
-    command = [sys.executable, __file__, flag]
+    command = [sys.executable, "-m", "benchmarks.judging", flag]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
@@ -100,36 +94,6 @@ def _import_cpu() -> float:
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     return min(child("import pcs_annotator") for _ in range(5)) - min(child("") for _ in range(5))
-
-
-Dataset = tuple[Votes, Codes, list[str | None]]
-
-
-def development_sets() -> dict[str, Dataset]:
-    """Return the data sets of the study: three simulated, BABE, and two recorded from small open models."""
-    sets = {f"simulated {name}": load(f"simulated/{name}.csv.gz") for name in ("sentiment", "gossipcop", "politifact")}
-    sets["babe"] = babe(("flan_ul2", "gpt_3_5", "mistral_7b"))
-    for name in ("sentiment", "gossipcop"):
-        votes, codes, gold = load(f"recorded/votes_{name}.csv.gz")
-        sets[f"recorded {name}"] = (votes.select(annotators=QWEN, relations=PAPER_RELATIONS, draws=1), codes, gold)
-    return sets
-
-
-def load(name: str) -> Dataset:
-    table = read_vote_table(DATA / name)
-    gold = list(table.gold)
-    return table.votes, gold_codes(table.votes, gold), gold
-
-
-def babe(models: Sequence[str]) -> Dataset:
-    import pandas as pd
-
-    items = pd.read_csv(DATA / "babe/items.csv", dtype=str)
-    said = pd.read_csv(DATA / "babe/votes.csv.gz", dtype=str)
-    said = said[said.model.isin(models)].rename(columns={"model": "annotator", "setting": "relation"})
-    votes = Votes.from_table(said)
-    gold = items.set_index("id").gold.reindex(list(votes.ids)).tolist()
-    return votes, gold_codes(votes, gold), gold
 
 
 def mean_auroc(data: Dataset, optimiser: str, seeds: int) -> float:
@@ -158,12 +122,6 @@ def show_quality(seeds: int) -> None:
         data = babe(models)
         gaps.append(mean_auroc(data, "lr", 4) - mean_auroc(data, "lr-authors", 4))
     print(f"mean {100 * np.mean(gaps):+.2f} points, worst {100 * min(gaps):+.2f}")
-
-
-def read_models() -> list[str]:
-    import pandas as pd
-
-    return sorted(pd.read_csv(DATA / "babe/votes.csv.gz", usecols=["model"]).model.unique())
 
 
 def main() -> None:

@@ -7,10 +7,15 @@ import warnings
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from pcs_annotator.asking.relations.base import relations
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.optimisers import optimisers
+
+# A busy machine is slow, which is no fault of the code.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 
 def pytest_sessionstart() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.gold import UNLABELLED, gold_codes, refuse_contradictions
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import GoldError, LabelError, UnknownNameError, UserError
 from tests.builders import votes_of
@@ -125,3 +125,23 @@ def test_error_about_one_id_does_not_list_a_million() -> None:
 
     assert "i0, i1" in str(caught.value)
     assert len(str(caught.value)) < 500
+
+
+def test_the_same_text_with_two_labels_is_refused_and_both_rows_are_named() -> None:
+    with pytest.raises(GoldError, match=r"data\.csv, rows 1 and 3 have the same text but the gold labels 'a' and 'b'"):
+        refuse_contradictions(["One", "Two", " One\n"], ["a", "a", "b"], "data.csv")
+
+
+@pytest.mark.parametrize(
+    ("texts", "gold"),
+    [
+        pytest.param(["One", "One"], ["a", "A"], id="capitals only"),
+        pytest.param(["One", "One"], ["a", None], id="one unlabelled"),
+        pytest.param(["One", "One"], ["", "a"], id="one empty"),
+        pytest.param(["One", "one"], ["a", "b"], id="other texts"),
+        pytest.param(["", " "], ["a", "b"], id="no texts"),
+        pytest.param([], [], id="nothing"),
+    ],
+)
+def test_texts_that_do_not_contradict_each_other_pass(texts: list[str], gold: list[str | None]) -> None:
+    refuse_contradictions(texts, gold, "data.csv")

@@ -13,7 +13,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging import crossfit
 from pcs_annotator.judging.calibration import fit_calibrator
-from pcs_annotator.judging.crossfit import calibrated_out_of_fold, cross_fit, cross_fits, stratified_folds
+from pcs_annotator.judging.crossfit import Splits, calibrated_out_of_fold, cross_fit, cross_fits, stratified_folds
 from pcs_annotator.judging.optimiser import optimisers
 from pcs_annotator.judging.optimisers.lr import LinearRegression
 from pcs_annotator.judging.optimisers.simple import Uniform
@@ -56,7 +56,7 @@ def test_a_rows_results_do_not_depend_on_its_own_gold(name: str, monkeypatch: py
     monkeypatch.setattr(crossfit, "stratified_folds", lambda *_: fold)
     changed = gold.copy()
     changed[7] = (gold[7] + 1) % 3
-    before, after = (cross_fit(optimisers.create(name), votes, codes, 5, 0) for codes in (gold, changed))
+    before, after = (cross_fit(optimisers.create(name), votes, codes, Splits()) for codes in (gold, changed))
     np.testing.assert_array_equal(before.scores[7], after.scores[7])
     # rows of other folds are scored by weights that did see row 7
     assert (before.scores[fold != fold[7]] != after.scores[fold != fold[7]]).any()
@@ -68,7 +68,7 @@ def test_each_fold_is_scored_by_weights_of_the_others() -> None:
     votes, names = simulated_votes([0.8, 0.6], items=30)
     gold = coded(votes, names)
     fold = stratified_folds(gold, 5, seed=4)
-    found = cross_fit(LinearRegression(), votes, gold, 5, 4)
+    found = cross_fit(LinearRegression(), votes, gold, Splits(seed=4))
     for held_out in range(5):
         weights = LinearRegression().fit(votes.take(fold != held_out), gold[fold != held_out], 4)
         mine = votes.take(fold == held_out)
@@ -86,9 +86,21 @@ def test_each_fold_is_calibrated_on_the_others() -> None:
         np.testing.assert_array_equal(found[~inside], fitted.apply(scores[~inside], ("a", "b")))
 
 
+def test_folds_are_calibrated_by_the_method_asked_for() -> None:
+    # 50 rows are enough for isotonic, though each of its fits sees 40
+    votes, names = simulated_votes([0.8, 0.6], items=50)
+    raw, curved = (
+        cross_fit(LinearRegression(), votes, coded(votes, names), Splits(calibration=name))
+        for name in ("none", "isotonic")
+    )
+    np.testing.assert_array_equal(raw.probabilities, raw.scores)
+    np.testing.assert_array_equal(curved.scores, raw.scores)
+    assert not np.allclose(curved.probabilities, raw.scores)
+
+
 def test_fewer_rows_than_folds_means_leaving_one_out() -> None:
     votes, names = simulated_votes([0.8, 0.6], items=3)
-    found = cross_fit(LinearRegression(), votes, coded(votes, names), 10, 0)
+    found = cross_fit(LinearRegression(), votes, coded(votes, names), Splits(folds=10))
     np.testing.assert_allclose(found.scores.sum(axis=1), 1)
     np.testing.assert_allclose(found.probabilities.sum(axis=1), 1)
 
@@ -96,12 +108,12 @@ def test_fewer_rows_than_folds_means_leaving_one_out() -> None:
 @pytest.mark.parametrize(("rows", "splits"), [(10, 3), (200, 2), (400, 1), (1500, 1)])
 def test_few_rows_are_split_several_times(rows: int, splits: int) -> None:
     votes, names = simulated_votes([0.8], items=rows, relations=1)
-    assert len(cross_fits(Uniform(), votes, coded(votes, names), 2, 0)) == splits
+    assert len(cross_fits(Uniform(), votes, coded(votes, names), Splits(folds=2))) == splits
 
 
 def test_every_split_is_another() -> None:
     votes, names = simulated_votes([0.8, 0.5], items=40)
-    first, second, third = cross_fits(LinearRegression(), votes, coded(votes, names), 5, 0)
+    first, second, third = cross_fits(LinearRegression(), votes, coded(votes, names), Splits())
     assert (first.scores != second.scores).any()
     assert (second.scores != third.scores).any()
 
@@ -121,6 +133,6 @@ class Nosy:
 def test_every_row_is_held_out_exactly_once() -> None:
     votes, names = simulated_votes([0.8], items=23)
     nosy = Nosy(seen=[])
-    cross_fit(nosy, votes, coded(votes, names), 5, 0)
+    cross_fit(nosy, votes, coded(votes, names), Splits())
     held_out = [name for seen in nosy.seen for name in set(votes.ids) - seen]
     assert sorted(held_out) == sorted(votes.ids)

@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.calibration import Calibrator
+from pcs_annotator.judging.acceptance import EVERY_LABEL, Promise
+from pcs_annotator.judging.calibration import SoftmaxCalibrator
+from pcs_annotator.judging.certificate import Certificate, no_promise
+from pcs_annotator.judging.crossfit import MIN_ROWS_TO_CALIBRATE, Splits
 from pcs_annotator.judging.fitting import fit_weights
-from pcs_annotator.judging.model import MIN_ROWS_TO_CALIBRATE, Model, fit_out_of_fold_calibrator
+from pcs_annotator.judging.learning import Learning, fit_out_of_fold_calibrator, learn_model
+from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.optimisers.lr import LinearRegression
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import coded, silenced
@@ -18,15 +22,15 @@ def test_outcomes_of_a_vote_a_tie_and_silence() -> None:
     votes = votes_of([[[0, 0, 0, 1]], [[0, 1, 0, 1]], [[-1, -2, -1, -1]]])
     clear, tied, silent = Model(weights=Weights.uniform(votes), calibrator=None).judge(votes)
     assert (clear.id, clear.label, clear.scores) == ("i0", "fake", {"fake": 0.75, "real": 0.25})
-    assert (clear.confidence, clear.decision, clear.reason) == (None, None, "")
-    assert (tied.label, tied.reason) == ("fake", "2 labels share the highest score")
-    assert (silent.label, silent.decision, silent.reason) == (None, "review", "nobody voted")
+    assert (clear.confidence, clear.decision, clear.reason) == (None, None, "the model changed its answer under r3")
+    assert (tied.label, tied.reason) == ("fake", "fake and real share the highest score")
+    assert (silent.label, silent.decision, silent.reason) == (None, "review", "nobody answered")
     assert (silent.scores, silent.confidence) == ({"fake": 0.5, "real": 0.5}, None)
 
 
 def test_confidence_is_the_calibrated_probability_of_the_label() -> None:
     votes = votes_of([[[0, 1, 1, 1]], [[-1, -1, -1, -1]]])
-    calibrator = Calibrator(labels=("real", "fake"), slope=0.7, offsets=np.array([-0.2, 0.2]))
+    calibrator = SoftmaxCalibrator(labels=("real", "fake"), slope=0.7, offsets=np.array([-0.2, 0.2]))
     first, silent = Model(weights=Weights.uniform(votes), calibrator=calibrator).judge(votes)
     raised = {"fake": (0.27 / 1.04) ** 0.7 * np.exp(0.2), "real": (0.77 / 1.04) ** 0.7 * np.exp(-0.2)}
     assert first.label == "real"
@@ -40,7 +44,7 @@ def test_written_and_read_back_it_judges_the_same(name: str, calibrated: bool) -
     votes, gold = simulated_votes([0.8, 0.6], items=40)
     votes = silenced(votes, 0.4)
     weights = fit_weights(votes, gold, name, resamples=3)
-    calibrator = fit_out_of_fold_calibrator(LinearRegression(), votes, coded(votes, gold), 5, 0)
+    calibrator = fit_out_of_fold_calibrator(LinearRegression(), votes, coded(votes, gold), Splits())
     model = Model(weights=weights, calibrator=calibrator if calibrated else None)
     again = Model.from_dict(json.loads(json.dumps(model.to_dict())))
     assert list(again.judge(votes)) == list(model.judge(votes))
@@ -51,22 +55,127 @@ def test_too_little_gold_is_not_calibrated() -> None:
     votes, gold = simulated_votes([0.8, 0.6], items=MIN_ROWS_TO_CALIBRATE)
     codes = coded(votes, gold)
     few = slice(MIN_ROWS_TO_CALIBRATE - 1)
-    assert fit_out_of_fold_calibrator(LinearRegression(), votes, codes, 5, 0) is not None
-    assert fit_out_of_fold_calibrator(LinearRegression(), votes.take(few), codes[few], 5, 0) is None
+    assert fit_out_of_fold_calibrator(LinearRegression(), votes, codes, Splits()) is not None
+    assert fit_out_of_fold_calibrator(LinearRegression(), votes.take(few), codes[few], Splits()) is None
+
+
+def test_raw_scores_are_not_called_calibrated() -> None:
+    votes, gold = simulated_votes([0.8, 0.6], items=60)
+    assert fit_out_of_fold_calibrator(LinearRegression(), votes, coded(votes, gold), Splits(calibration="none")) is None
+
+
+def test_the_calibration_asked_for_is_the_one_in_the_model() -> None:
+    votes, gold = simulated_votes([0.8, 0.6], items=60)
+    fitted = fit_out_of_fold_calibrator(LinearRegression(), votes, coded(votes, gold), Splits(calibration="isotonic"))
+    assert fitted is not None
+    assert fitted.method == "isotonic"
 
 
 def test_one_class_is_not_calibrated() -> None:
     votes, _ = simulated_votes([0.8, 0.6], items=30)
-    assert fit_out_of_fold_calibrator(LinearRegression(), votes, np.zeros(30, dtype=np.int8), 5, 0) is None
+    assert fit_out_of_fold_calibrator(LinearRegression(), votes, np.zeros(30, dtype=np.int8), Splits()) is None
 
 
 def test_confidence_is_nearer_to_how_often_labels_are_right_than_the_score() -> None:
     votes, gold = simulated_votes([0.7, 0.6, 0.5], items=1200)
     truth = dict(zip(votes.ids, gold, strict=True))
     seen, rest = votes.take(slice(300)), votes.take(slice(300, None))
-    calibrator = fit_out_of_fold_calibrator(LinearRegression(), seen, coded(votes, gold)[:300], 5, 0)
+    calibrator = fit_out_of_fold_calibrator(LinearRegression(), seen, coded(votes, gold)[:300], Splits())
     outcomes = list(Model(weights=fit_weights(seen, gold[:300]), calibrator=calibrator).judge(rest))
     right = np.mean([outcome.label == truth[outcome.id] for outcome in outcomes])
     said = np.mean([outcome.confidence for outcome in outcomes if outcome.confidence is not None])
     raw = np.mean([max(outcome.scores.values()) for outcome in outcomes])
     assert abs(said - right) < abs(raw - right) / 3
+
+
+PROMISE = Promise(max_error=0.1)
+THREE = votes_of([[[0, 0, 0, 0]], [[0, 0, 1, 0]], [[-1, -1, -1, -1]]])
+EVEN = SoftmaxCalibrator(labels=("fake", "real"), slope=1.0, offsets=np.zeros(2))
+
+
+def promising(threshold: float) -> Certificate:
+    return Certificate(promise=PROMISE, gold_rows=30, thresholds={EVERY_LABEL: threshold})
+
+
+def decisions(model: Model) -> list[str | None]:
+    return [outcome.decision for outcome in model.judge(THREE)]
+
+
+def test_labels_are_accepted_from_the_threshold_on_and_never_where_nobody_answered() -> None:
+    weights = Weights.uniform(THREE)
+    assert decisions(Model(weights=weights, calibrator=EVEN, certificate=promising(0.9))) == [
+        "accept",
+        "review",
+        "review",
+    ]
+    assert decisions(Model(weights=weights, calibrator=EVEN, certificate=promising(0.0))) == [
+        "accept",
+        "accept",
+        "review",
+    ]
+
+
+def test_without_a_promise_everything_is_for_review() -> None:
+    refused = Model(weights=Weights.uniform(THREE), calibrator=EVEN, certificate=no_promise(PROMISE, 3, "too few"))
+    assert decisions(refused) == ["review"] * 3
+    assert refused.decided_by == "promise"
+
+
+def test_a_promise_without_a_confidence_accepts_nothing() -> None:
+    assert (
+        decisions(Model(weights=Weights.uniform(THREE), calibrator=None, certificate=promising(0.0))) == ["review"] * 3
+    )
+
+
+def test_nobody_asked_for_a_decision_so_none_is_made_but_for_silence() -> None:
+    model = Model(weights=Weights.uniform(THREE), calibrator=EVEN)
+    assert decisions(model) == [None, None, "review"]
+    assert model.decided_by == ""
+    assert model.over(THREE) is model
+
+
+def test_by_agreement_only_unanimous_rows_are_accepted_and_all_are_called_uncalibrated() -> None:
+    model = Model(weights=Weights.uniform(THREE), calibrator=None, by_agreement=True)
+    clear, split, silent = model.judge(THREE)
+    assert [clear.decision, split.decision, silent.decision] == ["accept", "review", "review"]
+    assert clear.reason.startswith("uncalibrated: ")
+    assert split.reason.startswith("uncalibrated: ")
+    assert silent.reason == "nobody answered"
+    assert (clear.confidence, model.decided_by) == (None, "agreement")
+    assert model.over(THREE) is model
+
+
+def test_over_says_what_a_promise_means_for_the_rows_at_hand() -> None:
+    told = Model(weights=Weights.uniform(THREE), calibrator=EVEN, certificate=promising(0.9)).over(THREE).certificate
+    assert told is not None
+    assert told.accepted_share == pytest.approx(1 / 3)
+    assert told.review_rows == 2
+
+
+def test_label_sets_hold_the_label_and_grow_with_doubt() -> None:
+    votes, gold = simulated_votes([0.6, 0.5], items=120)
+    model = learn_model(votes, gold, Learning(sets=True))
+    outcomes = list(model.judge(votes))
+    sizes = [len(outcome.label_set) for outcome in outcomes]
+    confidence = [outcome.confidence or 0.0 for outcome in outcomes]
+    assert np.mean([label in one.label_set for one, label in zip(outcomes, gold, strict=True)]) > 0.8
+    assert np.corrcoef(sizes, confidence)[0, 1] < 0
+    bare = Model(weights=model.weights, calibrator=None, sets=model.sets)
+    assert {outcome.label_set for outcome in bare.judge(votes)} == {()}
+
+
+def test_everything_learned_survives_json() -> None:
+    votes, gold = simulated_votes([0.9, 0.8], items=80)
+    model = learn_model(votes, gold, Learning(promise=PROMISE, sets=True, version="1")).over(votes)
+    again = Model.from_dict(json.loads(json.dumps(model.to_dict())))
+    assert list(again.judge(votes)) == list(model.judge(votes))
+    assert again.certificate == model.certificate
+    assert again.to_dict() == model.to_dict()
+
+
+def test_a_file_of_an_earlier_version_without_the_later_parts_is_read() -> None:
+    votes, gold = simulated_votes([0.9, 0.8], items=80)
+    written = learn_model(votes, gold, Learning(promise=PROMISE)).to_dict()
+    old = Model.from_dict({name: written[name] for name in ("weights", "calibrator")})
+    assert (old.certificate, old.sets, old.profile, old.by_agreement) == (None, None, None, False)
+    assert {outcome.decision for outcome in old.judge(votes)} == {None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -35,6 +35,21 @@ def gold_codes(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> C
             raise unknown_label(text, votes.labels, f"gold, row {row + 1} (id {votes.ids[row]!r})")
         codes[row] = code
     return codes
+
+
+def refuse_contradictions(texts: Sequence[str], gold: Sequence[str | None], table: str) -> None:
+    """Raise when the same text bears two different gold labels: nothing learned from both would mean anything."""
+    seen: dict[str, tuple[int, str]] = {}
+    for row, (text, label) in enumerate(zip(texts, gold, strict=True), 1):
+        words = text.strip()
+        if not label or not words:
+            continue
+        first, other = seen.setdefault(words, (row, label))
+        if other.casefold() != label.casefold():
+            raise GoldError(
+                f"{table}, rows {first} and {row} have the same text but the gold labels {other!r} and {label!r}: "
+                "correct one of them, or leave both empty"
+            )
 
 
 def _aligned(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> list[object]:

@@ -18,8 +18,10 @@ class Outcome:
         label: The label with the highest score; None when nobody voted.
         scores: The Perceived Confidence Score of every label, summing to 1.
         confidence: Calibrated probability that `label` is right; None when nothing could be calibrated.
-        decision: None while no acceptance rule was learned; `review` when nobody voted.
+        decision: `accept` where a promise, or without gold full agreement, allows it, else `review`; None when
+            nobody asked for decisions and there are votes.
         reason: Why, in a person's words; empty when there is nothing to explain.
+        label_set: The labels that cannot be ruled out; empty when nobody asked for them.
     """
 
     id: str
@@ -28,3 +30,4 @@ class Outcome:
     confidence: float | None
     decision: Decision | None
     reason: str = ""
+    label_set: tuple[str, ...] = ()

@@ -2,35 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, frozen
 from pcs_annotator.core.votes import positions_of
-from pcs_annotator.errors import MismatchError, UnknownNameError
+from pcs_annotator.errors import GoldError, MismatchError, UnknownNameError
+from pcs_annotator.judging import isotonic
 from pcs_annotator.judging.scoring import softmax
+
+CalibrationMethod = Literal["softmax", "temperature", "isotonic", "none"]
 
 FLOOR = 0.02
 PRIOR_SD = 0.5
 NEWTON_STEPS = 50
 
 
+class Calibrator(Protocol):
+    """Turns scores into probabilities; `none` alone leaves them as they are, and then nothing is calibrated."""
+
+    @property
+    def method(self) -> CalibrationMethod:
+        """How the probabilities were learned."""
+        ...
+
+    def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
+        """Return the probability of every label, `[item, label]`; `labels` names the columns."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        ...
+
+
+def fit_calibrator(scores: Floats, gold: Codes, labels: Sequence[str], method: str = "softmax") -> Calibrator:
+    """Return a calibrator learned from scores of weights that did not see these gold rows.
+
+    Args:
+        scores: Out-of-fold scores, `[item, label]`.
+        gold: For every item a position in `labels`.
+        labels: Names of the columns.
+        method: `softmax` (one slope and an offset per label, held near 1 and 0 by a prior), `temperature` (the slope
+            alone), `isotonic` (any rising curve per label; needs 50 rows) or `none` (the scores themselves).
+    """
+    return fitter_of(method, len(gold))(scores, gold, labels)
+
+
+def fitter_of(method: str, gold_rows: int) -> Callable[[Floats, Codes, Sequence[str]], Calibrator]:
+    """Return what learns by that method, for whoever has so many gold rows in all; parts of them may be fewer."""
+    if method not in _FITTERS:
+        known = ", ".join(get_args(CalibrationMethod))
+        raise UnknownNameError(f"no calibration method is called {method!r}; there are: {known}")
+    if method == "isotonic" and gold_rows < isotonic.MIN_ROWS:
+        raise GoldError(
+            f"isotonic calibration needs at least {isotonic.MIN_ROWS} gold rows and there are {gold_rows}: on fewer "
+            f"it follows chance; label {isotonic.MIN_ROWS - gold_rows} more, or use softmax"
+        )
+    return _FITTERS[method]
+
+
+def calibrator_from_dict(values: Mapping[str, Any]) -> Calibrator:
+    """Return the calibrator that `to_dict` wrote; without a method it is an earlier version's softmax."""
+    match values.get("method", "softmax"):
+        case "isotonic":
+            return IsotonicCalibrator(labels=values["labels"], curves=[np.array(knots) for knots in values["curves"]])
+        case "none":
+            return RawScores()
+        case "softmax" | "temperature" as method:
+            offsets = np.array(values["offsets"])
+            return SoftmaxCalibrator(labels=values["labels"], slope=values["slope"], offsets=offsets, method=method)
+        case other:
+            raise MismatchError(f"calibrated by {other!r}, which this version cannot read: learn again")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Calibrator:
+class SoftmaxCalibrator:
     r"""Turns scores into probabilities: $\mathrm{softmax}_k(a\log\frac{S_k+.02}{1+.02K}+b_k)$.
 
     Attributes:
         labels: The labels that the offsets belong to.
         slope: a; below 1 when scores are too sure.
-        offsets: b, one per label.
+        offsets: b, one per label; all 0 when the method is `temperature`.
+        method: Whether offsets were learned too.
     """
 
     labels: Sequence[str]
     slope: float
     offsets: Floats
+    method: Literal["softmax", "temperature"] = "softmax"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(self.labels))
@@ -38,43 +100,113 @@ class Calibrator:
 
     def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
         """Return the calibrated probability of every label, `[item, label]`; `labels` names the columns."""
-        try:
-            order = positions_of(labels, self.labels, "calibrated label")
-        except UnknownNameError as error:
-            raise MismatchError(f"{error}; learn again on these votes") from error
+        order = _columns(labels, self.labels)
         return softmax(self.slope * _log_scores(scores) + self.offsets[order])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {"labels": list(self.labels), "slope": self.slope, "offsets": self.offsets.tolist()}
+        return {
+            "method": self.method,
+            "labels": list(self.labels),
+            "slope": self.slope,
+            "offsets": self.offsets.tolist(),
+        }
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Calibrator:
-        """Return the calibrator that `to_dict` wrote."""
-        return cls(labels=values["labels"], slope=values["slope"], offsets=np.array(values["offsets"]))
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class IsotonicCalibrator:
+    """Turns scores into probabilities by one rising curve per label, one label against the rest.
 
-def fit_calibrator(scores: Floats, gold: Codes, labels: Sequence[str]) -> Calibrator:
-    """Return the most probable calibrator, with priors a ~ N(1, .5²) and b ~ N(0, .5²).
-
-    The scores must come from weights that did not see these gold rows. The posterior is log-concave, so Newton's
-    method with halved steps ends at its one maximum.
+    Attributes:
+        labels: The labels that the curves belong to.
+        curves: Per label its knots, `[knot, (score, probability)]`.
     """
-    inputs = _log_scores(scores)
-    target = np.eye(len(labels))[gold]
-    centre = np.concatenate([[1.0], np.zeros(len(labels))])
-    point = centre
+
+    labels: Sequence[str]
+    curves: Sequence[Floats]
+    method: ClassVar[CalibrationMethod] = "isotonic"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", tuple(self.labels))
+        object.__setattr__(self, "curves", tuple(frozen(np.asarray(knots), np.float64) for knots in self.curves))
+
+    def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
+        """Return the calibrated probability of every label, `[item, label]`; `labels` names the columns."""
+        order = _columns(labels, self.labels)
+        alone = [isotonic.read_curve(self.curves[one], scores[:, column]) for column, one in enumerate(order)]
+        each = np.column_stack(alone)
+        return np.asarray(each / each.sum(axis=1, keepdims=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        curves = [knots.tolist() for knots in self.curves]
+        return {"method": self.method, "labels": list(self.labels), "curves": curves}
+
+
+@dataclass(frozen=True, slots=True)
+class RawScores:
+    """Leaves scores as they are, so what comes out must not be called calibrated."""
+
+    method: ClassVar[CalibrationMethod] = "none"
+
+    def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
+        """Return the scores."""
+        return scores
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"method": self.method}
+
+
+def _columns(labels: Sequence[str], calibrated: Sequence[str]) -> list[int]:
+    try:
+        return positions_of(labels, calibrated, "calibrated label")
+    except UnknownNameError as error:
+        raise MismatchError(f"{error}; learn again on these votes") from error
+
+
+def _fit_softmax(scores: Floats, gold: Codes, labels: Sequence[str]) -> SoftmaxCalibrator:
+    point = _most_probable(scores, gold, learned=1 + len(labels))
+    return SoftmaxCalibrator(labels=labels, slope=float(point[0]), offsets=point[1:])
+
+
+def _fit_temperature(scores: Floats, gold: Codes, labels: Sequence[str]) -> SoftmaxCalibrator:
+    point = _most_probable(scores, gold, learned=1)
+    return SoftmaxCalibrator(labels=labels, slope=float(point[0]), offsets=point[1:], method="temperature")
+
+
+def _fit_isotonic(scores: Floats, gold: Codes, labels: Sequence[str]) -> IsotonicCalibrator:
+    curves = [isotonic.fit_curve(scores[:, code], gold == code) for code in range(len(labels))]
+    return IsotonicCalibrator(labels=labels, curves=curves)
+
+
+_FITTERS: dict[str, Callable[[Floats, Codes, Sequence[str]], Calibrator]] = {
+    "softmax": _fit_softmax,
+    "temperature": _fit_temperature,
+    "isotonic": _fit_isotonic,
+    "none": lambda scores, gold, labels: RawScores(),
+}
+
+
+def _most_probable(scores: Floats, gold: Codes, learned: int) -> Floats:
+    """Return slope and offsets, of which the first few are learned, with priors a ~ N(1, .5²) and b ~ N(0, .5²).
+
+    The posterior is log-concave, so Newton's method with halved steps ends at its one maximum.
+    """
+    inputs, target = _log_scores(scores), np.eye(scores.shape[1])[gold]
+    point = centre = np.concatenate([[1.0], np.zeros(scores.shape[1])])
     value = _loss(point, inputs, target, centre)
     for _ in range(NEWTON_STEPS):
         gradient, hessian = _derivatives(point, inputs, target, centre)
-        step = np.linalg.solve(hessian, gradient)
+        step = np.zeros_like(point)
+        step[:learned] = np.linalg.solve(hessian[:learned, :learned], gradient[:learned])
         if float(gradient @ step) < 1e-12:
             break
         size = 1.0
         while (reached := _loss(point - size * step, inputs, target, centre)) > value and size > 1e-6:
             size /= 2
         point, value = point - size * step, reached
-    return Calibrator(labels=labels, slope=float(point[0]), offsets=point[1:])
+    return point
 
 
 def _log_scores(scores: Floats) -> Floats:

@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.calibration import fit_calibrator
+from pcs_annotator.core.weights import Weights
+from pcs_annotator.judging.calibration import fitter_of
 from pcs_annotator.judging.optimiser import Optimiser, fit_optimiser
 from pcs_annotator.judging.scoring import score
 
 MAX_SPLITS = 3
 ROWS_FOR_ONE_SPLIT = 400
+MIN_ROWS_TO_CALIBRATE = 10
+
+Seen = Callable[[Votes, Weights], Votes]
+"""Which of a held-out row's votes would have been asked, by somebody who knows these weights."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Splits:
+    """How gold rows are divided: random stratified folds, several times over when rows are few.
+
+    Attributes:
+        folds: Parts, each held out once.
+        seed: Fixes what is random.
+        calibration: How held-out scores become probabilities.
+        repeats: How often rows are divided anew; None for three times if they are few, once if many.
+    """
+
+    folds: int = 5
+    seed: int = 0
+    calibration: str = "softmax"
+    repeats: int | None = None
+
+    def turns(self, rows: int) -> int:
+        """Return how often so many rows are divided anew."""
+        if self.repeats is not None:
+            return self.repeats
+        return int(np.clip(ROWS_FOR_ONE_SPLIT // max(rows, 1), 1, MAX_SPLITS))
 
 
 class CrossFit(NamedTuple):
@@ -34,28 +63,44 @@ def stratified_folds(gold: Codes, folds: int, seed: int) -> Integers:
     return fold
 
 
-def cross_fits(chosen: Optimiser, votes: Votes, gold: Codes, folds: int, seed: int) -> list[CrossFit]:
-    """Return cross-fits over several random splits: three for few rows, one where many rows leave little to chance."""
-    repeats = int(np.clip(ROWS_FOR_ONE_SPLIT // max(len(gold), 1), 1, MAX_SPLITS))
-    return [cross_fit(chosen, votes, gold, folds, seed + turn) for turn in range(repeats)]
+def cross_fits(
+    chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, seen: Seen | None = None
+) -> list[CrossFit]:
+    """Return cross-fits over several random splits of fully labelled rows."""
+    return [cross_fit(chosen, votes, gold, splits, seen, turn) for turn in range(splits.turns(len(gold)))]
 
 
-def cross_fit(chosen: Optimiser, votes: Votes, gold: Codes, folds: int, seed: int) -> CrossFit:
-    """Return out-of-fold scores and calibrated probabilities of fully labelled rows."""
-    fold = stratified_folds(gold, min(folds, len(gold)), seed)
+def cross_fit(
+    chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, seen: Seen | None = None, turn: int = 0
+) -> CrossFit:
+    """Return out-of-fold scores and calibrated probabilities of fully labelled rows.
+
+    Args:
+        chosen: Learns the weights, from all votes of the other folds.
+        votes: What everybody said about these rows.
+        gold: For every row a position in `votes.labels`.
+        splits: How to divide the rows.
+        seen: Which votes of a held-out row are scored; by default all.
+        turn: Which of several random splits to take.
+    """
+    seed = splits.seed + turn
+    fold = stratified_folds(gold, min(splits.folds, len(gold)), seed)
     scores = np.empty((len(votes), len(votes.labels)))
-    for held_out in np.unique(fold):
-        inside = fold != held_out
+    for part in np.unique(fold):
+        inside = fold != part
         weights = fit_optimiser(chosen, votes.take(inside), gold[inside], seed)
-        scores[~inside] = score(votes.take(~inside), weights)
-    return CrossFit(scores, calibrated_out_of_fold(scores, gold, fold, votes.labels))
+        held_out = votes.take(~inside)
+        scores[~inside] = score(held_out if seen is None else seen(held_out, weights), weights)
+    return CrossFit(scores, calibrated_out_of_fold(scores, gold, fold, votes.labels, splits.calibration))
 
 
-def calibrated_out_of_fold(scores: Floats, gold: Codes, fold: Integers, labels: Sequence[str]) -> Floats:
+def calibrated_out_of_fold(
+    scores: Floats, gold: Codes, fold: Integers, labels: Sequence[str], calibration: str = "softmax"
+) -> Floats:
     """Return probabilities, each from a calibrator fitted on the other folds."""
+    fit = fitter_of(calibration, len(gold))
     probabilities = np.empty_like(scores)
     for held_out in np.unique(fold):
         inside = fold != held_out
-        calibrator = fit_calibrator(scores[inside], gold[inside], labels)
-        probabilities[~inside] = calibrator.apply(scores[~inside], labels)
+        probabilities[~inside] = fit(scores[inside], gold[inside], labels).apply(scores[~inside], labels)
     return probabilities

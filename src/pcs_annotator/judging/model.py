@@ -1,77 +1,139 @@
-"""Everything learned from gold: what turns new votes into labels with confidence."""
+"""Everything learned from gold: what turns new votes into labels, confidence and decisions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.outcome import Decision, Outcome
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.calibration import Calibrator, fit_calibrator
-from pcs_annotator.judging.crossfit import cross_fits
-from pcs_annotator.judging.optimiser import Optimiser
+from pcs_annotator.judging.calibration import Calibrator, calibrator_from_dict
+from pcs_annotator.judging.certificate import Certificate
+from pcs_annotator.judging.drift import Profile
+from pcs_annotator.judging.prediction_sets import PredictionSets
+from pcs_annotator.judging.reasons import reasons
 from pcs_annotator.judging.scoring import choose, score
 
-MIN_ROWS_TO_CALIBRATE = 10
+UNCALIBRATED = "uncalibrated"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Model:
-    """Weights, and the calibrator that turns their scores into probabilities; None when gold was too scarce."""
+    """What was learned.
+
+    Attributes:
+        weights: What every annotator and relation is worth.
+        calibrator: Turns scores into probabilities; None when gold was too scarce.
+        certificate: What is promised about accepted labels, or why nothing is; None when no promise was asked for.
+        sets: Gives the labels that cannot be ruled out; None when they were not asked for.
+        profile: What the votes learned from looked like, gold or not, to notice when new texts differ.
+        by_agreement: Without any gold, whether labels are accepted where every answer agrees.
+    """
 
     weights: Weights
     calibrator: Calibrator | None
+    certificate: Certificate | None = None
+    sets: PredictionSets | None = None
+    profile: Profile | None = None
+    by_agreement: bool = False
+
+    @property
+    def decided_by(self) -> str:
+        """What decides about labels: `promise`, `agreement`, or nothing at all."""
+        return "agreement" if self.by_agreement else "" if self.certificate is None else "promise"
 
     def judge(self, votes: Votes) -> Iterator[Outcome]:
         """Yield the outcome of every item, in order."""
+        judged = self.judged(votes)
+        told = reasons(votes, judged.scores, judged.best)
+        plausible = None if self.sets is None or judged.probabilities is None else self.sets.of(judged.probabilities)
+        silent = votes.silent
+        decided = _decisions(judged.accepted, len(votes))
+        for row, name in enumerate(votes.ids):
+            nobody = bool(silent[row])
+            best = int(judged.best[row])
+            sure = judged.probabilities
+            yield Outcome(
+                id=name,
+                label=None if nobody else votes.labels[best],
+                scores=dict(zip(votes.labels, judged.scores[row].tolist(), strict=True)),
+                confidence=None if nobody or sure is None else float(sure[row, best]),
+                decision="review" if nobody else decided[row],
+                reason=f"{UNCALIBRATED}: {told[row]}" if self.by_agreement and not nobody else told[row],
+                label_set=() if plausible is None else tuple(np.array(votes.labels)[plausible[row]].tolist()),
+            )
+
+    def judged(self, votes: Votes) -> Verdicts:
+        """Return scores, labels, probabilities and which rows are accepted, as arrays."""
         scores = score(votes, self.weights)
         best = choose(scores, votes.labels)
         probabilities = None if self.calibrator is None else self.calibrator.apply(scores, votes.labels)
-        silent = votes.silent
-        for row, name in enumerate(votes.ids):
-            named = dict(zip(votes.labels, scores[row].tolist(), strict=True))
-            if silent[row]:
-                yield Outcome(
-                    id=name, label=None, scores=named, confidence=None, decision="review", reason="nobody voted"
-                )
-                continue
-            ties = int((scores[row] == scores[row].max()).sum())
-            yield Outcome(
-                id=name,
-                label=votes.labels[best[row]],
-                scores=named,
-                confidence=None if probabilities is None else float(probabilities[row, best[row]]),
-                decision=None,
-                reason=f"{ties} labels share the highest score" if ties > 1 else "",
-            )
+        return Verdicts(scores, best, probabilities, self._accepted(votes, scores, best, probabilities))
+
+    def _accepted(self, votes: Votes, scores: Floats, best: Codes, probabilities: Floats | None) -> Mask | None:
+        rows = np.arange(len(votes))
+        if self.by_agreement:
+            return np.asarray((scores[rows, best] == 1) & ~votes.silent)
+        if self.certificate is None:
+            return None
+        if probabilities is None:
+            return np.zeros(len(votes), dtype=np.bool_)
+        return self.certificate.accepts(probabilities[rows, best], best, votes.labels) & ~votes.silent
+
+    def over(self, votes: Votes) -> Model:
+        """Return the model with what its certificate means for these rows."""
+        accepted = self.judged(votes).accepted
+        if self.certificate is None or accepted is None:
+            return self
+        return replace(self, certificate=self.certificate.over(accepted))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return {"weights": self.weights.to_dict(), "calibrator": self.calibrator and self.calibrator.to_dict()}
+        parts = {name: getattr(self, name) for name in ("calibrator", "certificate", "sets", "profile")}
+        return {
+            "weights": self.weights.to_dict(),
+            **{name: part and part.to_dict() for name, part in parts.items()},
+            "by_agreement": self.by_agreement,
+        }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Model:
-        """Return the model that `to_dict` wrote."""
-        calibrator = values["calibrator"]
-        return cls(
-            weights=Weights.from_dict(values["weights"]),
-            calibrator=calibrator and Calibrator.from_dict(calibrator),
-        )
+        """Return the model that `to_dict` wrote; parts that an earlier version did not know are left out."""
+        readers = {
+            "calibrator": calibrator_from_dict,
+            "certificate": Certificate.from_dict,
+            "sets": PredictionSets.from_dict,
+            "profile": Profile.from_dict,
+        }
+        parts: dict[str, Any] = {
+            name: read(values[name]) if values.get(name) else None for name, read in readers.items()
+        }
+        agreement = values.get("by_agreement", False)
+        return cls(weights=Weights.from_dict(values["weights"]), by_agreement=agreement, **parts)
 
 
-def fit_out_of_fold_calibrator(
-    chosen: Optimiser, votes: Votes, gold: Codes, folds: int, seed: int
-) -> Calibrator | None:
-    """Return a calibrator fitted on scores of fully labelled rows, each scored by weights that did not see it.
+class Verdicts(NamedTuple):
+    """What a model makes of votes.
 
-    None when there are too few rows, or a single class.
+    Attributes:
+        scores: PCS, `[item, label]`.
+        best: Code of the label with the highest score.
+        probabilities: Calibrated, `[item, label]`; None when nothing is calibrated.
+        accepted: Which labels are accepted; None when nobody asked for a decision.
     """
-    if len(gold) < MIN_ROWS_TO_CALIBRATE or len(np.unique(gold)) < 2:
-        return None
-    fits = cross_fits(chosen, votes, gold, folds, seed)
-    return fit_calibrator(np.mean([fit.scores for fit in fits], axis=0), gold, votes.labels)
+
+    scores: Floats
+    best: Codes
+    probabilities: Floats | None
+    accepted: Mask | None
+
+
+def _decisions(accepted: Mask | None, rows: int) -> list[Decision | None]:
+    if accepted is None:
+        return [None] * rows
+    return ["accept" if one else "review" for one in accepted.tolist()]

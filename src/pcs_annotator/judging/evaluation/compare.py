@@ -12,7 +12,7 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.crossfit import CrossFit, cross_fits
+from pcs_annotator.judging.crossfit import CrossFit, Splits, cross_fits
 from pcs_annotator.judging.evaluation.metrics import Estimate, Metric, accuracy, auroc, bootstrap_estimate, ece
 from pcs_annotator.judging.evaluation.significance import BootstrapTest, paired_bootstrap
 from pcs_annotator.judging.optimisers import optimisers
@@ -89,7 +89,7 @@ def cross_validate(
     for method in methods:
         name, asked = _best_zero_shot(votes, gold) if method == ZERO_SHOT else (method, votes)
         chosen = optimisers.create("uniform" if method == ZERO_SHOT else method)
-        fits = cross_fits(chosen, asked, gold, folds, seed)
+        fits = cross_fits(chosen, asked, gold, Splits(folds=folds, seed=seed))
         found.append(_figures(name, fits, gold, seed, resamples, first))
         first = _distinct(np.stack([fit.scores for fit in fits], axis=1)) if first is None else first
     return found

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import betaincinv
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.weights import Interval
@@ -43,11 +44,12 @@ class Estimate(NamedTuple):
 
 
 class ReliabilityBin(NamedTuple):
-    """Rows of similar confidence: how sure they were, and how often they were right."""
+    """Rows of similar confidence: how sure they were, and how often they were right, with its exact 95 % interval."""
 
     confidence: float
     accuracy: float
     rows: int
+    interval: Interval
 
 
 class RiskCoverage(NamedTuple):
@@ -133,19 +135,39 @@ def reliability(scores: Floats, gold: Codes, bins: int = BINS) -> list[Reliabili
 
     Rows of equal confidence always share a bin, so there can be fewer bins than asked for.
     """
-    _require_rows(gold)
-    confidence, correct = scores.max(axis=1), _correct(scores, gold)
-    # a row's bin follows from its midrank, which equal confidences share
-    place = np.minimum(((midranks(confidence) - 0.5) / len(gold) * bins).astype(np.intp), bins - 1)
-    rows = np.bincount(place, minlength=bins)
-    sure, right = np.bincount(place, confidence, bins), np.bincount(place, correct, bins)
-    return [ReliabilityBin(sure[b] / rows[b], right[b] / rows[b], int(rows[b])) for b in np.flatnonzero(rows)]
+    sure, right, rows = _binned(scores, gold, bins)
+    return [
+        ReliabilityBin(float(s / n), float(r / n), int(n), _exact_interval(float(r), int(n)))
+        for s, r, n in zip(sure, right, rows, strict=True)
+    ]
 
 
 def ece(scores: Floats, gold: Codes, bins: int = BINS) -> float:
     """Return the expected calibration error over bins of equal mass."""
-    diagram = reliability(scores, gold, bins)
-    return sum(abs(one.confidence - one.accuracy) * one.rows for one in diagram) / len(gold)
+    sure, right, _ = _binned(scores, gold, bins)
+    return float(np.abs(sure - right).sum() / len(gold))
+
+
+def _binned(scores: Floats, gold: Codes, bins: int) -> tuple[Floats, Floats, Integers]:
+    """Return summed confidence, right choices and number of rows of every bin that has any."""
+    _require_rows(gold)
+    confidence, correct = scores.max(axis=1), _correct(scores, gold)
+    # a row's bin follows from its midrank, which equal confidences share
+    place = np.minimum(((midranks(confidence) - 0.5) / len(gold) * bins).astype(np.intp), bins - 1)
+    _, place, rows = np.unique(place, return_inverse=True, return_counts=True)
+    return np.asarray(np.bincount(place, confidence)), np.asarray(np.bincount(place, correct)), rows
+
+
+def _exact_interval(right: float, rows: int, level: float = 0.95) -> Interval:
+    """Return the Clopper–Pearson interval of right/rows.
+
+    Shared ties make `right` a fraction; the beta quantiles then lie between those of the whole numbers around it.
+    """
+    tail, right = (1 - level) / 2, round(right, 9)
+    return Interval(
+        float(betaincinv(right, rows - right + 1, tail)) if right > 0 else 0.0,
+        float(betaincinv(right + 1, rows - right, 1 - tail)) if right < rows else 1.0,
+    )
 
 
 def risk_coverage(scores: Floats, gold: Codes) -> RiskCoverage:

@@ -11,7 +11,7 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.crossfit import cross_fits
+from pcs_annotator.judging.crossfit import Splits, cross_fits
 from pcs_annotator.judging.evaluation.metrics import log_loss
 from pcs_annotator.judging.optimiser import fit_optimiser, optimiser, optimisers
 
@@ -33,5 +33,5 @@ class Auto:
         return replace(weights, diagnostics=replace(weights.diagnostics, optimiser=chosen, candidates=losses))
 
     def _loss(self, name: str, votes: Votes, gold: Codes, seed: int) -> float:
-        fits = cross_fits(optimisers.create(name), votes, gold, self.folds, seed)
+        fits = cross_fits(optimisers.create(name), votes, gold, Splits(folds=self.folds, seed=seed))
         return float(np.mean([log_loss(fit.probabilities, gold) for fit in fits]))

@@ -1,0 +1,237 @@
+"""What stopping early and asking fewer cells save, and what they cost.
+
+100 gold rows are drawn at random, everything is learned from them, and all figures are of the other rows. Run it with
+`python -m benchmarks.spending [repetitions]`; the sections that also calibrate use a fifth of the repetitions.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.development_data import Dataset, babe, load
+from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.cells import Cell
+from pcs_annotator.core.codes import NOT_ASKED, OPEN
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Weights
+from pcs_annotator.errors import PcsWarning
+from pcs_annotator.judging.crossfit import Splits
+from pcs_annotator.judging.evaluation.metrics import accuracy, auroc, ece
+from pcs_annotator.judging.frugal import Frugality, learn_frugal
+from pcs_annotator.judging.learning import Learning, fit_out_of_fold_calibrator
+from pcs_annotator.judging.optimiser import Optimiser, fit_optimiser
+from pcs_annotator.judging.optimisers import optimisers
+from pcs_annotator.judging.posterior import PosteriorStop, fit_checkpoints
+from pcs_annotator.judging.pruning import prune
+from pcs_annotator.judging.scoring import choose, score
+from pcs_annotator.judging.spending import order_of, simulate, tier_ends
+from pcs_annotator.judging.stopping import ExactStop
+
+GOLD_ROWS = 100
+MORE_GOLD_ROWS = 250
+SIMULATED = ("sentiment", "gossipcop", "politifact")
+TRIPLES = (
+    ("flan_ul2", "gpt_3_5", "mistral_7b"),
+    ("falcon_7b", "flan_ul2", "gpt_3_5"),
+    ("mistral_7b", "openchat", "zephyr"),
+)
+DEAR = 20.0
+OPEN_FROM = 5
+
+
+class Trial(NamedTuple):
+    """One random draw of gold rows: what is learned from, and what is tested on."""
+
+    seed: int
+    votes: Votes
+    gold: Codes
+    test: Votes
+    truth: Codes
+    weights: Weights
+    chosen: Optimiser
+
+
+def panels() -> dict[str, Dataset]:
+    """Return the panels of 12 cells: three simulated sets, and BABE with three models of seven."""
+    sets = {f"simulated {name}": load(f"simulated/{name}.csv.gz") for name in SIMULATED}
+    return sets | {f"babe {' '.join(triple)}": babe(triple) for triple in TRIPLES}
+
+
+def trials(data: Dataset, repetitions: int, optimiser: str = "lr", gold_rows: int = GOLD_ROWS) -> Iterator[Trial]:
+    """Yield random draws of gold rows with the weights learned from them."""
+    votes, codes, _ = data
+    chosen = optimisers.create(optimiser)
+    for seed in range(repetitions):
+        order = np.random.default_rng(seed).permutation(len(votes))
+        learn, test = np.sort(order[:gold_rows]), np.sort(order[gold_rows:])
+        weights = fit_optimiser(chosen, votes.take(learn), codes[learn], seed)
+        yield Trial(seed, votes.take(learn), codes[learn], votes.take(test), codes[test], weights, chosen)
+
+
+def exact_of(trial: Trial, order: list[Cell]) -> ExactStop:
+    return ExactStop(trial.weights, trial.test.labels, trial.test.codes.shape[3], order)
+
+
+def saved(asked: float, votes: Votes) -> float:
+    """Return the share of recorded calls that were not made, in per cent."""
+    return 100 * (1 - asked / float((votes.codes != NOT_ASKED).sum()))
+
+
+def show(title: str, rows: list[dict[str, float]]) -> None:
+    means = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+    print(f"  {title:46}" + "  ".join(f"{name} {value:7.2f}" for name, value in means.items()), flush=True)
+
+
+def standard_error(values: list[float]) -> float:
+    return float(np.std(values) / max(len(values) - 1, 1) ** 0.5)
+
+
+def exact_row(trial: Trial) -> dict[str, float]:
+    """Return how many labels a stop changed, the share of saved calls, and the loss of AUROC of the coarser scores."""
+    stopped = simulate(trial.test, exact_of(trial, order_of(trial.weights)))
+    whole, part = score(trial.test, trial.weights), score(stopped.votes, trial.weights)
+    same = choose(whole, trial.test.labels) == choose(part, trial.test.labels)
+    return {
+        "labels changed": float((~same).sum()),
+        "saved %": saved(stopped.asked.sum(), trial.test),
+        "AUROC": 100 * (auroc(part, trial.truth) - auroc(whole, trial.truth)),
+    }
+
+
+def pruned_row(trial: Trial) -> dict[str, float]:
+    """Return what pruning saves and loses, alone and followed by an exact stop of what is kept."""
+    pruned = prune(trial.votes, trial.gold, trial.chosen, Splits(seed=trial.seed))
+    kept = pruned.of(trial.test)
+    whole, part = score(trial.test, trial.weights), score(kept, trial.weights)
+    stopped = simulate(kept, exact_of(trial, pruned.order(order_of(trial.weights))))
+    after = score(stopped.votes, trial.weights)
+    return {
+        "cells": float(pruned.keep.sum()),
+        "saved %": saved((kept.codes != NOT_ASKED).sum(), trial.test),
+        "AUROC": 100 * (auroc(part, trial.truth) - auroc(whole, trial.truth)),
+        "accuracy": 100 * (accuracy(part, trial.truth) - accuracy(whole, trial.truth)),
+        "| then exact stop: saved %": saved(stopped.asked.sum(), trial.test),
+        "AUROC ": 100 * (auroc(after, trial.truth) - auroc(whole, trial.truth)),
+    }
+
+
+def honest_rows(trial: Trial) -> dict[str, dict[str, float]]:
+    """Return AUROC and ECE in points, of all votes and of exactly stopped ones, raw and calibrated in several ways."""
+    splits, labels = Splits(seed=trial.seed), trial.test.labels
+    order = order_of(trial.weights)
+    whole = score(trial.test, trial.weights)
+    stopped = simulate(trial.test, exact_of(trial, order)).votes
+    part = score(stopped, trial.weights)
+    usual = fit_out_of_fold_calibrator(trial.chosen, trial.votes, trial.gold, splits)
+    names = [trial.votes.labels[code] for code in trial.gold]
+    own = learn_frugal(
+        trial.votes, names, Learning(optimiser=trial.chosen, splits=splits), Frugality()
+    ).model.calibrator
+    points = fit_checkpoints(trial.votes, trial.gold, trial.chosen, order, range(1, len(order) + 1), splits)
+    assert usual is not None
+    assert own is not None
+    found = {
+        "all votes, raw": whole,
+        "all votes, calibrated": usual.apply(whole, labels),
+        "stopped, raw": part,
+        "stopped, calibrated as if all were asked": usual.apply(part, labels),
+        "stopped, calibrated on stopped votes": own.apply(part, labels),
+        "stopped, calibrated by where it stopped": points.probabilities(stopped, trial.weights),
+    }
+    return {name: {"AUROC": 100 * auroc(p, trial.truth), "ECE": 100 * ece(p, trial.truth)} for name, p in found.items()}
+
+
+def posterior_rows(trial: Trial) -> dict[str, dict[str, float]]:
+    """Return calls and quality of posterior stops, and of a cascade whose heaviest annotator is dear."""
+    order = order_of(trial.weights)
+    exact = exact_of(trial, order)
+    ends = range(1, len(order) + 1)
+    points = fit_checkpoints(trial.votes, trial.gold, trial.chosen, order, ends, Splits(seed=trial.seed))
+    free = dict.fromkeys(trial.weights.annotators, 1.0)
+    heaviest = trial.weights.annotators[int(trial.weights.annotator_weights.argmax())]
+    prices = free | {heaviest: DEAR}
+    tiers = order_of(trial.weights, prices=prices)
+    ends_of_tiers = tier_ends(tiers, trial.weights, prices)
+    gates = fit_checkpoints(trial.votes, trial.gold, trial.chosen, tiers, ends_of_tiers, Splits(seed=trial.seed))
+    rules: dict[str, ExactStop | PosteriorStop | None] = {
+        "ask all": None,
+        "exact stop": exact,
+        "exact stop, dear annotator last": exact_of(trial, tiers),
+    }
+    for level in (0.9, 0.95):
+        rules[f"posterior stop at {level}"] = PosteriorStop(level, exact, points)
+        rules[f"cascade, dear annotator below {level}"] = PosteriorStop(level, exact_of(trial, tiers), gates)
+    return {name: quality(trial, rule, prices) for name, rule in rules.items()}
+
+
+def quality(trial: Trial, rule: ExactStop | PosteriorStop | None, prices: Mapping[str, float]) -> dict[str, float]:
+    seen = trial.test if rule is None else simulate(trial.test, rule).votes
+    asked = (seen.codes != NOT_ASKED).sum(axis=(2, 3)).mean(axis=0)
+    scores = score(seen, trial.weights)
+    cost = float(asked @ np.array([prices[name] for name in seen.annotators]))
+    return {
+        "calls": float(asked.sum()),
+        "price": cost,
+        "accuracy": 100 * accuracy(scores, trial.truth),
+        "AUROC": 100 * auroc(scores, trial.truth),
+    }
+
+
+def speed(data: Dataset) -> None:
+    """Print the CPU time of one decision, on patterns that were not seen before and on those that were."""
+    for optimiser in ("lr", "naive-bayes"):
+        trial = next(trials(data, 1, optimiser))
+        rule = exact_of(trial, order_of(trial.weights))
+        codes = trial.test.codes.copy()
+        for cell in rule.order[OPEN_FROM:]:
+            codes[(slice(None), *cell)] = OPEN
+        for heading in ("with patterns to come", "all patterns seen"):
+            start = time.process_time()
+            for cells in codes:
+                rule.needed(cells)
+            micro = 1e6 * (time.process_time() - start) / len(codes)
+            print(f"  {optimiser:12} {heading:22} {micro:6.1f} µs")
+        patterns = np.unique(codes, axis=0)
+        start = time.process_time()
+        for cells in patterns:
+            rule._needed_for(cells.tobytes())
+        print(
+            f"  {optimiser:12} {'nothing remembered':22} {1e6 * (time.process_time() - start) / len(patterns):6.1f} µs"
+        )
+
+
+def main() -> None:
+    warnings.simplefilter("ignore", PcsWarning)
+    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    fewer = max(repetitions // 5, 1)
+    sets = panels()
+    print(f"Exact stop, {GOLD_ROWS} gold rows, mean of {repetitions} repetitions; AUROC: points against all votes")
+    for optimiser in ("lr", "logit", "naive-bayes", "uniform"):
+        for title, data in sets.items():
+            turns = repetitions if optimiser == "lr" else fewer
+            show(f"{optimiser}: {title}", [exact_row(trial) for trial in trials(data, turns, optimiser)])
+    for gold_rows, turns in ((GOLD_ROWS, repetitions), (MORE_GOLD_ROWS, max(repetitions * 3 // 10, 1))):
+        print(f"\nPruned, {gold_rows} gold rows, mean of {turns} repetitions; points against all cells")
+        for title, data in sets.items():
+            rows = [pruned_row(trial) for trial in trials(data, turns, gold_rows=gold_rows)]
+            show(f"lr: {title}", rows)
+            print(f"  {'':46}standard error of AUROC {standard_error([row['AUROC'] for row in rows]):.2f}")
+    for heading, section in (("Scores of exactly stopped rows", honest_rows), ("Posterior stop", posterior_rows)):
+        print(f"\n{heading}, lr, mean of {fewer} repetitions")
+        for title, data in sets.items():
+            print(f" {title}")
+            found = [section(trial) for trial in trials(data, fewer)]
+            for name in found[0]:
+                show(name, [one[name] for one in found])
+    print("\nCPU time of one decision")
+    speed(next(iter(sets.values())))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""Sets of labels that contain the right one as often as promised."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.errors import ConfigError
+
+# Rounding must not part two probabilities that are equal; a label too many breaks no promise.
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictionSets:
+    """The labels that cannot be ruled out for a text, by split conformal prediction.
+
+    Attributes:
+        threshold: Probability from which on a label belongs to the set; 0 when there were too few rows.
+        miss_rate: α, how often a set may miss the right label, on average over gold rows and new texts.
+        rows: Gold rows behind the threshold.
+    """
+
+    threshold: float
+    miss_rate: float
+    rows: int
+
+    @property
+    def rows_needed(self) -> int:
+        """Gold rows from which on a set can leave out a label at all; on fewer, each set holds all labels."""
+        return math.ceil((1 - self.miss_rate) / self.miss_rate - TOLERANCE)
+
+    @property
+    def too_few_rows(self) -> bool:
+        """Whether gold was too scarce to leave out any label."""
+        return self.rows < self.rows_needed
+
+    def of(self, probabilities: Floats) -> Mask:
+        """Return which labels are in the set of each item, `[item, label]`; a set is never empty.
+
+        Where no label reaches the threshold, the best one is the set, or all of them that tie.
+        """
+        best = probabilities.max(axis=1, keepdims=True)
+        return np.asarray(probabilities >= np.minimum(self.threshold, best) - TOLERANCE)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> PredictionSets:
+        """Return the sets that `to_dict` wrote."""
+        return cls(**values)
+
+
+def fit_prediction_sets(probabilities: Floats, gold: Codes, miss_rate: float = 0.1) -> PredictionSets:
+    """Return sets that hold the right label of a new text with a chance of at least 1 − `miss_rate`.
+
+    The promise holds for any number of gold rows and any probabilities, if the gold rows are a random sample of the
+    texts and one and the same model, which saw none of them, gave the probabilities of both. Out-of-fold
+    probabilities come from a model per fold and keep it nearly. It holds on average, not for every label.
+
+    Args:
+        probabilities: Of fully labelled rows, `[item, label]`, from fits that did not see them.
+        gold: For every item the column of its label.
+        miss_rate: α, between 0 and 1.
+    """
+    if not 0 < miss_rate < 1:
+        raise ConfigError(f"the miss rate is a chance between 0 and 1, not {miss_rate}: 0.1 is common")
+    rows = len(gold)
+    rank = math.ceil((rows + 1) * (1 - miss_rate) - TOLERANCE)
+    falling = np.sort(probabilities[np.arange(rows), gold])[::-1]
+    threshold = float(falling[rank - 1]) if rank <= rows else 0.0
+    return PredictionSets(threshold=threshold, miss_rate=miss_rate, rows=rows)
