@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from pcs_annotator.asking.annotators.annotator import Annotator
+from pcs_annotator.asking.annotators.annotator import Annotator, Question
+from pcs_annotator.asking.engine.budget import expected_tokens
 from pcs_annotator.asking.engine.collect import Job
 from pcs_annotator.asking.engine.plan import make_plan
+from pcs_annotator.asking.models.base import Reply
 from pcs_annotator.asking.models.scripted import ScriptedModel
 from pcs_annotator.asking.relations.base import Original
 from pcs_annotator.asking.relations.prompted import PromptedRelation
@@ -58,3 +60,26 @@ def test_longer_texts_cost_more_and_empty_ones_nothing() -> None:
     assert long.models[0].input_tokens > 2 * short.models[0].input_tokens
     empty = make_plan(a_job(), items(" "), per_token)
     assert {model.purpose for model in empty.models} <= {"rewrite"}
+
+
+@pytest.mark.parametrize(("kind", "calls"), [("1s-top-2", 1), ("ling-1s", 1), ("2s-top-2", 2), ("p-true", 2)])
+def test_a_plan_counts_both_questions_of_two_steps(kind: str, calls: int) -> None:
+    model = ScriptedModel([], name="scripted:cheap")
+    job = Job(task=TASK, annotators=[(Annotator(model, elicitation=kind), model)], draws=3)
+    (bill,) = make_plan(job, items("One text.", "Another text."), per_token).models
+    assert bill.calls == 2 * 3 * calls
+
+
+@pytest.mark.parametrize("kind", ["2s-top-2", "p-true"])
+def test_the_planned_tokens_are_more_than_two_questions_take(kind: str) -> None:
+    replies = ["G1: positive\nG2: negative", "P1: 0.7\nP2: 0.2"] if kind == "2s-top-2" else ["positive", "A"]
+    model = ScriptedModel([], name="scripted:cheap")
+    annotator, (item,) = Annotator(model, elicitation=kind), items("One text.")
+    question = annotator.question(TASK, item.text, model)
+    assert isinstance(question, Question)
+    following = annotator.hear(TASK, question, [Reply(text=replies[0])], model)
+    assert isinstance(following, Question)
+    (bill,) = make_plan(Job(task=TASK, annotators=[(annotator, model)]), [item], per_token).models
+    sent = [expected_tokens(model, one.request) for one in (question, following)]
+    assert bill.input_tokens >= sum(tokens.input for tokens in sent)
+    assert bill.output_tokens >= sum(tokens.output for tokens in sent)

@@ -13,10 +13,12 @@ from pcs_annotator.asking.engine.collect import Job
 from pcs_annotator.asking.models.base import ChatModel
 from pcs_annotator.asking.relations.base import Relation
 from pcs_annotator.asking.relations.windows import cut_windows
+from pcs_annotator.core.elicitations import calls_of, kind_of
 from pcs_annotator.core.item import Item
 from pcs_annotator.core.vote import Vote
 
 REWRITE_OVERHEAD_TOKENS = 120
+FOLLOW_UP_TOKENS = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,8 @@ class Plan:
 def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
     """Return what asking about these items takes when nothing has been answered yet.
 
-    Rewrites are taken to be as long as the text, every relation to apply, and every rewrite to pass its checks.
+    Rewrites are taken to be as long as the text, every relation to apply, and every rewrite to pass its checks. A
+    question that two annotators share is counted for both, and one that may follow another as if it always did.
     """
     sums: dict[tuple[str, str], list[int]] = {}
 
@@ -58,8 +61,14 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
         rows += 1
         for annotator, model in job.annotators:
             question = annotator.question(job.task, item.text, model)
-            if not isinstance(question, Vote):
-                count(model, "label", len(job.relations) * job.draws, expected_tokens(model, question.request))
+            if isinstance(question, Vote):
+                continue
+            answers, tokens = len(job.relations) * job.draws, expected_tokens(model, question.request)
+            count(model, "label", answers, tokens)
+            if calls_of(kind_of(annotator.name)) > 1:
+                # the second question repeats the first one and its answer
+                repeated = tokens.input + tokens.output + FOLLOW_UP_TOKENS
+                count(model, "label", answers, Tokens(repeated, tokens.output))
         if job.rewriter is not None:
             calls, tokens = _rewriting(job.relations, item.text)
             count(job.rewriter, "rewrite", calls, tokens)

@@ -15,6 +15,8 @@ class Tally:
         rows_expected: Items to come in all; None when unknown.
         calls: Calls answered, and so paid for, in this run.
         from_ledger: Answers that had been paid for before.
+        questions: Questions to annotators that were needed, whether answered by a call, by the ledger or not at all.
+        spared: Questions to annotators that nobody had to be asked because the label was settled before.
         retries: Attempts that had to be repeated, by what went wrong.
         silences: Votes without a label, by reason.
         failed: Questions without an answer, by reason; the next run asks them again.
@@ -25,6 +27,8 @@ class Tally:
     rows_expected: int | None = None
     calls: int = 0
     from_ledger: int = 0
+    questions: int = 0
+    spared: int = 0
     retries: Counter[str] = field(default_factory=Counter)
     silences: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)

@@ -1,0 +1,487 @@
+"""Asking step by step: what is asked, what is spared, and who gets the money when it is short."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import inf
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pcs_annotator.asking.annotators.annotator import Annotator
+from pcs_annotator.asking.engine.adaptive import Strategy, calls_left
+from pcs_annotator.asking.engine.ask import Asker, Patience
+from pcs_annotator.asking.engine.budget import Budget, Cost, Purse
+from pcs_annotator.asking.engine.collect import Job, run_job
+from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.engine.tally import Tally
+from pcs_annotator.asking.models.base import ChatModel, Reply, Request, Usage
+from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.asking.models.scripted import ScriptedModel, answer_by_hash
+from pcs_annotator.asking.relations.base import Original, Relation
+from pcs_annotator.asking.relations.function import FunctionRelation
+from pcs_annotator.asking.relations.prompted import PromptedRelation
+from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.cells import Cell
+from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED, OPEN
+from pcs_annotator.core.item import Item
+from pcs_annotator.core.task import Task
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import AccessDenied, ConfigError, ServerTrouble
+from tests.stub import Behaviour, StubServer
+
+TASK = Task("How does the writer feel?", ["positive", "neutral", "negative"])
+LOUD = FunctionRelation("loud", lambda text: f"Listen: {text}")
+VOICE = PromptedRelation("voice", "Rewrite the text in the other voice.")
+BUDGETS = [Budget(), Budget(calls=10_000)]
+
+
+def all_cells(annotators: int, relations: int, draws: int = 1) -> tuple[Cell, ...]:
+    return tuple(Cell(*places) for places in product(range(annotators), range(relations), range(draws)))
+
+
+@dataclass
+class Majority:
+    """Stops when the majority can no longer change; exactly."""
+
+    order: Sequence[Cell]
+    seen: list[Codes] = field(default_factory=list)
+
+    def needed(self, cells: Codes) -> int:
+        self.seen.append(cells.copy())
+        behind = self._open(cells) - self._lead(cells)
+        return 0 if behind < 0 else behind // 2 + 1
+
+    def urgency(self, cells: Codes) -> float:
+        return self._open(cells) - self._lead(cells)
+
+    def _open(self, cells: Codes) -> int:
+        return int((cells == OPEN).sum())
+
+    def _lead(self, cells: Codes) -> int:
+        second, first = sorted(int((cells == code).sum()) for code in range(3))[-2:]
+        return first - second
+
+
+@dataclass
+class Needs:
+    """Always needs the same number of cells."""
+
+    order: Sequence[Cell]
+    always: int
+
+    def needed(self, cells: Codes) -> int:
+        return self.always
+
+    def urgency(self, cells: Codes) -> float:
+        return 0.0
+
+
+def some_items(count: int) -> list[Item]:
+    return [Item(id=str(row), text=f"Text number {row} is rather nice.") for row in range(count)]
+
+
+def hashing(count: int, latency: float = 0.0) -> list[ScriptedModel]:
+    def model(number: int) -> ScriptedModel:
+        return ScriptedModel(
+            lambda request: answer_by_hash(request, str(number)), name=f"scripted:{number}", latency=latency
+        )
+
+    return [model(number) for number in range(count)]
+
+
+def make_job(models: Sequence[ChatModel], strategy: Strategy | None, **fields: object) -> Job:
+    annotators = [(Annotator(model), model) for model in models]
+    return Job(task=TASK, annotators=annotators, strategy=strategy, **fields)  # type: ignore[arg-type]  # any of Job's
+
+
+async def asked(job: Job, items: Iterable[Item], path: Path, budget: Budget | None = None) -> tuple[Votes, Tally]:
+    with Ledger(path / "l.db") as ledger:
+        purse = Purse(budget or Budget())
+        asker = Asker(ledger, purse, Tally(), lambda model, tokens_in, tokens_out: 0.001, Patience(attempts=1))
+        return await run_job(job, items, asker), asker.tally
+
+
+def ask(job: Job, items: list[Item], path: Path, budget: Budget | None = None) -> tuple[Votes, Tally]:
+    return asyncio.run(asked(job, items, path, budget))
+
+
+def majority(votes: Votes) -> list[int]:
+    counts = np.stack([(votes.codes == code).sum(axis=(1, 2, 3)) for code in range(3)], axis=1)
+    settled = np.sort(counts)[:, -1] > np.sort(counts)[:, -2]
+    return [int(label) if clear else -1 for label, clear in zip(counts.argmax(axis=1), settled, strict=True)]
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_asking_stops_when_the_label_is_settled_and_the_labels_are_those_of_asking_everything(
+    budget: Budget, tmp_path: Path
+) -> None:
+    relations = [Original(), LOUD]
+    (tmp_path / "all").mkdir()
+    everything, all_asked = ask(make_job(hashing(3), None, relations=relations), some_items(200), tmp_path / "all")
+    votes, tally = ask(
+        make_job(hashing(3), Majority(all_cells(3, 2)), relations=relations), some_items(200), tmp_path, budget
+    )
+    assert majority(votes) == majority(everything)
+    assert all_asked.calls == all_asked.questions == 1200
+    assert tally.calls == tally.questions == (votes.codes >= 0).sum() < 1200
+    assert tally.questions + tally.spared == 1200
+    assert tally.rows == 200
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_cells_are_asked_in_the_given_order_and_others_never(budget: Budget, tmp_path: Path) -> None:
+    model = ScriptedModel("positive")
+    order = [Cell(0, 1, 1), Cell(0, 0, 0), Cell(0, 1, 0)]
+    job = make_job([model], Needs(order, 1), relations=[Original(), LOUD], draws=2)
+    votes, _ = ask(job, some_items(1), tmp_path, budget)
+    assert ["Listen" in request.messages[-1].content for request in model.requests] == [True, False, True]
+    assert votes.codes[0, 0].tolist() == [[0, NOT_ASKED], [0, 0]]
+
+
+def test_what_is_needed_in_any_case_is_asked_at_the_same_time(tmp_path: Path) -> None:
+    in_flight = most = 0
+
+    class Counting(ScriptedModel):
+        async def ask(self, request: Request) -> Reply:
+            nonlocal in_flight, most
+            in_flight += 1
+            most = max(most, in_flight)
+            try:
+                return await super().ask(request)
+            finally:
+                in_flight -= 1
+
+    job = make_job([Counting("positive", latency=0.01)], Needs(all_cells(1, 2, 4), 6), relations=[Original(), LOUD],
+                   draws=4)  # fmt: skip
+    ask(job, some_items(1), tmp_path)
+    assert most == 6
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_text_is_rewritten_once_and_only_when_that_is_needed(budget: Budget, tmp_path: Path) -> None:
+    rewriter = ScriptedModel(lambda request: "A quite different and pleasant wording.", name="scripted:rewriter")
+    heard: list[str] = []
+    agreed = "Text number 0"  # two of three votes are the same: the rewrite can change nothing
+
+    def first(request: Request) -> str:
+        return "positive"
+
+    def second(request: Request) -> str:
+        return "positive" if agreed in request.messages[-1].content else "negative"
+
+    models = [ScriptedModel(first, name="scripted:first"), ScriptedModel(second, name="scripted:second")]
+    order = [Cell(0, 0), Cell(1, 0), Cell(0, 1), Cell(1, 1), Cell(0, 1, 1)]
+    job = make_job(
+        models,
+        Majority([order[0], order[1], order[2]]),
+        relations=[Original(), VOICE],
+        rewriter=rewriter,
+        on_variant=lambda item, variant: heard.append(f"{item.id} {variant.relation}"),
+    )
+    ask(job, some_items(2), tmp_path, budget)
+    assert rewriter.calls == 1
+    assert sorted(heard) == ["0 original", "1 original", "1 voice"]
+    stepwise = make_job(models, Needs(order, 1), relations=[Original(), VOICE], rewriter=rewriter, draws=2,
+                        on_variant=job.on_variant)  # fmt: skip
+    heard.clear()
+    ask(stepwise, some_items(2), tmp_path, budget)
+    assert sorted(heard) == ["0 original", "0 voice", "1 original", "1 voice"]
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("needed", [1, 5, 1000])
+def test_a_strategy_that_always_needs_more_ends_when_nothing_is_open(
+    needed: int, budget: Budget, tmp_path: Path
+) -> None:
+    strategy = Needs(all_cells(2, 2, 3), needed)
+    votes, tally = ask(make_job(hashing(2), strategy, relations=[Original(), LOUD], draws=3), some_items(7), tmp_path,
+                       budget)  # fmt: skip
+    assert (votes.codes >= 0).all()
+    assert (tally.calls, tally.spared, tally.rows) == (84, 0, 7)
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("needed", [0, -3])
+def test_a_strategy_that_needs_nothing_asks_nobody(needed: int, budget: Budget, tmp_path: Path) -> None:
+    votes, tally = ask(make_job(hashing(2), Needs(all_cells(2, 1), needed)), some_items(5), tmp_path, budget)
+    assert (votes.codes == NOT_ASKED).all()
+    assert (tally.calls, tally.spared, tally.rows) == (0, 10, 5)
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_no_items_no_votes(budget: Budget, tmp_path: Path) -> None:
+    votes, tally = ask(make_job(hashing(1), Needs(all_cells(1, 1), 1)), [], tmp_path, budget)
+    assert votes.codes.shape == (0, 1, 1, 1)
+    assert tally.calls == 0
+
+
+def test_cells_of_a_rewrite_that_does_not_apply_are_closed_and_the_next_are_asked(tmp_path: Path) -> None:
+    tried: list[str] = []
+
+    def unchanged(text: str) -> str:
+        tried.append(text)
+        return text
+
+    relations: list[Relation] = [FunctionRelation("same", unchanged), Original()]
+    strategy = Majority([Cell(0, 0), Cell(0, 1), Cell(1, 0), Cell(1, 1)])
+    votes, tally = ask(make_job(hashing(2), strategy, relations=relations), some_items(1), tmp_path)
+    assert len(tried) == 1
+    assert tally.silences == {"same: the rewrite changed nothing": 1}
+    assert (votes.codes[:, :, 0] == NOT_ASKED).all()
+    assert (strategy.seen[0] == OPEN).all()
+    assert all((cells[:, 0] == NOT_ASKED).all() for cells in strategy.seen[1:])
+    assert tally.questions == tally.calls == 2
+
+
+def test_an_empty_text_and_a_silent_answer_are_told_apart(tmp_path: Path) -> None:
+    strategy = Majority(all_cells(2, 1))
+    silent = [ScriptedModel("I cannot say.", name=f"scripted:{name}") for name in "ab"]
+    votes, tally = ask(make_job(silent, strategy), [Item(id="empty", text=" "), *some_items(1)], tmp_path)
+    assert votes.codes[:, :, 0, 0].tolist() == [[NOT_ASKED] * 2, [ABSTAINED] * 2]
+    assert tally.questions == 2
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("needed", [1, 2])
+def test_calls_that_fail_are_not_repeated_in_this_run_but_in_the_next(
+    needed: int, budget: Budget, tmp_path: Path
+) -> None:
+    down = ScriptedModel(lambda request: ServerTrouble("no"), name="scripted:1")
+    fine, repaired = hashing(2)
+    strategy = Needs([Cell(1, 0), Cell(0, 0)], needed)
+    votes, tally = ask(make_job([fine, down], strategy), some_items(4), tmp_path, budget)
+    assert down.calls == tally.failed["no answer"] == 4
+    assert (votes.codes[:, 1] == NOT_ASKED).all()
+    assert (votes.codes[:, 0] >= 0).all()
+    votes, tally = ask(make_job([fine, repaired], strategy), some_items(4), tmp_path, budget)
+    assert (votes.codes >= 0).all()
+    assert (tally.calls, tally.from_ledger) == (4, 4)
+
+
+def test_a_rewriter_that_stays_silent_closes_its_relation(tmp_path: Path) -> None:
+    down = ScriptedModel(lambda request: ServerTrouble("no"), name="scripted:down")
+    job = make_job(hashing(2), Needs(all_cells(2, 2), 1), relations=[VOICE, Original()], rewriter=down)
+    votes, tally = ask(job, some_items(3), tmp_path)
+    assert down.calls == tally.failed["no answer"] == 3
+    assert (votes.codes[:, :, 0] == NOT_ASKED).all()
+    assert (votes.codes[:, :, 1] >= 0).all()
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_the_same_run_twice_asks_nobody_over_http(budget: Budget, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with StubServer(Behaviour()) as stub:
+
+            async def run() -> tuple[Votes, Tally]:
+                models = [resolve_model(f"{stub.url}#{name}", {}) for name in ("a", "b", "rewriter")]
+                job = make_job(models[:2], Majority(all_cells(2, 2, 2)), relations=[Original(), VOICE], draws=2,
+                               rewriter=models[2])  # fmt: skip
+                try:
+                    return await asked(job, some_items(40), tmp_path, budget)
+                finally:
+                    for model in models:
+                        await model.close()
+
+            first, tally = await run()
+            paid = stub.stats().requests
+            assert 40 * 3 < paid == tally.calls < 40 * (2 * 2 * 2 + 1)
+            assert tally.questions + tally.spared == 40 * 8
+            second, again = await run()
+            assert stub.stats().requests == paid
+            assert (first.codes == second.codes).all()
+            assert (again.calls, again.questions, again.spared) == (0, tally.questions, tally.spared)
+
+    asyncio.run(main())
+
+
+def test_the_same_question_about_two_items_is_paid_once(tmp_path: Path) -> None:
+    model = ScriptedModel("positive", latency=0.01)
+    items = [Item(id=str(row), text="The same text.") for row in range(5)]
+    votes, tally = ask(make_job([model], Needs(all_cells(1, 1), 1)), items, tmp_path)
+    assert (votes.codes == 0).all()
+    assert (model.calls, tally.from_ledger) == (1, 4)
+
+
+def torn_panel(undecided: set[str]) -> list[ChatModel]:
+    """Return nine models that agree, but for the items that divide them until the last."""
+
+    def model(number: int) -> ScriptedModel:
+        def answer(request: Request) -> str:
+            divided = any(f"number {name} " in request.messages[-1].content for name in undecided)
+            return ("positive", "negative")[number % 2] if divided else "neutral"
+
+        return ScriptedModel(answer, name=f"scripted:{number}", latency=0.001)
+
+    return [model(number) for number in range(9)]
+
+
+class ByVotes(Majority):
+    """Asks two cells at a time and never stops; urgent is who is divided."""
+
+    def needed(self, cells: Codes) -> int:
+        return 2
+
+    def urgency(self, cells: Codes) -> float:
+        return -self._lead(cells)
+
+
+@pytest.mark.parametrize("budget", [Budget(calls=54), Budget(usd=0.054), Budget(tokens=54 * 1000)])
+def test_short_money_goes_to_the_undecided_and_not_to_the_first_rows(budget: Budget, tmp_path: Path) -> None:
+    undecided = {"5", "8"}  # of ten rows, which would take 90 calls in all
+    models = torn_panel(undecided)
+    if budget.tokens:
+        models = [_Billed(model) for model in models]
+    votes, tally = ask(make_job(models, ByVotes(all_cells(9, 1))), some_items(10), tmp_path, budget)
+    answers = (votes.codes >= 0).sum(axis=(1, 2, 3))
+    assert answers.min() >= 2
+    assert answers[[5, 8]].tolist() == [9, 9]
+    assert answers.sum() == tally.calls
+    assert 50 <= tally.calls <= 54
+    assert tally.failed["budget reached"] == 90 - tally.calls
+    assert tally.rows == 10
+
+
+class _Billed(ScriptedModel):
+    """Says that every call took a thousand tokens."""
+
+    def __init__(self, model: ChatModel) -> None:
+        super().__init__("unused", name=model.name)
+        self._model = model
+
+    async def ask(self, request: Request) -> Reply:
+        reply = await self._model.ask(request)
+        return Reply(text=reply.text, usage=Usage(input_tokens=990, output_tokens=10))
+
+
+def test_a_larger_budget_goes_on_where_the_smaller_one_ended(tmp_path: Path) -> None:
+    relations = [Original(), LOUD]
+    job = make_job(hashing(3), Majority(all_cells(3, 2)), relations=relations)
+    (tmp_path / "free").mkdir()
+    streamed, free = ask(job, some_items(50), tmp_path / "free")
+    _, short = ask(job, some_items(50), tmp_path, Budget(calls=free.calls * 6 // 10))
+    assert short.calls == free.calls * 6 // 10
+    rationed, rest = ask(job, some_items(50), tmp_path, Budget(calls=free.calls))
+    assert (rationed.codes == streamed.codes).all()
+    assert rest.spared == free.spared
+    # the short run went on asking as long as it had money, some of it where the label was not open for long
+    assert free.calls <= short.calls + rest.calls <= free.calls + 50
+
+
+def test_known_answers_are_taken_even_when_the_money_is_gone(tmp_path: Path) -> None:
+    job = make_job(hashing(2), Needs(all_cells(2, 1), 1))
+    first, _ = ask(job, some_items(10), tmp_path)
+    again, tally = ask(job, some_items(12), tmp_path, Budget(calls=1))
+    assert (again.codes[:10] == first.codes).all()
+    assert tally.calls == 1
+    assert tally.failed["budget reached"] == 3
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_cancelling_keeps_what_is_in_flight_and_the_next_run_pays_only_the_rest(budget: Budget, tmp_path: Path) -> None:
+    async def main() -> None:
+        slow = ScriptedModel("positive", latency=0.3)
+        job = make_job([slow], Needs(all_cells(1, 1, 3), 1), draws=3)
+        task = asyncio.create_task(asked(job, some_items(20), tmp_path, budget))
+        while slow.calls < 25:  # some items are at their second step
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        paid = slow.calls
+        assert 25 <= paid < 60
+        slow.latency = 0.0
+        votes, tally = await asked(job, some_items(20), tmp_path, budget)
+        assert (votes.codes >= 0).all()
+        assert (tally.from_ledger, tally.calls, slow.calls) == (paid, 60 - paid, 60)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_an_error_that_makes_it_pointless_to_go_on_stops_the_run(budget: Budget, tmp_path: Path) -> None:
+    denied = ScriptedModel(lambda request: AccessDenied("no such key"), name="scripted:denied")
+    fine = hashing(1, latency=0.05)[0]
+    job = make_job([fine, denied], Needs(all_cells(2, 1), 1))
+    with pytest.raises(AccessDenied, match="no such key"):
+        ask(job, some_items(500), tmp_path, budget)
+    with Ledger(tmp_path / "l.db") as ledger:
+        (size,) = ledger.sizes()
+    assert size.calls == fine.calls > 0
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_bug_in_a_strategy_is_shown_as_it_is(budget: Budget, tmp_path: Path) -> None:
+    class Broken(Needs):
+        def needed(self, cells: Codes) -> int:
+            if (cells >= 0).any():
+                raise ZeroDivisionError("a bug")
+            return 1
+
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        ask(make_job(hashing(2), Broken(all_cells(2, 1), 1)), some_items(50), tmp_path, budget)
+
+
+def test_without_a_budget_items_are_read_as_they_are_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pcs_annotator.asking.engine.collect.SECONDS_TO_COME_HOME", 0.1)
+    read = 0
+
+    def stream() -> Iterator[Item]:
+        nonlocal read
+        for row in range(100_000):
+            read += 1
+            yield Item(id=str(row), text=f"Text {row}.")
+
+    async def main() -> None:
+        slow = ScriptedModel("positive", latency=30.0)
+        job = make_job([slow], Needs(all_cells(1, 1), 1))
+        task = asyncio.create_task(asked(job, stream(), tmp_path))
+        await asyncio.sleep(0.2)
+        assert 0 < read < 200
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
+def test_one_cell_at_a_time_still_fills_the_places_in_flight(tmp_path: Path) -> None:
+    async def main() -> int:
+        async with StubServer(Behaviour(latency_s=0.1)) as stub:
+            model = resolve_model(f"{stub.url}#m", {})
+            job = make_job([model], Needs(all_cells(1, 1, 3), 1), draws=3)
+            task = asyncio.create_task(asked(job, some_items(300), tmp_path))
+            most = 0
+            while not task.done():
+                most = max(most, stub.stats().in_flight)
+                await asyncio.sleep(0.005)
+            await task
+            await model.close()
+            return most
+
+    assert asyncio.run(main()) >= 60
+
+
+@pytest.mark.parametrize("cell", [Cell(1, 0), Cell(0, 2), Cell(0, 0, 1), Cell(-1, 0)])
+def test_a_strategy_for_another_job_is_refused(cell: Cell) -> None:
+    with pytest.raises(ConfigError, match="this job does not have"):
+        make_job(hashing(1), Needs([cell], 1), relations=[Original(), LOUD])
+
+
+def test_how_many_calls_a_budget_still_pays_for() -> None:
+    def spent(budget: Budget, paid: Cost, calls: int) -> Purse:
+        purse = Purse(budget)
+        for _ in range(calls):
+            purse.hold(paid)
+            purse.settle(paid, paid)
+        return purse
+
+    assert calls_left(Purse(Budget())) == inf
+    assert calls_left(Purse(Budget(usd=1.0))) == inf
+    assert calls_left(spent(Budget(calls=10), Cost(0.0, 5), 3)) == 7
+    assert calls_left(spent(Budget(usd=1.0), Cost(0.125, 5), 2)) == pytest.approx(6)
+    assert calls_left(spent(Budget(usd=1.0, tokens=20), Cost(0.125, 5), 2)) == pytest.approx(2)
