@@ -91,14 +91,31 @@ def test_little_gold_gives_raw_scores_and_says_so() -> None:
     assert fitted.label(["A goal!"])[0].confidence is None
 
 
-def test_a_promised_error_is_kept_but_says_that_nothing_follows_from_it() -> None:
-    promising = classifier(Reader()).set_params(max_error=0.05)
-    with pytest.warns(PcsWarning, match="max_error is kept, but nothing follows"):
-        promising.fit(TEXTS, GOLD)
+def test_a_promised_error_decides_which_labels_are_accepted() -> None:
+    promising = classifier(Reader(), max_error=0.2).fit(TEXTS, GOLD)
+    assert promising.certificate_ is not None
+    assert promising.certificate_.holds
+    assert promising.certificate_.gold_rows == len(GOLD)
+    assert {outcome.decision for outcome in promising.label(TEXTS)} == {"accept"}
+    assert promising.label(["nothing at all"])[0].decision == "review"
+
+
+def test_too_little_gold_for_the_promised_error_accepts_nothing_and_says_why() -> None:
+    promising = classifier(Reader(), max_error=0.05).fit(TEXTS, GOLD)
+    assert promising.certificate_ is not None
+    assert "20 gold rows are too few" in promising.certificate_.why_not
+    assert {outcome.decision for outcome in promising.label(TEXTS)} == {"review"}
     assert promising.get_params()["max_error"] == 0.05
-    assert {outcome.decision for outcome in promising.label(TEXTS)} == {None}
-    with pytest.raises(ConfigError, match="max_error is 5"):
-        promising.set_params(max_error=5).fit(TEXTS, GOLD)
+
+
+def test_without_a_promised_error_nothing_is_decided() -> None:
+    assert classifier(Reader()).fit(TEXTS, GOLD).certificate_ is None
+
+
+@pytest.mark.parametrize("max_error", [5, 0])
+def test_an_error_that_nobody_can_promise_is_refused(max_error: float) -> None:
+    with pytest.raises(ConfigError, match=f"max_error is {max_error}"):
+        classifier(Reader(), max_error=max_error).fit(TEXTS, GOLD)
 
 
 def test_where_nobody_voted_predict_falls_back_on_the_commonest_gold_label() -> None:

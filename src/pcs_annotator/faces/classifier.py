@@ -36,8 +36,8 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         annotators: Who decides: `provider:model`, a URL, a chat model, a function, or an `Annotator`.
         relations: How texts are shown to them: names, or relations of your own.
         optimiser: How weights are learned: a name, or an optimiser of your own.
-        max_error: The share of accepted labels that may be wrong. **Kept for later: nothing follows from it yet.**
-            `decision` is `review` where nobody voted, and None everywhere else.
+        max_error: The share of accepted labels that may be wrong, with 90 % certainty. `label` then decides: `accept`
+            where that can be promised, else `review`. Without it, `decision` is None where anybody voted.
         rewriter: The model that rewrites texts; None to rewrite by rule.
         draws: How often the same question is repeated.
         ledger: Where paid calls are kept.
@@ -51,6 +51,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         task_: The task that models were asked.
         weights_: What every annotator and every relation is worth.
         model_: The weights, and the calibrator where there were at least 10 gold rows of two classes.
+        certificate_: What is promised about accepted labels, or why nothing is; None without `max_error`.
         calibrated_: Whether `predict_proba` gives calibrated probabilities. If not, it gives raw scores.
         fallback_: What `predict` says where nobody voted: the class with most gold rows, the first of those that tie.
 
@@ -92,7 +93,6 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         """
         texts = texts_of(X)
         given = gold_of(y, len(texts))
-        self._warn_of_promise()
         classes = classes_of(self._instruction(), given)
         task = self.task if isinstance(self.task, Task) else Task(self.task, classes.labels)
         gold = [classes.name_of(value) for value in given]
@@ -103,8 +103,9 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 "(uniform, majority, dawid-skene)"
             )
         votes = self._ask(task, [texts[row] for row in rows])
-        self.model_ = fit_model(votes, [gold[row] for row in rows], self.optimiser, self.seed)
+        self.model_ = fit_model(votes, [gold[row] for row in rows], self.optimiser, self.seed, max_error=self.max_error)
         self.weights_, self.calibrated_ = self.model_.weights, self.model_.calibrator is not None
+        self.certificate_ = self.model_.certificate
         self.classes_, self.labels_, self.task_ = classes.values, tuple(classes.labels), task
         self.fallback_ = classes.values[int(np.argmax([gold.count(label) for label in classes.labels]))]
         return self
@@ -189,24 +190,13 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         )
         places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
         with turn_at(self.ledger):
-            votes = panel.ask_now(list(places))
+            votes = panel.ask_now(list(places)).plain()
         return votes.resampled(np.array([places[text] for text in texts], dtype=np.intp))
 
     def _instruction(self) -> Task | str:
         if not isinstance(self.task, Task | str):
             raise ConfigError(f"task is a {type(self.task).__name__}: give a Task, or an instruction as a text")
         return self.task
-
-    def _warn_of_promise(self) -> None:
-        if self.max_error is None:
-            return
-        if not 0 < self.max_error < 1:
-            raise ConfigError(f"max_error is {self.max_error!r}: give a share between 0 and 1, such as 0.05")
-        warnings.warn(
-            "max_error is kept, but nothing follows from it yet: no label is accepted or sent to review because of it",
-            PcsWarning,
-            stacklevel=3,
-        )
 
 
 def _listed(given: object, name: str) -> list[Any]:

@@ -104,12 +104,24 @@ class LearnSettings:
         folds: Of every cross-validation.
         seed: Fixes whatever is random.
         resamples: Bootstrap resamples behind every interval.
+        calibration: How scores become probabilities.
+        max_error: The share of accepted labels that may be wrong; None to promise nothing and decide nothing.
+        certainty: How sure that promise is.
+        promise: What `max_error` is a share of: of the accepted labels, or of all rows.
+        per_label: Whether the promise holds for every label by itself.
+        sets: Whether to give the labels that cannot be ruled out, too.
     """
 
     optimiser: str = "auto"
     folds: int = 5
     seed: int = 0
     resamples: int = 200
+    calibration: Literal["softmax", "temperature", "isotonic", "none"] = "softmax"
+    max_error: float | None = 0.05
+    certainty: float = 0.9
+    promise: Literal["error-among-accepted", "accepted-and-wrong"] = "error-among-accepted"
+    per_label: bool = False
+    sets: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +171,12 @@ def config_from_dict(values: Mapping[str, Any]) -> Config:
             given["own"] = {key: _own_from_dict(entry) for key, entry in given["own"].items()}
         sections[name] = kind(**given)
     return Config(**sections)
+
+
+def learn_settings_from_dict(values: Mapping[str, Any]) -> LearnSettings:
+    """Return settings of learning from plain values; unknown ones of another version are left out."""
+    known = {entry.name for entry in fields(LearnSettings)}
+    return LearnSettings(**{name: value for name, value in values.items() if name in known})
 
 
 def _own_from_dict(values: Mapping[str, Any]) -> OwnRelation:

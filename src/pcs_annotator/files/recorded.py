@@ -74,4 +74,15 @@ def read_votes(path: Path, axes: Axes) -> Votes:
         range(read.codes.shape[3]),
     )
     codes[place] = read.codes
-    return Votes(codes=codes, ids=axes.ids, annotators=axes.annotators, relations=axes.relations, labels=axes.labels)
+    stated = None
+    if read.stated is not None:
+        stated = np.full((*shape, len(axes.labels)), np.nan)
+        stated[place] = read.stated
+    return Votes(
+        codes=codes,
+        ids=axes.ids,
+        annotators=axes.annotators,
+        relations=axes.relations,
+        labels=axes.labels,
+        stated=stated,
+    )

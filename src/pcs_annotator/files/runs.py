@@ -37,6 +37,21 @@ class RunFolder:
         return self.path / "items.parquet"
 
     @property
+    def gold(self) -> Path:
+        """Gold labels that people gave after the run."""
+        return self.path / "gold.csv"
+
+    @property
+    def to_label(self) -> Path:
+        """Rows that a person should label next."""
+        return self.path / "to_label.csv"
+
+    @property
+    def audit(self) -> Path:
+        """Accepted rows for a person to check."""
+        return self.path / "audit.csv"
+
+    @property
     def ledger(self) -> Path:
         """Every call paid for."""
         return self.path / "ledger.db"
@@ -60,6 +75,11 @@ class RunFolder:
     def evaluation(self) -> Path:
         """How good it is, on rows that the fit did not see."""
         return self.path / "evaluation.json"
+
+    @property
+    def methods(self) -> Path:
+        """How good other methods are on the same votes."""
+        return self.path / "evaluation-methods.json"
 
     @property
     def labels(self) -> Path:

@@ -54,30 +54,34 @@ class Dataset:
 
 
 def read_dataset(path: Path, columns: Columns, limit: int | None = None) -> Dataset:
-    """Return the texts of a file, with their gold labels where it has some.
+    """Return the texts of a file, with their gold labels where it has some; see `dataset_of`."""
+    return dataset_of(as_arrow(path), path.name, columns, limit)
+
+
+def dataset_of(table: pa.Table, source: str, columns: Columns, limit: int | None = None) -> Dataset:
+    """Return the texts of a table, with their gold labels where it has some. Messages call it `source`.
 
     Without a name, texts are in a column called `text` or the like, or in the only column there is; without ids, rows
     are numbered from 1. A row without a text is an item with an empty one, so that nothing is lost.
     """
-    table = as_arrow(path)
     table = table if limit is None else table.slice(0, limit)
     found = columns_of(table)
     if len(table) == 0:
-        raise TableError(f"{path.name} has a header but no rows: add texts to label")
+        raise TableError(f"{source} has a header but no rows: add texts to label")
     if all(str(column[0].as_py()).strip() == name.strip() for name, column in found.items()):
-        raise TableError(f"{path.name}: row 1 repeats the header: remove one of the two")
-    text = _text_column(found, columns.text, path.name)
-    name_column = _column(found, columns.id, ("id",), path.name, "--id-column")
-    gold = _column(found, columns.gold, GOLD_NAMES, path.name, "--gold-column")
+        raise TableError(f"{source}: row 1 repeats the header: remove one of the two")
+    text = _text_column(found, columns.text, source)
+    name_column = _column(found, columns.id, ("id",), source, "--id-column")
+    gold = _column(found, columns.gold, GOLD_NAMES, source, "--gold-column")
     texts = text_of(text, found[text]).to_pylist()
     ids = text_of(name_column, found[name_column]).to_pylist() if name_column else [None] * len(texts)
     items = tuple(
         Item(id=name or str(row), text=words or "") for row, (name, words) in enumerate(zip(ids, texts, strict=True), 1)
     )
-    _refuse_twins(items, path.name, name_column)
+    _refuse_twins(items, source, name_column)
     values = text_of(gold, found[gold]).to_pylist() if gold else []
     return Dataset(
-        name=path.name,
+        name=source,
         table=table,
         items=items,
         gold=tuple(value.strip() or None if value else None for value in values),
@@ -120,6 +124,8 @@ def _refuse_twins(items: Sequence[Item], table: str, column: str | None) -> None
 def with_outcomes(table: object, outcomes: Iterable[Outcome], labels: Sequence[str]) -> pa.Table:
     """Return the user's columns, then label, confidence, decision, reason and `pcs_<label>` for every label.
 
+    Where labels that cannot be ruled out were asked for, `label_set` lists them, separated by `|`.
+
     A table with several rows per item gives way to one with an `id` column only. A column of ours whose name the user
     has already taken is prefixed with `pcs_`.
     """
@@ -135,6 +141,8 @@ def with_outcomes(table: object, outcomes: Iterable[Outcome], labels: Sequence[s
         "decision": pa.array([outcome.decision for outcome in given], pa.string()),
         "reason": pa.array([outcome.reason for outcome in given], pa.string()),
     }
+    if any(outcome.label_set for outcome in given):
+        columns["label_set"] = pa.array(["|".join(outcome.label_set) for outcome in given], pa.string())
     for label in labels:
         columns[f"pcs_{label}"] = pa.array([_rounded(outcome.scores[label]) for outcome in given], pa.float64())
     for name, column in columns.items():

@@ -22,6 +22,7 @@ from pcs_annotator.asking.models.environment import read_environment
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.asking.relations.base import Relation
 from pcs_annotator.asking.relations.choose import Choosing, choose_relations
+from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.item import Item
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import ORIGINAL
@@ -81,7 +82,7 @@ async def collect(  # noqa: PLR0913  # the agreed signature
         task: What to decide.
         items: The texts; read as they are needed.
         annotators: `Annotator`s, or anything a model can be made of: `provider:model`, a URL, a LangChain chat model, a
-            function.
+            function. `groq:gemma2-9b-it/1s-top-2` asks that model in that way how sure it is.
         relations: How texts are shown: names such as `"voice"` or `"rule:voice|llm:voice"`, or relations of your own.
         ledger: Where paid calls are kept.
         budget_usd: What may be spent at the most; every price must then be known.
@@ -116,10 +117,13 @@ def open_job(
     environment = settings.environment
     if environment is None:
         environment = read_environment(Path.cwd())
+    # one model for all who only differ in how they ask it, for it may be large
+    named = cache(lambda name: resolve_model(name, environment))
     bound = []
     for given in annotators:
-        annotator = given if isinstance(given, Annotator) else Annotator(given)
-        bound.append((annotator, resolve_model(annotator.model, environment)))
+        annotator = given if isinstance(given, Annotator) else _annotator(given)
+        spec = annotator.model
+        bound.append((annotator, named(spec) if isinstance(spec, str) else resolve_model(spec, environment)))
     rewriter = None if settings.rewriter is None else resolve_model(settings.rewriter, environment)
     return Job(
         task=task,
@@ -129,6 +133,13 @@ def open_job(
         draws=settings.draws,
         on_variant=settings.on_variant,
     )
+
+
+def _annotator(model: object) -> Annotator:
+    """Return the annotator that is meant; `groq:gemma2-9b-it/1s-top-2` is that model, asked for two guesses."""
+    if isinstance(model, str) and (kind := kind_of(model)):
+        return Annotator(base_annotator(model), elicitation=kind)
+    return Annotator(model)
 
 
 def pricing(own: OwnPrices) -> PriceOf:

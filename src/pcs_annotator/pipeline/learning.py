@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pcs_annotator.core.arrays import Floats
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes, positions_of
-from pcs_annotator.judging.fitting import fit_weights, in_canonical_order
-from pcs_annotator.judging.model import Model, fit_out_of_fold_calibrator
+from pcs_annotator.judging.acceptance import Promise
+from pcs_annotator.judging.crossfit import Splits
+from pcs_annotator.judging.learning import Learning, learn_model
+from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.optimiser import Optimiser
 from pcs_annotator.judging.optimisers import optimisers
-from pcs_annotator.judging.scoring import score
-
-FOLDS = 5
+from pcs_annotator.version import __version__
 
 
 def needs_gold(optimiser: str | Optimiser) -> bool:
@@ -21,23 +20,18 @@ def needs_gold(optimiser: str | Optimiser) -> bool:
     return (optimisers.create(optimiser) if isinstance(optimiser, str) else optimiser).needs_gold
 
 
-def fit_model(  # what a fit depends on
+def fit_model(
     votes: Votes,
     gold: Sequence[object] | Mapping[str, object],
     optimiser: str | Optimiser,
     seed: int,
     *,
-    folds: int = FOLDS,
-    resamples: int = 0,
+    max_error: float | None = None,
 ) -> Model:
-    """Learn weights from the rows that have gold, and a calibrator where they are enough."""
-    weights = fit_weights(votes, gold, optimiser, seed=seed, resamples=resamples)
-    codes = gold_codes(votes, gold)
-    labelled = codes != UNLABELLED
-    rows, truth = in_canonical_order(votes.take(labelled), codes[labelled])
-    # `auto` names the one that it picked
-    chosen = optimisers.create(weights.diagnostics.optimiser) if isinstance(optimiser, str) else optimiser
-    return Model(weights=weights, calibrator=fit_out_of_fold_calibrator(chosen, rows, truth, folds, seed))
+    """Learn weights from the rows that have gold, and a calibrator and a promise where they are enough."""
+    promise = None if max_error is None else Promise(max_error=max_error)
+    how = Learning(optimiser=optimiser, splits=Splits(seed=seed), promise=promise, version=__version__)
+    return learn_model(votes, gold, how)
 
 
 def probabilities(model: Model, votes: Votes, labels: Sequence[str]) -> Floats:
@@ -46,8 +40,7 @@ def probabilities(model: Model, votes: Votes, labels: Sequence[str]) -> Floats:
     They are calibrated probabilities where the model has a calibrator, else scores. An item on which nobody voted is
     uniform.
     """
-    values = score(votes, model.weights)
-    if model.calibrator is not None:
-        values = model.calibrator.apply(values, votes.labels)
+    verdicts = model.judged(votes)
+    values = verdicts.scores if verdicts.probabilities is None else verdicts.probabilities
     values[votes.silent] = 1 / len(votes.labels)
     return values[:, positions_of(labels, votes.labels, "label")]

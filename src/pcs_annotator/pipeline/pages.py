@@ -6,7 +6,10 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from pcs_annotator.files.runs import RunFolder, atomic_path, read_json
+from pcs_annotator.judging.evaluation.flips import FlipMatrix, flip_matrices
 from pcs_annotator.version import __version__
+
+__all__ = ["FlipMatrix", "Origin", "flip_matrices", "read_origin", "write_page"]
 
 
 class Origin(NamedTuple):

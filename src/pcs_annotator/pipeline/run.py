@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from pcs_annotator.asking.engine.bridge import run_sync
-from pcs_annotator.asking.engine.budget import Bill
 from pcs_annotator.asking.engine.plan import Plan, make_plan
 from pcs_annotator.asking.engine.tally import Tally
-from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import ConfigError
-from pcs_annotator.files.config import Config, config_from_dict, config_to_dict
-from pcs_annotator.files.recorded import Axes, read_votes, write_votes, writing_variants
-from pcs_annotator.files.runs import RunFolder, read_json, write_json
-from pcs_annotator.files.tables import Dataset, read_dataset, with_outcomes, write_table
-from pcs_annotator.judging.evaluation.compare import Figures
-from pcs_annotator.judging.model import Model
+from pcs_annotator.files.config import Config, config_to_dict
+from pcs_annotator.files.recorded import write_votes, writing_variants
+from pcs_annotator.files.runs import RunFolder, write_json
+from pcs_annotator.files.sources import read_source
+from pcs_annotator.files.tables import Dataset, write_table
 from pcs_annotator.pipeline.collecting import ask_job, close_models, open_job, pricing
-from pcs_annotator.pipeline.ledgers import ledger_sizes
+from pcs_annotator.pipeline.people import ROWS_TO_LABEL
+from pcs_annotator.pipeline.recorded import FromPeople, Recorded, RunResult, fit_run, open_run
 from pcs_annotator.pipeline.settling import collecting_of, columns_of, settled, task_of
-from pcs_annotator.pipeline.steps import Learned, LearnSettings, learn_if_possible, model_file
+from pcs_annotator.pipeline.steps import learning_of
 from pcs_annotator.version import __version__
 
-__all__ = ["Labelled", "Plan", "RunRequest", "RunResult", "fit_run", "label", "open_run", "plan", "run"]
+__all__ = ["FromPeople", "Plan", "RunRequest", "RunResult", "fit_run", "open_run", "plan", "run"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +37,7 @@ class RunRequest:
         limit: How many rows to take; None for all.
         fresh: Whether to ask again what the ledger holds.
         progress: Whether to show how far it is.
+        to_label: How many rows to write for a person to label while nothing is promised.
         environment: Keys and base URLs; None for those of the process and of `.env`.
     """
 
@@ -50,71 +47,33 @@ class RunRequest:
     limit: int | None = None
     fresh: bool = False
     progress: bool = False
+    to_label: int = ROWS_TO_LABEL
     environment: Mapping[str, str] | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunResult:
-    """What came of a run.
-
-    Attributes:
-        folder: Where everything is.
-        config: The settings, with nothing left open.
-        dataset: What was labelled.
-        votes: What everybody said.
-        learned: What the votes are worth.
-        outcomes: A label for every row.
-        tally: What happened on the way.
-        bills: What the calls of this folder cost, model by model.
-        seconds: How long each step took.
-    """
-
-    folder: RunFolder
-    config: Config
-    dataset: Dataset
-    votes: Votes
-    learned: Learned
-    outcomes: Sequence[Outcome]
-    tally: Tally
-    bills: Sequence[Bill]
-    seconds: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def unlabelled(self) -> int:
-        """Number of rows without a label."""
-        return sum(outcome.label is None for outcome in self.outcomes)
 
 
 def run(request: RunRequest) -> RunResult:
     """Rewrite, ask, learn and label; a second run asks only what is missing."""
     started = time.perf_counter()
-    dataset = read_dataset(request.data, columns_of(request.config), request.limit)
+    dataset = read_source(request.data, columns_of(request.config), request.limit)
     config = settled(request.config, dataset)
-    folder = RunFolder(request.folder)
+    learning_of(config.learn)  # a promise that cannot be made is an error before the first call, not after the last
     tally = Tally(rows_expected=len(dataset.items))
     asking = time.perf_counter()
     votes = _asked(request, config, dataset, tally)
+    recorded = Recorded(folder=RunFolder(request.folder), config=config, dataset=dataset, answers=votes)
     learning = time.perf_counter()
-    learned = learn_if_possible(votes, dataset.gold, config.learn)
+    learned = recorded.learn(config.learn)
     writing = time.perf_counter()
-    outcomes = _finish(folder, dataset, votes, learned, config.learn)
+    outcomes = recorded.write(learned, config.learn)
+    to_label = recorded.hand_out(learned, request.to_label)
     steps = {"prepare": asking - started, "ask": learning - asking, "learn": writing - learning}
-    return RunResult(
-        folder=folder,
-        config=config,
-        dataset=dataset,
-        votes=votes,
-        learned=learned,
-        outcomes=outcomes,
-        tally=tally,
-        bills=ledger_sizes(folder.ledger),
-        seconds={**steps, "write": time.perf_counter() - writing},
-    )
+    seconds = {**steps, "write": time.perf_counter() - writing}
+    return recorded.result(learned, outcomes, tally=tally, seconds=seconds, to_label=to_label)
 
 
 def plan(request: RunRequest) -> Plan:
     """Return what a run would ask and what that costs at the most; asks nobody."""
-    dataset = read_dataset(request.data, columns_of(request.config), request.limit)
+    dataset = read_source(request.data, columns_of(request.config), request.limit)
     config = settled(request.config, dataset)
     settings = collecting_of(config, request.environment)
     job = open_job(task_of(config), config.ask.models, config.relations.use, settings)
@@ -122,94 +81,6 @@ def plan(request: RunRequest) -> Plan:
         return make_plan(job, dataset.items, pricing(settings.prices))
     finally:
         run_sync(lambda: close_models(job))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Labelled:
-    """New texts with labels from a fitted run."""
-
-    dataset: Dataset
-    votes: Votes
-    outcomes: Sequence[Outcome]
-    tally: Tally
-    out: Path
-
-    @property
-    def unlabelled(self) -> int:
-        """Number of rows without a label."""
-        return sum(outcome.label is None for outcome in self.outcomes)
-
-
-def label(request: RunRequest, out: Path) -> Labelled:
-    """Ask the models of a fitted run about new texts and label them; `request.config` may name columns."""
-    folder = RunFolder(request.folder)
-    config = _started(folder)[0]
-    model = Model.from_dict(read_json(folder.model))
-    dataset = read_dataset(request.data, columns_of(request.config), request.limit)
-    tally = Tally(rows_expected=len(dataset.items))
-    settings = replace(collecting_of(config, request.environment), progress=request.progress, tally=tally)
-    job = open_job(task_of(config), config.ask.models, config.relations.use, settings)
-    votes = run_sync(lambda: ask_job(job, dataset.items, folder.ledger, settings))
-    outcomes = list(model.judge(votes))
-    write_table(out, with_outcomes(dataset.table, outcomes, votes.labels))
-    return Labelled(dataset=dataset, votes=votes, outcomes=outcomes, tally=tally, out=out)
-
-
-def fit_run(path: Path, settings: LearnSettings) -> RunResult:
-    """Learn again from the votes of a run folder, free of charge."""
-    recorded = _Recorded.read(RunFolder(path))
-    learned = learn_if_possible(recorded.votes, recorded.dataset.gold, settings)
-    return recorded.result(learned, _finish(recorded.folder, recorded.dataset, recorded.votes, learned, settings))
-
-
-def open_run(path: Path) -> RunResult:
-    """Return a finished run as it lies in its folder."""
-    recorded = _Recorded.read(RunFolder(path))
-    evaluation = read_json(recorded.folder.evaluation)
-    learned = Learned(
-        model=Model.from_dict(read_json(recorded.folder.model)),
-        figures=[Figures.from_dict(values) for values in evaluation["figures"]],
-        no_figures=evaluation["no_figures"],
-    )
-    return recorded.result(learned, list(learned.model.judge(recorded.votes)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Recorded:
-    """What a run folder holds before anything is learned."""
-
-    folder: RunFolder
-    config: Config
-    dataset: Dataset
-    votes: Votes
-
-    @classmethod
-    def read(cls, folder: RunFolder) -> _Recorded:
-        config, start = _started(folder)
-        dataset = read_dataset(folder.items, columns_of(config))
-        ids = [item.id for item in dataset.items]
-        axes = Axes(ids, start["annotators"], start["relations"], config.task.labels, config.ask.draws)
-        return cls(folder=folder, config=config, dataset=dataset, votes=read_votes(folder.votes, axes))
-
-    def result(self, learned: Learned, outcomes: Sequence[Outcome]) -> RunResult:
-        return RunResult(
-            folder=self.folder,
-            config=self.config,
-            dataset=self.dataset,
-            votes=self.votes,
-            learned=learned,
-            outcomes=outcomes,
-            tally=Tally(),
-            bills=ledger_sizes(self.folder.ledger),
-        )
-
-
-def _started(folder: RunFolder) -> tuple[Config, Mapping[str, Any]]:
-    """Return the settings of a run, and all of its `run.json`."""
-    if not folder.settings.exists():
-        raise ConfigError(f"{folder.path} is no run folder (it has no {folder.settings.name}): pcs run makes one")
-    start = read_json(folder.settings)
-    return config_from_dict(start["config"]), start
 
 
 def _asked(request: RunRequest, config: Config, dataset: Dataset, tally: Tally) -> Votes:
@@ -234,14 +105,3 @@ def _asked(request: RunRequest, config: Config, dataset: Dataset, tally: Tally) 
         votes = run_sync(lambda: ask_job(noting, dataset.items, folder.ledger, settings))
     write_votes(folder.votes, votes)
     return votes
-
-
-def _finish(
-    folder: RunFolder, dataset: Dataset, votes: Votes, learned: Learned, settings: LearnSettings
-) -> list[Outcome]:
-    write_json(folder.model, model_file(learned, settings, votes.labels))
-    figures = [figures.to_dict() for figures in learned.figures]
-    write_json(folder.evaluation, {"figures": figures, "no_figures": learned.no_figures})
-    outcomes = list(learned.model.judge(votes))
-    write_table(folder.labels, with_outcomes(dataset.table, outcomes, votes.labels))
-    return outcomes

@@ -10,6 +10,8 @@ from typing import Any
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.asking.relations.rules.parse import Parser
+from pcs_annotator.core.elicitations import kind_of
+from pcs_annotator.core.gold import refuse_contradictions
 from pcs_annotator.core.labels import check_labels, label_lookup, unknown_label
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import ORIGINAL
@@ -22,6 +24,9 @@ from pcs_annotator.pipeline.relations import DEFAULT, choosing_of
 WITHOUT_PARSER = ("contraction", "punctuation", "frame")
 # More values than this in a gold column are hardly labels.
 MOST_LABELS_TO_GUESS = 50
+
+
+LEARN_FLAGS = ("optimiser", "seed", "calibration", "max_error", "certainty", "promise", "per_label", "sets")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,12 @@ class Flags:
     budget_usd: float | None = None
     optimiser: str | None = None
     seed: int | None = None
+    calibration: str | None = None
+    max_error: float | None = None
+    certainty: float | None = None
+    promise: str | None = None
+    per_label: bool | None = None
+    sets: bool | None = None
 
 
 def read_settings(path: Path | None, folder: Path, flags: Flags) -> Config:
@@ -59,7 +70,7 @@ def _over(config: Config, flags: Flags) -> Config:
     data = {name: name for name in ("text_column", "id_column", "gold_column")}
     ask = {"models": "models", "draws": "draws", "concurrency": "concurrency", "budget_usd": "budget_usd"}
     relations = {"relations": "use", "rewriter": "rewriter"}
-    learn = {"optimiser": "optimiser", "seed": "seed"}
+    learn = {name: name for name in LEARN_FLAGS}
 
     def over(section: Any, names: Mapping[str, str]) -> Any:
         values = {names[name]: value for name, value in given.items() if name in names}
@@ -89,8 +100,12 @@ def settled(config: Config, dataset: Dataset) -> Config:
     """
     if not config.ask.models:
         raise ConfigError("no model is named: add --model provider:model, for example --model embedded:smollm2")
+    if all(kind_of(model) for model in config.ask.models):
+        raise ConfigError(f"every model is asked for more than a label ({config.ask.models[0]}): name one plainly, too")
     labels = check_labels(config.task.labels or labels_seen(dataset))
     _refuse_other_gold(dataset, labels)
+    if dataset.gold:
+        refuse_contradictions([item.text for item in dataset.items], dataset.gold, dataset.name)
     relations = config.relations.use or _usual_relations(config)
     found = dataset.columns
     return replace(

@@ -1,32 +1,31 @@
-"""`pcs fit`: learn from a table of votes, say how good it is, label every row."""
+"""`pcs fit`: learn from recorded votes, say how good it is and what can be promised, label every row."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
 from pcs_annotator.core.vote_columns import Unknown
+from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli.fit_view import as_json, print_fit
-from pcs_annotator.faces.cli.options import gathered_warnings
+from pcs_annotator.faces.cli.options import JSON, PATH, QUIET, TO_LABEL, gathered_warnings, promise_options
 from pcs_annotator.faces.cli.run_view import print_run, run_json
 from pcs_annotator.faces.report.page import write_report
 from pcs_annotator.pipeline.project import FitFiles, fit_table
-from pcs_annotator.pipeline.run import fit_run
+from pcs_annotator.pipeline.run import FromPeople, fit_run
 from pcs_annotator.pipeline.steps import LearnSettings
 
 EXIT_UNLABELLED = 1
 
 
 @click.command("fit")
-@click.argument("table", type=click.Path(path_type=Path))
-@click.option(
-    "--optimiser", default="auto", show_default=True, help="How to learn: auto, lr, logit, naive-bayes, ga, …"
-)
-@click.option(
-    "--folds", default=5, show_default=True, type=click.IntRange(2, 100), help="Folds of the cross-validation."
-)
+@click.argument("table", type=PATH)
+@click.option("--optimiser", help="How to learn: auto (default), lr, logit, naive-bayes, ga, …")
+@click.option("--folds", type=click.IntRange(2, 100), help="Folds of the cross-validation; 5 by default.")
+@promise_options
 @click.option("--labels", help="The label set, separated by commas; by default the labels seen.")
 @click.option(
     "--unknown",
@@ -35,24 +34,22 @@ EXIT_UNLABELLED = 1
     type=click.Choice(["error", "abstain"]),
     help="What to do with a vote outside the label set.",
 )
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Write a label for every row here (CSV or Parquet).")
+@click.option("--gold", type=PATH, help="Take further gold labels from here: to_label.csv filled in, or id and gold.")
 @click.option(
-    "--model-out",
-    default="model.json",
-    show_default=True,
-    type=click.Path(path_type=Path),
-    help="Write what was learned here.",
+    "--audit", default=0, type=click.IntRange(0), metavar="N", help="Draw so many accepted rows for a person to check."
 )
-@click.option("--seed", default=0, show_default=True, help="Fixes whatever is random.")
+@click.option("--verdicts", type=PATH, help="Take what the person found: audit.csv with right or wrong filled in.")
+@TO_LABEL
+@click.option("-o", "--out", type=PATH, help="Write a label for every row here (CSV or Parquet).")
+@click.option("--model-out", default="model.json", show_default=True, type=PATH, help="Write what was learned here.")
+@click.option("--seed", type=int, help="Fixes whatever is random; 0 by default.")
 @click.option(
     "--resamples",
-    default=200,
-    show_default=True,
     type=click.IntRange(20, 100_000),
-    help="Bootstrap resamples behind every interval.",
+    help="Bootstrap resamples behind every interval; 200 by default.",
 )
-@click.option("--json", "to_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@JSON
+@QUIET
 def command(
     *,
     table: Path,
@@ -62,26 +59,30 @@ def command(
     model_out: Path,
     to_json: bool,
     quiet: bool,
-    **learning: str | int,
+    **options: Any,
 ) -> int:
-    """Learn from recorded votes how much each annotator and each relation is worth.
+    """Learn from recorded votes how much each annotator and each relation is worth, and what can be promised.
 
     TABLE is a CSV, JSONL or Parquet file with the columns id, gold (may be partly empty) and one column
     <annotator>|<relation> per cell; or id, annotator, relation, label and gold, one row per vote. It may also be the
-    folder of a run, whose labels and report are then written anew.
+    folder of a run, whose labels and report are then written anew; what no option says stays as it was there.
     """
-    settings = LearnSettings(**learning)  # type: ignore[arg-type]  # click checked the types
+    people = FromPeople(**{name: options.pop(name) for name in ("gold", "audit", "verdicts", "to_label")})
+    given = {name: value for name, value in options.items() if value is not None}
     if table.is_dir():
-        return _fit_folder(table, settings, to_json=to_json, quiet=quiet)
+        return _fit_folder(table, given, people, to_json=to_json, quiet=quiet)
+    if people.audit or people.verdicts:
+        raise ConfigError("--audit and --verdicts need texts: give the folder of a run instead of a table of votes")
     files = FitFiles(
         table=table,
         model=model_out,
         labels_out=out,
         labels=labels.split(",") if labels is not None else None,
         unknown=unknown,
+        gold=people.gold,
     )
     with gathered_warnings() as notes:
-        fitted = fit_table(files, settings)
+        fitted = fit_table(files, LearnSettings(**given))
     if to_json:
         click.echo(json.dumps(as_json(fitted, files, notes), ensure_ascii=False, indent=2, allow_nan=False))
     elif not quiet:
@@ -89,9 +90,9 @@ def command(
     return EXIT_UNLABELLED if fitted.unlabelled else 0
 
 
-def _fit_folder(folder: Path, settings: LearnSettings, *, to_json: bool, quiet: bool) -> int:
+def _fit_folder(folder: Path, given: dict[str, Any], people: FromPeople, *, to_json: bool, quiet: bool) -> int:
     with gathered_warnings() as notes:
-        result = fit_run(folder, settings)
+        result = fit_run(folder, given, people)
     write_report(result, result.folder.report)
     if to_json:
         click.echo(json.dumps(run_json(result, notes), ensure_ascii=False, indent=2, allow_nan=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ def as_json(fitted: FittedTable, files: FitFiles, notes: Sequence[str]) -> dict[
         "rows": len(fitted.outcomes),
         "rows_without_label": fitted.unlabelled,
         "labels": list(fitted.table.votes.labels),
+        "decisions": dict(Counter(one.decision for one in fitted.outcomes if one.decision is not None)),
         **learned_json(fitted.learned),
         "warnings": list(notes),
         "model": str(files.model),

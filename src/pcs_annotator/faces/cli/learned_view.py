@@ -11,6 +11,7 @@ from rich.text import Text
 
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
+from pcs_annotator.faces.cli.promise_view import print_promise, promise_json
 from pcs_annotator.pipeline.steps import Learned
 
 BAR_WIDTH = 30
@@ -39,6 +40,7 @@ def learned_json(learned: Learned) -> dict[str, Any]:
         "cross_validation": [_figures_json(figures) for figures in learned.figures],
         "no_cross_validation": learned.no_figures,
         "flags": [flag._asdict() for flag in told.flags],
+        **promise_json(learned.model),
     }
 
 
@@ -79,6 +81,7 @@ def print_learned(learned: Learned, votes: Votes, console: Console) -> None:
         console.print(_verdict(learned.figures), style="dim")
     else:
         console.print(Text(f"not cross-validated: {learned.no_figures}", style="yellow"))
+    print_promise(learned.model, len(votes), console)
 
 
 def _candidates(losses: Mapping[str, float]) -> str:

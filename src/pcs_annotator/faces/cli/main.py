@@ -23,6 +23,8 @@ VERBS = {
     "run": "rewrite, ask, learn and label; goes on after any stop",
     "fit": "learn again from recorded votes, free of charge",
     "label": "label new texts with a fitted run",
+    "evaluate": "PCS against every other method, on the same votes and splits",
+    "experiment": "the paper's tables and figures, on your own votes or texts",
     "report": "one self-contained HTML file of a run",
     "relations": "list rewrites, try one on a text, or measure them on a file",
     "models": "list models, pull one, or check that they answer",

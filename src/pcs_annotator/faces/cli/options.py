@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from pcs_annotator.errors import PcsWarning
+from pcs_annotator.pipeline.labelling import Saving
 from pcs_annotator.pipeline.settling import Flags
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -21,6 +22,55 @@ QUIET = click.option("-q", "--quiet", is_flag=True, help="Print nothing but erro
 LIMIT = click.option("--limit", type=click.IntRange(1), help="Take only the first so many rows.")
 CONFIG = click.option(
     "-c", "--config", type=PATH, help="Settings; by default pcs.toml in the working folder, if there is one."
+)
+
+_PROMISE = (
+    click.option(
+        "--max-error",
+        type=float,
+        metavar="SHARE",
+        help="The share of accepted labels that may be wrong; 0.05 by default.",
+    ),
+    click.option("--certainty", type=float, metavar="SHARE", help="How sure that promise is; 0.9 by default."),
+    click.option(
+        "--promise",
+        type=click.Choice(["error-among-accepted", "accepted-and-wrong"]),
+        help="What --max-error is a share of: of the accepted labels (default), or of all rows, on average.",
+    ),
+    click.option("--per-label", is_flag=True, default=None, help="Keep the promise for every label by itself."),
+    click.option(
+        "--calibration",
+        type=click.Choice(["softmax", "temperature", "isotonic", "none"]),
+        help="How scores become probabilities; softmax by default.",
+    ),
+    click.option("--sets", is_flag=True, default=None, help="Also give the labels that cannot be ruled out."),
+)
+_STOPPING = (
+    click.option(
+        "--stop",
+        default="exact",
+        show_default=True,
+        type=click.Choice(["exact", "posterior"]),
+        help="Stop when no answer can change the label, or also when it is probable enough.",
+    ),
+    click.option("--level", default=0.95, show_default=True, help="How probable that is, for posterior and cascade."),
+    click.option("--prune", is_flag=True, help="Leave out questions that cross-validation shows to be worth nothing."),
+    click.option("--cascade", is_flag=True, help="Ask cheap models first, dear ones only where they leave doubt."),
+)
+_SAVING = (
+    click.option("--ask-all", is_flag=True, help="Ask everything, also when a label can no longer change."),
+    *_STOPPING,
+    click.option("--max-calls", type=click.IntRange(1), help="Calls to make at the most, where they matter most."),
+    click.option(
+        "--budget", "budget_usd", type=click.FloatRange(0), metavar="USD", help="What may be spent at the most."
+    ),
+)
+TO_LABEL = click.option(
+    "--to-label",
+    default=30,
+    show_default=True,
+    type=click.IntRange(0),
+    help="Rows to write into to_label.csv for a person, while nothing is promised.",
 )
 
 _SETTINGS = (
@@ -41,15 +91,40 @@ _SETTINGS = (
     ),
     click.option("--optimiser", help="How to learn: auto, lr, logit, naive-bayes, ga, …"),
     click.option("--seed", type=int, help="Fixes whatever is random."),
+    *_PROMISE,
     CONFIG,
 )
 
 
 def settings_options(function: F) -> F:
     """Add the options that say what is asked of whom."""
-    for option in reversed(_SETTINGS):
+    return _with(_SETTINGS, function)
+
+
+def promise_options(function: F) -> F:
+    """Add the options that say what accepted labels must keep."""
+    return _with(_PROMISE, function)
+
+
+def stopping_options(function: F) -> F:
+    """Add the options that say when to stop asking about a text."""
+    return _with(_STOPPING, function)
+
+
+def saving_options(function: F) -> F:
+    """Add the options that say how to spend less on new texts."""
+    return _with(_SAVING, function)
+
+
+def _with(options: Sequence[Callable[[F], F]], function: F) -> F:
+    for option in reversed(options):
         function = option(function)
     return function
+
+
+def saving_of(options: dict[str, Any]) -> Saving:
+    """Return what the options say about spending less; those that are not about it are left in `options`."""
+    return Saving(**{name: options.pop(name) for name in Saving.__dataclass_fields__ if name in options})
 
 
 def flags_of(options: dict[str, Any]) -> Flags:

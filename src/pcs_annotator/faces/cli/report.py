@@ -8,20 +8,30 @@ from pathlib import Path
 import click
 
 from pcs_annotator.faces.cli.options import JSON, PATH
-from pcs_annotator.faces.report.page import write_report
+from pcs_annotator.faces.report.page import write_figures, write_report
 from pcs_annotator.pipeline.run import open_run
 
 
 @click.command("report")
 @click.argument("folder", type=PATH)
 @click.option("-o", "--out", type=PATH, help="Where the page goes; by default report.html in the run's folder.")
+@click.option(
+    "--figures/--no-figures",
+    default=True,
+    show_default=True,
+    help="Also write each chart as an SVG file, in the folder figures beside the page.",
+)
 @JSON
-def command(folder: Path, out: Path | None, to_json: bool) -> None:
+def command(folder: Path, out: Path | None, figures: bool, to_json: bool) -> None:
     """Write the report of the run in FOLDER: one HTML file that needs no network."""
     result = open_run(folder)
     path = out or result.folder.report
     write_report(result, path)
+    drawn = write_figures(result, path.parent / "figures") if figures else []
     if to_json:
-        click.echo(json.dumps({"report": str(path), "bytes": path.stat().st_size}))
-    else:
-        click.echo(f"wrote {path}")
+        told = {"report": str(path), "bytes": path.stat().st_size, "figures": [str(one) for one in drawn]}
+        click.echo(json.dumps(told))
+        return
+    click.echo(f"wrote {path}")
+    if drawn:
+        click.echo(f"wrote {', '.join(one.name for one in drawn)} in {drawn[0].parent}")

@@ -8,7 +8,16 @@ from typing import Any
 
 import click
 
-from pcs_annotator.faces.cli.options import JSON, LIMIT, PATH, QUIET, flags_of, gathered_warnings, settings_options
+from pcs_annotator.faces.cli.options import (
+    JSON,
+    LIMIT,
+    PATH,
+    QUIET,
+    TO_LABEL,
+    flags_of,
+    gathered_warnings,
+    settings_options,
+)
 from pcs_annotator.faces.cli.pulling import pull_missing
 from pcs_annotator.faces.cli.run_view import print_run, run_json
 from pcs_annotator.faces.report.page import write_report
@@ -24,6 +33,7 @@ EXIT_BUDGET = 3
 @settings_options
 @click.option("-o", "--out", type=PATH, help="The run's folder; by default runs/NAME-OF-DATA.")
 @LIMIT
+@TO_LABEL
 @click.option("--fresh", is_flag=True, help="Ask again what was answered before, and pay again.")
 @JSON
 @QUIET

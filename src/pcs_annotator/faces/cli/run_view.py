@@ -16,6 +16,11 @@ from pcs_annotator.faces.cli.learned_view import learned_json, print_learned
 from pcs_annotator.pipeline.run import Plan, RunResult
 
 TROUBLES_SHOWN = 5
+HANDED = {
+    "informative": "the {rows} rows that teach most when you label them",
+    "at random": "{rows} rows drawn at random; their labels can carry the promise",
+    "for review": "{rows} rows for review, the least certain first",
+}
 
 
 def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
@@ -41,6 +46,9 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
             "model": str(result.folder.model),
             "votes": str(result.folder.votes),
         },
+        "decisions": dict(Counter(outcome.decision for outcome in result.outcomes if outcome.decision is not None)),
+        "to_label": result.to_label and {**result.to_label._asdict(), "file": str(result.folder.to_label)},
+        "to_audit": {"rows": result.to_audit, "file": str(result.folder.audit)} if result.to_audit else None,
     }
 
 
@@ -53,7 +61,23 @@ def print_run(result: RunResult, notes: Sequence[str], console: Console | None =
     print_notes(notes, result.unlabelled, console)
     for flag in result.learned.model.weights.diagnostics.flags:
         console.print(Text(f"{flag.kind}: {flag.detail}", style="yellow"))
+    print_handed_out(result, console)
     console.print(Text(f"\nlabels  {result.folder.labels}\nreport  {result.folder.report}", style="bold"))
+
+
+def print_handed_out(result: RunResult, console: Console) -> None:
+    """Print which rows a person should look at, and how they come back."""
+    handed = result.to_label
+    if handed is not None and handed.rows:
+        what = HANDED[handed.drawn].format(rows=f"{handed.rows:,}")
+        console.print(f"\n{what}: [bold]{result.folder.to_label}[/]")
+        console.print(f"[dim]fill in gold, then: pcs fit {result.folder.path} --gold {result.folder.to_label}[/]")
+    if result.to_audit:
+        console.print(f"\n{result.to_audit:,} accepted rows to check: [bold]{result.folder.audit}[/]")
+        console.print(
+            f"[dim]write right or wrong as verdict, then: pcs fit {result.folder.path} "
+            f"--verdicts {result.folder.audit}[/]"
+        )
 
 
 def _print_asked(result: RunResult, console: Console) -> None:

@@ -22,6 +22,8 @@ INSTRUCTION = "What is this news item about?"
 STYLES = ("embedded:smollm2", "embedded:smollm2/plain")
 RELATIONS = (ORIGINAL, "voice", "double-negation", "synonym")
 FOLDER = Path("pcs-demo")
+# So small a model and sixty gold rows cannot carry the usual promise of 5 %.
+MAX_ERROR = 0.2
 
 
 def run_tour(folder: Path, *, progress: bool, limit: int | None = None) -> RunResult:
@@ -33,6 +35,7 @@ def run_tour(folder: Path, *, progress: bool, limit: int | None = None) -> RunRe
         relations=RELATIONS,
         gold_column="topic",
         text_column="text",
+        max_error=MAX_ERROR,
     )
     with as_file(files("pcs_annotator.faces.demo") / "news.csv") as data:
         return run(RunRequest(data=data, folder=folder, config=flags_only(flags), limit=limit, progress=progress))

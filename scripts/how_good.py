@@ -1,0 +1,122 @@
+"""Write docs/how-good.md from real votes: the embedded model on the tour's news, and BABE where it is at hand.
+
+    python scripts/how_good.py
+
+The news are asked again only if the ledger in the folder given by PCS_DEMO (pcs-demo by default) does not hold them.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pcs_annotator.core.result_table import ResultTable
+from pcs_annotator.faces.demo.tour import run_tour
+from pcs_annotator.files.result_tables import to_markdown
+from pcs_annotator.pipeline.evaluating import Evaluated, EvaluateRequest, evaluate_source
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("PCS_SHARED_DATA", ROOT.parent / "shared" / "data"))
+PAGE = ROOT / "docs" / "how-good.md"
+FIGURES = ("Method", "Calls per item", "AUROC", "AUROC hard", "Accuracy", "ECE calibrated", "Review for 90 %")
+TESTS = ("AUROC difference", "p (Holm)", "Accuracy difference", "p accuracy (Holm)")
+TRIPLE = ("flan_ul2", "gpt_3_5", "mistral_7b")
+
+HEAD = """# How good is it?
+
+<!-- written by scripts/how_good.py; do not edit -->
+
+Two sets of votes from real models, every method on the same rows and the same splits, every figure on rows that the
+fit did not see, in brackets 95 % intervals over rows. `pcs evaluate` makes the same tables from your own votes, and
+those are the ones that matter: whether rewrites help depends on the models and on the texts.
+
+What to look for: *AUROC* says how well the score ranks right labels above wrong ones. A single answer has no grades,
+so compare its *hard* AUROC with the hard AUROC of others, and *accuracy* with accuracy. Calls count; more calls
+should buy something.
+"""
+
+NEWS = """
+## A very small model, on easy news
+
+SmolLM2, 135 million weights, in two prompt styles and four ways of showing each text; {n} short invented news items
+of four topics, the tour of `pcs demo`. Sixty rows say little: look at the intervals. The model is a thousandth of a
+large one, and nothing here says how large ones do.
+"""
+
+BABE = """
+## Seven language models on biased news
+
+BABE: is a news sentence biased? {n} sentences, each answered by seven models in four prompt settings, recorded by
+others and not part of this project. The settings are prompts, not rewrites, so this shows what learning whom to
+believe is worth, and nothing about rewriting.
+"""
+
+THREE = """
+### Three of them
+
+{models}: the same with fewer votes.
+"""
+
+
+def section(text: str, found: Evaluated) -> str:
+    """Return a section of the page: the figures that matter most, and the tests."""
+    figures, tests = found.tables
+    filled = text.format(n=f"{found.evaluation.n:,}", models=", ".join(TRIPLE))
+    return "\n".join(
+        [filled, demoted(narrowed(figures, FIGURES)), demoted(narrowed(tests, [tests.columns[0], *TESTS]))]
+    )
+
+
+def narrowed(table: ResultTable, columns: Sequence[str]) -> ResultTable:
+    """Return some columns of a table, without the methods that these votes do not allow."""
+    places = [table.columns.index(name) for name in columns]
+    kept = [row for row, cells in enumerate(table.rows) if any(cell is not None for cell in cells[1:])]
+    best = {(kept.index(row), places.index(place)) for row, place in table.best if row in kept and place in places}
+    return replace(
+        table,
+        columns=columns,
+        rows=[[table.rows[row][place] for place in places] for row in kept],
+        best=frozenset(best),
+        notes=[note for note in table.notes if "is not shown" not in note],
+    )
+
+
+def demoted(table: ResultTable) -> str:
+    """Return the table in Markdown, with its title as a plain line: it stands inside a section."""
+    lines = to_markdown(table).splitlines()
+    return "\n".join(f"**{line.lstrip('# ')}**" if line.startswith("#") else line for line in lines) + "\n"
+
+
+def babe(models: tuple[str, ...], folder: Path) -> Evaluated:
+    """Return figures on the votes of some models, of all when none is named."""
+    import pandas as pd
+
+    said = pd.read_csv(DATA / "babe/votes.csv.gz", dtype=str).rename(
+        columns={"model": "annotator", "setting": "relation"}
+    )
+    gold = pd.read_csv(DATA / "babe/items.csv", dtype=str)[["id", "gold"]]
+    said = said[said.annotator.isin(models)] if models else said
+    path = folder / f"babe-{len(models)}.csv"
+    said.merge(gold, on="id").to_csv(path, index=False)
+    return evaluate_source(EvaluateRequest(source=path))
+
+
+def main() -> None:
+    """Write the page."""
+    warnings.simplefilter("ignore")
+    demo = Path(os.environ.get("PCS_DEMO", "pcs-demo"))
+    run_tour(demo, progress=True)
+    page = HEAD + section(NEWS, evaluate_source(EvaluateRequest(source=demo)))
+    if DATA.is_dir():
+        with tempfile.TemporaryDirectory() as folder:
+            page += section(BABE, babe((), Path(folder))) + section(THREE, babe(TRIPLE, Path(folder)))
+    PAGE.write_text(page, encoding="utf-8")
+    print(f"wrote {PAGE}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""`pcs evaluate`: PCS and every other method on the same recorded votes and the same splits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pcs_annotator.faces.cli.evaluate_view import evaluated_json, print_evaluation
+from pcs_annotator.faces.cli.options import JSON, PATH, QUIET, F, gathered_warnings
+from pcs_annotator.pipeline.evaluating import EvaluateRequest, Splitting, evaluate_source
+
+_SPLITTING = (
+    click.option("--folds", default=5, show_default=True, type=click.IntRange(2, 100), help="Folds of every split."),
+    click.option(
+        "--repeats", default=3, show_default=True, type=click.IntRange(1, 100), help="Random splits to average over."
+    ),
+    click.option(
+        "--resamples",
+        default=2000,
+        show_default=True,
+        type=click.IntRange(20, 100_000),
+        help="Bootstrap resamples behind every interval and test.",
+    ),
+    click.option(
+        "--rewritten",
+        multiple=True,
+        metavar="RELATION",
+        help="A relation whose texts a model wrote, so that each cost a call; known for run folders. Repeatable.",
+    ),
+)
+
+
+def splitting_options(function: F) -> F:
+    """Add the options that say how rows are split and calls are counted."""
+    for option in reversed(_SPLITTING):
+        function = option(function)
+    return function
+
+
+def splitting_of(options: dict[str, Any], seed: int) -> Splitting:
+    """Return what the options say about splits; the others are left in `options`."""
+    return Splitting(seed=seed, **{name: options.pop(name) for name in ("folds", "repeats", "resamples")})
+
+
+@click.command("evaluate")
+@click.argument("source", type=PATH)
+@click.option(
+    "--optimiser", default="auto", show_default=True, help="How PCS learns; all others are tested against it."
+)
+@click.option("--methods", help="Methods separated by commas, the first against the others; by default all there are.")
+@splitting_options
+@click.option("--seed", default=0, show_default=True, help="Fixes splits and resamples.")
+@click.option("-o", "--out", type=PATH, help="A folder for the tables as Markdown, CSV and LaTeX.")
+@JSON
+@QUIET
+def command(*, source: Path, methods: str | None, to_json: bool, quiet: bool, **options: Any) -> None:
+    """Compare PCS with every other method on the same votes and the same splits; asks nobody.
+
+    SOURCE is a table of votes with gold (see pcs fit) or the folder of a run, which then also gets
+    evaluation-methods.json. A method that the votes cannot give says what it would need.
+    """
+    names = [name.strip() for name in (methods or "").split(",") if name.strip()]
+    splitting = splitting_of(options, options.pop("seed"))
+    request = EvaluateRequest(source=source, methods=names, splitting=splitting, **options)
+    with gathered_warnings() as notes:
+        found = evaluate_source(request)
+    if to_json:
+        click.echo(json.dumps(evaluated_json(found, notes), ensure_ascii=False, indent=2, allow_nan=False))
+    elif not quiet:
+        print_evaluation(found, notes)

@@ -1,0 +1,101 @@
+"""Tables that go to a person and come back: rows to label, accepted rows to check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, get_args
+
+from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
+from pcs_annotator.errors import TableError
+from pcs_annotator.files.tables import write_table
+
+Drawn = Literal["at random", "informative", "for review"]
+"""How a row came to be labelled; only rows drawn at random can carry a promise."""
+
+_DRAWN: Mapping[str, Drawn] = {name: name for name in get_args(Drawn)}
+RIGHT = ("right", "yes", "y", "true", "1", "ok", "correct")
+WRONG = ("wrong", "no", "n", "false", "0", "incorrect")
+
+
+class GivenGold(NamedTuple):
+    """A gold label that a person gave; `row` counts from 1 in their file."""
+
+    row: int
+    id: str
+    label: str
+    drawn: Drawn = "at random"
+
+
+class Checked(NamedTuple):
+    """An accepted row that a person looked at; `label` is the one they were shown."""
+
+    row: int
+    id: str
+    label: str
+    right: bool
+
+
+def write_to_label(path: Path, rows: Iterable[tuple[str, str, Drawn]]) -> None:
+    """Write rows to label: id, text, an empty column `gold`, and how each was drawn."""
+    listed = [(name, text, "", drawn) for name, text, drawn in rows]
+    _write(path, ("id", "text", "gold", "drawn"), listed)
+
+
+def write_gold(path: Path, gold: Iterable[GivenGold]) -> None:
+    """Write gold labels so that `read_gold` reads them back."""
+    _write(path, ("id", "gold", "drawn"), [(one.id, one.label, one.drawn) for one in gold])
+
+
+def read_gold(path: Path) -> list[GivenGold]:
+    """Return the labels that a person filled in; rows left empty are left out."""
+    columns = _columns(path, ("id", "gold"))
+    drawn = columns.get("drawn") or ["at random"] * len(columns["id"])
+    found = []
+    for row, (name, label, how) in enumerate(zip(columns["id"], columns["gold"], drawn, strict=True), 1):
+        if not label:
+            continue
+        if how and how not in _DRAWN:
+            raise TableError(f"{path.name}, row {row}: drawn is {how!r}, must be one of {', '.join(_DRAWN)}")
+        found.append(GivenGold(row, name, label, _DRAWN.get(how, "at random")))
+    if not found:
+        raise TableError(f"{path.name}: the column gold is empty: fill in some labels first")
+    return found
+
+
+def write_audit(path: Path, rows: Iterable[tuple[str, str, str]]) -> None:
+    """Write accepted rows to check: id, text, label, and an empty column `verdict`."""
+    _write(path, ("id", "text", "label", "verdict"), [(name, text, label, "") for name, text, label in rows])
+
+
+def read_verdicts(path: Path) -> list[Checked]:
+    """Return the rows that a person checked; those without a verdict are left out."""
+    columns = _columns(path, ("id", "label", "verdict"))
+    found = []
+    for row, (name, label, said) in enumerate(zip(columns["id"], columns["label"], columns["verdict"], strict=True), 1):
+        word = said.casefold()
+        if word and word not in RIGHT + WRONG:
+            raise TableError(f"{path.name}, row {row}: the verdict is {said!r}, must be right or wrong, or empty")
+        if word:
+            found.append(Checked(row, name, label, word in RIGHT))
+    if not found:
+        raise TableError(f"{path.name}: the column verdict is empty: write right or wrong into some rows first")
+    return found
+
+
+def _write(path: Path, names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
+    import pyarrow as pa
+
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    arrays = [pa.array(column, pa.string()) for column in columns]
+    write_table(path, pa.table(arrays, names=list(names)))
+
+
+def _columns(path: Path, needed: Sequence[str]) -> dict[str, list[str]]:
+    found = columns_of(as_arrow(path))
+    by_name = {name.strip().casefold(): name for name in found}
+    for name in needed:
+        if name not in by_name:
+            raise TableError(f"{path.name} has no column {name!r}; there are {', '.join(found)}")
+    texts = {short: text_column(name, found[name]).to_pylist() for short, name in by_name.items()}
+    return {name: [(value or "").strip() for value in values] for name, values in texts.items()}

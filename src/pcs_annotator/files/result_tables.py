@@ -1,0 +1,171 @@
+"""Tables of results as Markdown, CSV and LaTeX.
+
+Whatever stands in a cell stays in it: bars, angle brackets, LaTeX specials, quotes, line breaks and formulas of a
+spreadsheet lose their meaning. What could not be computed is a dash, in CSV an empty cell.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable
+
+from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
+
+DASH = "–"
+CSV_DECIMALS = 6
+WIDE = 6
+"""A LaTeX table of more columns is shrunk to the width of the line."""
+
+_MARKDOWN = re.compile(r"([\\`*_\[\]|])")
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$", "|": r"\textbar{}",
+    '"': r"\textquotedbl{}", "–": "--", "−": "$-$", "≥": r"$\ge$", "≤": r"$\le$", "×": r"$\times$", "…": r"\dots{}",
+}  # fmt: skip
+
+
+def to_markdown(table: ResultTable) -> str:
+    """Return the table as Markdown: a heading, the rows, then the notes as a list."""
+    numeric = _numeric(table)
+    rule = ["---:" if right else "---" for right in numeric]
+    lines = [f"### {_markdown(table.title)}", "", _row(map(_markdown, table.columns)), _row(rule)]
+    for place, row in enumerate(table.rows):
+        cells = [_markdown(_shown(table, column, cell)) for column, cell in enumerate(row)]
+        lines.append(_row(f"**{cell}**" if (place, at) in table.best else cell for at, cell in enumerate(cells)))
+    width = len(table.columns)
+    lines += [_row([_markdown(name), _markdown(value), *[""] * (width - 2)]) for name, value in table.summary]
+    lines += ["", *(f"- {_markdown(note)}" for note in table.notes), ""]
+    return "\n".join(lines)
+
+
+def to_csv(table: ResultTable) -> str:
+    """Return the table as CSV; a figure with an interval takes three columns, numbers keep their decimals."""
+    spread = [_has_intervals(table, column) for column in range(len(table.columns))]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    heading = [
+        [name, f"{name} low", f"{name} high"] if wide else [name]
+        for name, wide in zip(table.columns, spread, strict=True)
+    ]
+    writer.writerow([_harmless(name) for names in heading for name in names])
+    for row in table.rows:
+        writer.writerow([part for cell, wide in zip(row, spread, strict=True) for part in _parts(cell, wide)])
+    width = sum(map(len, heading))
+    for name, value in table.summary:
+        writer.writerow([_harmless(name), value, *[""] * (width - 2)])
+    return out.getvalue()
+
+
+def to_latex(table: ResultTable) -> str:
+    """Return the table as LaTeX for booktabs: groups of the first column apart, the best in bold, no intervals."""
+    layout = "".join("r" if right else "l" for right in _numeric(table))
+    heading = " & ".join(f"\\textbf{{{_latex(name)}}}" for name in table.columns)
+    lines = [rf"\begin{{tabular}}{{{layout}}}", r"\toprule", heading + r" \\"]
+    starts = _group_starts(table)
+    for place, row in enumerate(table.rows):
+        first = place in starts
+        if place == 0 or (first and len(starts) < len(table.rows)):
+            lines.append(r"\midrule")
+        cells = [_latex_cell(table, place, at, cell) for at, cell in enumerate(row)]
+        lines.append(" & ".join([cells[0] if first else "", *cells[1:]]) + r" \\")
+    if table.summary:
+        lines.append(r"\midrule")
+    left = max(len(table.columns) - 1, 1)
+    for name, value in table.summary:
+        lines.append(rf"\multicolumn{{{left}}}{{l}}{{{_latex(name)}}} & {_latex(value)} \\")
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    if len(table.columns) > WIDE:
+        lines = [r"\resizebox{\linewidth}{!}{%", *lines, "}"]
+    caption = rf"\caption{{{_latex(table.title)}}}"
+    notes = [rf"\par\footnotesize {_latex(' '.join(table.notes))}"] if table.notes else []
+    parts = [r"\begin{table}[t]", r"\centering", caption, rf"\label{{tab:{_label(table.name)}}}", *lines, *notes]
+    return "\n".join([*parts, r"\end{table}", ""])
+
+
+def _has_intervals(table: ResultTable, column: int) -> bool:
+    cells = (row[column] for row in table.rows)
+    return any(isinstance(cell, Figure) and cell.interval is not None for cell in cells)
+
+
+def _group_starts(table: ResultTable) -> set[int]:
+    """Return the rows whose first cell differs from the one above."""
+    firsts = [row[0] for row in table.rows]
+    return {place for place, cell in enumerate(firsts) if place == 0 or cell != firsts[place - 1]}
+
+
+def _numeric(table: ResultTable) -> list[bool]:
+    """Return for every column whether it holds numbers, which then stand to the right."""
+    columns = range(len(table.columns))
+    return [any(number_of(row[at]) is not None for row in table.rows) for at in columns]
+
+
+def _shown(table: ResultTable, column: int, cell: Content, *, intervals: bool = True) -> str:
+    if isinstance(cell, str):
+        return _one_line(cell)
+    value = number_of(cell)
+    if value is None:
+        return DASH
+    if isinstance(cell, int):
+        return f"{cell:d}"
+    digits = table.digits.get(table.columns[column], 2)
+    shown = _number(value, digits)
+    if intervals and isinstance(cell, Figure) and cell.interval:
+        shown += f" [{_number(cell.interval.low, digits)}, {_number(cell.interval.high, digits)}]"
+    return shown
+
+
+def _number(value: float, digits: int) -> str:
+    shown = f"{value:.{digits}f}"
+    return shown.lstrip("-") if float(shown) == 0 else shown
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _markdown(text: str) -> str:
+    escaped = _MARKDOWN.sub(r"\\\1", _one_line(text).replace("&", "&amp;"))
+    return escaped.replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in _one_line(text))
+
+
+def _latex_cell(table: ResultTable, row: int, column: int, cell: Content) -> str:
+    shown = _latex(_shown(table, column, cell, intervals=False))
+    return rf"\textbf{{{shown}}}" if (row, column) in table.best else shown
+
+
+def _label(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9:-]+", "-", name)
+
+
+def _parts(cell: Content, wide: bool) -> list[str]:
+    interval = cell.interval if isinstance(cell, Figure) else None
+    ends = [_plain(interval.low), _plain(interval.high)] if interval else ["", ""]
+    return [_plain(cell), *ends] if wide else [_plain(cell)]
+
+
+def _plain(cell: Content) -> str:
+    if isinstance(cell, str):
+        return _harmless(cell)
+    value = number_of(cell)
+    if value is None:
+        return ""
+    return f"{cell:d}" if isinstance(cell, int) else f"{round(value, CSV_DECIMALS):g}"
+
+
+def _harmless(text: str) -> str:
+    """Return the text with a mark before what a spreadsheet would take for a formula.
+
+    A lone carriage return would end a row for some readers and not for others.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t") else text

@@ -1,0 +1,326 @@
+"""Decisions on the command line: promises, what goes to people and comes back, labelling with fewer questions."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pcs_annotator.faces.cli.main import main
+from pcs_annotator.files.runs import read_json, write_json
+from pcs_annotator.files.tables import write_table
+from tests.builders import simulated_votes
+from tests.simulated import MODELS, read_csv, simulated_models, simulated_run, truth_of, write_csv, write_texts
+from tests.stub import Behaviour, stub_process
+
+Captured = pytest.CaptureFixture[str]
+QUICK = ["--optimiser", "lr", "--resamples", "20"]
+PROMISE = ["--max-error", "0.1", "--certainty", "0.9"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("decide")
+    simulated_run(folder, rows=160, gold_rows=80)
+    return folder / "run"
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    with simulated_models():
+        yield
+
+
+@pytest.fixture
+def run(made: Path) -> str:
+    """A run of 160 rows, 80 with gold, whose promise holds; 60 new texts beside it."""
+    shutil.copytree(made, "run")
+    write_texts(Path("new.csv"), range(1000, 1060))
+    return "run"
+
+
+@pytest.fixture
+def table() -> str:
+    votes, gold = simulated_votes([0.75, 0.7, 0.5], items=150, relations=2)
+    filled = [label if row < 100 else None for row, label in enumerate(gold)]
+    write_table(Path("votes.csv"), votes.to_table("wide").append_column("gold", [filled]))
+    return "votes.csv"
+
+
+def shown(arguments: list[str], capsys: Captured, code: int = 0) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main([*arguments, "--json"]) == code
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def refused(arguments: list[str], capsys: Captured) -> str:
+    capsys.readouterr()
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert "Traceback" not in error
+    return " ".join(error.split())
+
+
+def test_a_table_gets_a_certificate_and_a_decision_for_every_row(table: str, capsys: Captured) -> None:
+    found = shown(["fit", table, *PROMISE, *QUICK, "--out", "out.csv"], capsys)
+    certificate = found["certificate"]
+    assert (certificate["alpha"], certificate["delta"], certificate["n_gold"]) == (0.1, 0.1, 100)
+    assert 0 < certificate["threshold"] < 1
+    rows = read_csv(Path("out.csv"))
+    accepted = [row for row in rows if row["decision"] == "accept"]
+    assert len(rows) == 150
+    assert certificate["accepted_share"] == pytest.approx(len(accepted) / 150)
+    assert certificate["review_rows"] == 150 - len(accepted)
+    assert found["decisions"] == {"accept": len(accepted), "review": 150 - len(accepted)}
+    # what is written is rounded, so a row at the threshold may read a little below it
+    assert min(float(row["confidence"]) for row in accepted) >= certificate["threshold"] - 1e-6
+
+
+def test_the_screen_says_what_is_promised_or_why_nothing_is(table: str, capsys: Captured) -> None:
+    assert main(["fit", table, *PROMISE, *QUICK]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "promise: at most 10 % of the accepted labels are wrong, with 90 % certainty" in text
+    assert "rests on 100 gold rows in 5 folds" in text
+    assert "for review" in text
+    assert main(["fit", table, "--max-error", "0.001", *QUICK]) == 0
+    assert "no promise that at most 0.1 %" in " ".join(capsys.readouterr().out.split())
+
+
+def test_other_promises_and_label_sets_are_given_on_request(table: str, capsys: Captured) -> None:
+    each = shown(["fit", table, *PROMISE, *QUICK, "--per-label", "--sets", "--out", "out.csv"], capsys)["certificate"]
+    assert each["per_label"]
+    assert each["threshold"] is None
+    assert all(row["label"] in row["label_set"] for row in read_csv(Path("out.csv")) if row["label_set"])
+    assert any(row["label_set"] for row in read_csv(Path("out.csv")))
+    other = shown(["fit", table, *PROMISE, *QUICK, "--promise", "accepted-and-wrong"], capsys)["certificate"]
+    assert other["promise"] == "accepted-and-wrong"
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--max-error", "0"], "max_error is 0.0: no number of gold rows can promise that"),
+        (["--max-error", "1.5"], "max_error is 1.5"),
+        (["--certainty", "1"], "certainty is 1.0"),
+        (["--promise", "all-right"], "--promise"),
+        (["--audit", "3"], "--audit and --verdicts need texts"),
+        (["--verdicts", "audit.csv"], "--audit and --verdicts need texts"),
+    ],
+)
+def test_what_cannot_be_promised_is_one_sentence_and_code_2(
+    options: list[str], complaint: str, table: str, capsys: Captured
+) -> None:
+    assert complaint in refused(["fit", table, *QUICK, *options], capsys)
+
+
+def test_an_error_of_zero_is_refused_before_anybody_is_asked(capsys: Captured) -> None:
+    write_texts(Path("data.csv"), range(5), 5)
+    arguments = ["run", "data.csv", "--labels", "good,bad", "--model", MODELS[0], "--max-error", "0"]
+    assert "max_error is 0.0" in refused(arguments, capsys)
+    assert not Path("runs/data/ledger.db").exists()
+
+
+def test_few_gold_rows_and_gold_of_one_label_promise_nothing_and_say_why(table: str, capsys: Captured) -> None:
+    rows = read_csv(Path(table))
+    write_csv(Path("few.csv"), [{**row, "gold": row["gold"] if place < 8 else ""} for place, row in enumerate(rows)])
+    few = shown(["fit", "few.csv", *PROMISE, *QUICK], capsys)
+    assert few["certificate"]["threshold"] is None
+    assert "8 gold rows are too few to promise anything" in few["certificate"]["why_not"]
+    assert (few["calibrated"], few["decisions"]) == (False, {"review": 150})
+    write_csv(Path("one.csv"), [{**row, "gold": row["gold"] and "neutral"} for row in rows])
+    one = shown(["fit", "one.csv", *PROMISE, *QUICK], capsys)
+    assert one["certificate"]["why_not"] == "all 100 gold rows say 'neutral': label rows of another class too"
+    assert one["decisions"] == {"review": 150}
+
+
+def test_isotonic_calibration_of_few_rows_is_refused(table: str, capsys: Captured) -> None:
+    rows = read_csv(Path(table))
+    write_csv(Path("few.csv"), [{**row, "gold": row["gold"] if place < 40 else ""} for place, row in enumerate(rows)])
+    assert "50" in refused(["fit", "few.csv", *QUICK, "--calibration", "isotonic"], capsys)
+
+
+def test_a_table_without_gold_is_labelled_by_agreement_and_called_uncalibrated(table: str, capsys: Captured) -> None:
+    write_csv(Path("bare.csv"), [{**row, "gold": ""} for row in read_csv(Path(table))])
+    found = shown(["fit", "bare.csv", "--out", "out.csv"], capsys)
+    assert (found["decided_by"], found["calibrated"], found["certificate"]) == ("agreement", False, None)
+    assert set(found["decisions"]) == {"accept", "review"}
+    rows = read_csv(Path("out.csv"))
+    assert all(row["reason"].startswith("uncalibrated") and not row["confidence"] for row in rows)
+    assert main(["fit", "bare.csv"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "no gold labels" in text
+    assert "uncalibrated: labels are accepted where every answer agrees" in text
+
+
+def test_a_table_takes_further_gold_by_id(table: str, capsys: Captured) -> None:
+    write_csv(Path("gold.csv"), [{"id": "item-000120", "gold": "neutral"}, {"id": "item-000121", "gold": ""}])
+    found = shown(["fit", table, *PROMISE, *QUICK, "--gold", "gold.csv"], capsys)
+    assert found["certificate"]["n_gold"] == 101
+    write_csv(Path("gold.csv"), [{"id": "item-999999", "gold": "neutral"}])
+    assert "gold.csv, row 1: no item of the table has the id 'item-999999'" in refused(
+        ["fit", table, "--gold", "gold.csv"], capsys
+    )
+
+
+def test_gold_of_a_table_that_contradicts_itself_is_refused(capsys: Captured) -> None:
+    Path("votes.csv").write_text("id,text,gold,a|original\n1,One,yes,yes\n2,Two,no,no\n3,One,,no\n")
+    assert main(["fit", "votes.csv", "-q"]) == 0
+    Path("mine.csv").write_text("id,gold\n3,no\n")
+    expected = "votes.csv, rows 1 and 3 have the same text but the gold labels 'yes' and 'no'"
+    assert expected in refused(["fit", "votes.csv", "--gold", "mine.csv"], capsys)
+    Path("votes.csv").write_text("id,text,gold,a|original\n1,One,yes,yes\n2,Two,no,no\n3,One,no,no\n")
+    assert expected in refused(["fit", "votes.csv"], capsys)
+
+
+def test_gold_of_a_run_that_contradicts_itself_is_refused_before_anybody_is_asked(capsys: Captured) -> None:
+    Path("data.csv").write_text("id,text,gold\n1,One,good\n2,Two,bad\n3,One,bad\n")
+    error = refused(["run", "data.csv", "--labels", "good,bad", "--model", MODELS[0]], capsys)
+    assert "data.csv, rows 1 and 3 have the same text" in error
+    assert not Path("runs/data/ledger.db").exists()
+
+
+def test_a_run_is_fitted_audited_and_judged(run: str, capsys: Captured) -> None:
+    assert main(["fit", run, "--audit", "40"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "40 accepted rows to check" in text
+    assert "--verdicts" in text
+    drawn = read_csv(Path(run, "audit.csv"))
+    write_csv(Path("verdicts.csv"), [{**row, "verdict": "right"} for row in drawn])
+    confirmed = shown(["fit", run, "--verdicts", "verdicts.csv"], capsys)
+    assert confirmed["certificate"]["audit"]["finding"] == "confirmed"
+    write_csv(Path("verdicts.csv"), [{**row, "verdict": "wrong"} for row in drawn])
+    revoked = shown(["fit", run, "--verdicts", "verdicts.csv"], capsys)
+    assert revoked["certificate"]["audit"]["finding"] == "revoked"
+    assert revoked["decisions"] == {"review": 160}
+    assert {row["decision"] for row in read_csv(Path(run, "labels.csv"))} == {"review"}
+    assert main(["fit", run]) == 0
+    assert "an audit revokes it" in " ".join(capsys.readouterr().out.split())
+
+
+def test_an_audit_is_part_of_the_json(run: str, capsys: Captured) -> None:
+    assert shown(["fit", run, "--audit", "3"], capsys)["to_audit"] == {"rows": 3, "file": "run/audit.csv"}
+
+
+def test_a_run_keeps_its_settings_and_hands_rows_out(run: str, capsys: Captured) -> None:
+    first = shown(["fit", run, "--max-error", "0.07", "--to-label", "9"], capsys)
+    again = shown(["fit", run], capsys)
+    assert again["certificate"]["alpha"] == first["certificate"]["alpha"] == 0.07
+    assert again["optimiser"] == "lr"
+    assert again["to_label"]["file"] == "run/to_label.csv"
+    row = {"id": "t150", "gold": "awful"}
+    assert "'awful'" in refused(["fit", run, "--gold", str(write_csv(Path("mine.csv"), [row]))], capsys)
+    taken = write_csv(Path("mine.csv"), [{"id": f"t{row}", "gold": truth_of(row)} for row in range(100, 120)])
+    assert shown(["fit", run, "--gold", str(taken)], capsys)["gold_rows"] == 100
+
+
+def test_a_run_without_gold_hands_out_what_teaches_most(capsys: Captured) -> None:
+    write_texts(Path("data.csv"), range(40))
+    models = [part for model in MODELS for part in ("--model", model)]
+    assert main(["run", "data.csv", "--labels", "good,bad", *models, "--relations", "original", "--to-label", "6"]) == 0
+    assert "the 6 rows that teach most when you label them" in " ".join(capsys.readouterr().out.split())
+    assert len(read_csv(Path("runs/data/to_label.csv"))) == 6
+
+
+def test_new_texts_get_the_labels_of_asking_everything_for_fewer_calls(run: str, capsys: Captured) -> None:
+    fewer = shown(["label", "new.csv", "--run", run, "-o", "fewer.csv"], capsys)
+    assert fewer["certificate"]["alpha"] == 0.1
+    assert fewer["questions"] + fewer["questions_spared"] == 360
+    assert fewer["calls"] < 300
+    everything = shown(["label", "new.csv", "--run", run, "--ask-all", "-o", "all.csv"], capsys)
+    assert everything["calls"] + everything["known_already"] == 360
+    assert everything["questions_spared"] == 0
+    assert [row["label"] for row in read_csv(Path("fewer.csv"))] == [row["label"] for row in read_csv(Path("all.csv"))]
+    assert main(["label", "new.csv", "--run", run, "--prune", "--stop", "posterior", "--level", "0.8"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "were not asked, because the label was settled" in text
+    assert main(["label", "new.csv", "--run", run, "-q"]) == 0
+    assert capsys.readouterr().out == ""
+    assert "between 0 and 1" in refused(["label", "new.csv", "--run", run, "--level", "1"], capsys)
+
+
+def test_over_real_http_fewer_questions_reach_the_server_for_the_same_labels(capsys: Captured) -> None:
+    write_texts(Path("data.csv"), range(80))
+    write_texts(Path("new.csv"), range(1000, 1040))
+    with stub_process(Behaviour()) as stub:
+        models = [part for name in ("m1", "m2", "m3") for part in ("--model", f"{stub.url}#{name}")]
+        options = ["--labels", "good,bad", *models, "--relations", "original,frame", "--optimiser", "lr"]
+        assert main(["run", "data.csv", *options, "--max-error", "0.2", "-q"]) == 0
+        votes = read_csv(Path("runs/data/labels.csv"))  # the stub answers by chance, so the truth is what most say
+        write_csv(Path("gold.csv"), [{"id": row["id"], "gold": row["label"]} for row in votes])
+        assert main(["fit", "runs/data", "--gold", "gold.csv", "--resamples", "20", "-q"]) == 0
+        stub.reset()
+        fewer = shown(["label", "new.csv", "--run", "runs/data", "-o", "fewer.csv"], capsys)
+        asked = stub.stats().answered
+        everything = shown(["label", "new.csv", "--run", "runs/data", "--ask-all", "-o", "all.csv"], capsys)
+        assert asked == fewer["calls"] < 240
+        assert stub.stats().answered == 240
+        assert everything["known_already"] == fewer["calls"]
+    assert [row["label"] for row in read_csv(Path("fewer.csv"))] == [row["label"] for row in read_csv(Path("all.csv"))]
+
+
+def test_a_limit_of_calls_is_code_3_and_nothing_is_lost(run: str, capsys: Captured) -> None:
+    short = shown(["label", "new.csv", "--run", run, "--max-calls", "20"], capsys, code=3)
+    assert short["calls"] == 20
+    rest = shown(["label", "new.csv", "--run", run], capsys)
+    assert rest["known_already"] == 20
+    assert rest["rows_without_label"] == 0
+
+
+def test_a_cascade_needs_prices(run: str, capsys: Captured) -> None:
+    assert "put its price into [ask.prices]" in refused(["label", "new.csv", "--run", run, "--cascade"], capsys)
+    start = read_json(Path(run, "run.json"))
+    start["config"]["ask"]["prices"] = {name: [10.0 - place, 10.0] for place, name in enumerate(MODELS)}
+    write_json(Path(run, "run.json"), start)
+    assert shown(["label", "new.csv", "--run", run, "--cascade", "--level", "0.8"], capsys)["questions_spared"]
+
+
+def test_a_changed_ground_and_other_texts_are_told(run: str, capsys: Captured) -> None:
+    write_texts(Path("other.csv"), range(2000, 2150), truths=["good"] * 150)
+    model = json.loads(Path(run, "model.json").read_text())
+    model["certificate"]["fingerprint"]["version"] = "0.0.0"
+    Path(run, "model.json").write_text(json.dumps(model))
+    found = shown(["label", "other.csv", "--run", run, "--ask-all"], capsys)
+    assert "version changed since this promise was made" in found["certificate"]["why_not"]
+    assert found["decisions"] == {"review": 150}
+    assert any("these texts are answered unlike those of the run" in note for note in found["warnings"])
+    same = shown(["label", "new.csv", "--run", run], capsys)
+    assert same["warnings"] == []
+
+
+def test_a_plan_of_labelling_shows_both_ways(run: str, capsys: Captured) -> None:
+    planned = shown(["plan", "new.csv", "--run", run], capsys)
+    assert planned["calls"] == 360
+    assert planned["adaptive"]["calls"] < 360
+    assert 0 < planned["share_asked"]["questions"] < 1
+    assert main(["plan", "new.csv", "--run", run]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "asking everything" in text
+    assert "asking until the label is settled" in text
+
+
+def test_a_plan_of_labelling_by_a_run_without_gold_asks_everything(capsys: Captured) -> None:
+    simulated_run(Path.cwd(), rows=20, gold_rows=0)
+    assert shown(["plan", "data.csv", "--run", "run"], capsys)["adaptive"] is None
+    assert main(["plan", "data.csv", "--run", "run"]) == 0
+    assert "everything is asked" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_panel_is_designed_from_recorded_votes(table: str, capsys: Captured) -> None:
+    options = ["--calls", "3", "--price", "model-2=2", "--free", "voice"]
+    found = shown(["plan", table, "--design", *options], capsys)
+    assert found["gold_rows"] == 100
+    assert found["budget"] == 3
+    assert all(point["cost"] <= 3 for point in found["curve"])
+    assert found["panel"]
+    assert all(set(cell) == {"annotator", "relation", "draws"} for cell in found["panel"])
+    assert main(["plan", table, "--design", "--calls", "2"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "designed on 100 gold rows" in text
+    assert "ask about each text" in text
+    assert "write NAME=COST" in refused(["plan", table, "--design", "--price", "model-2=dear"], capsys)

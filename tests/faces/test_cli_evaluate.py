@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pcs_annotator.faces.cli.main import main
+from tests.builders import simulated_votes
+
+QUICK = ["--resamples", "20", "--repeats", "1"]
+ODD = {
+    "negative": 'f&_{50%}$#~^\\ "quoted"',
+    "neutral": "<script>alert(1)</script>|x",
+    "positive": "שלום",
+    "model-0": "model_0 & <script>alert(2)</script> 100%",
+    "model-1": "مرحبا",
+}
+
+
+def write_votes(path: Path, *, names: dict[str, str] | None = None, keep: int = 60, gold: bool = True) -> str:
+    votes, truth = simulated_votes([0.8, 0.6], items=60)
+    called = names or {}
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "annotator", "relation", "draw", "label", "gold"])
+        for row, name in enumerate(votes.ids[:keep]):
+            for place, annotator in enumerate(votes.annotators):
+                for view, relation in enumerate(votes.relations):
+                    label = votes.labels[votes.codes[row, place, view, 0]]
+                    said = called.get(label, label), called.get(truth[row], truth[row]) if gold else ""
+                    writer.writerow([name, called.get(annotator, annotator), relation, 0, *said])
+    return str(path)
+
+
+def shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main([*arguments, "--json"]) == 0
+    out = capsys.readouterr().out
+    found: dict[str, Any] = json.loads(out, parse_constant=lambda word: pytest.fail(f"{word} in JSON"))
+    return found
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+def test_pcs_comes_first_and_every_other_method_is_tested_against_it(capsys: pytest.CaptureFixture[str]) -> None:
+    found = shown(["evaluate", write_votes(Path("votes.csv")), *QUICK], capsys)
+    names = [one["method"] for one in found["methods"]]
+    assert names[0] == "auto"
+    assert {"lr", "logit", "naive-bayes", "uniform", "majority", "zero-shot"} <= set(names)
+    assert len(names) == len(set(names))
+    assert found["methods"][0]["against"] is None
+    assert all(0 <= one["against"]["auroc"]["p_holm"] <= 1 for one in found["methods"][1:])
+    assert all(one["figures"]["auroc"]["n"] == 60 for one in found["methods"])
+    assert "--draws 5" in found["missing"]["self-consistency"]
+    assert any("Self-consistency at equal calls" in note for note in found["notes"])
+    assert (found["seeds"], found["folds"], found["resamples"]) == ([0], 5, 20)
+
+
+def test_a_person_sees_intervals_calls_and_why_hard_and_graded_figures_differ(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["evaluate", write_votes(Path("votes.csv")), *QUICK, "--methods", "lr, zero-shot"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Methods on the same 60 gold rows" in text
+    assert "lr against the others" in text
+    assert "p (Holm)" in text
+    assert "Calls per item" in text
+    assert "compare hard with hard" in text
+    assert re.search(r"0\.\d{3} to [01]\.\d{3}", text)
+    assert "nan" not in text.split()
+
+
+def test_calls_of_rewriting_are_counted_where_a_model_wrote(capsys: pytest.CaptureFixture[str]) -> None:
+    votes = write_votes(Path("votes.csv"))
+    chosen = ["--methods", "lr,majority"]
+    plain = shown(["evaluate", votes, *QUICK, *chosen], capsys)
+    paid = shown(["evaluate", votes, *QUICK, *chosen, "--rewritten", "voice", "--rewritten", "synonym"], capsys)
+    assert [one["calls_per_text"]["total"] for one in plain["methods"]] == [8, 2]
+    assert [one["calls_per_text"]["total"] for one in paid["methods"]] == [10, 2]
+
+
+def test_odd_names_stay_in_their_cells_in_all_three_formats(capsys: pytest.CaptureFixture[str]) -> None:
+    votes = write_votes(Path("votes.csv"), names=ODD)
+    options = ["--methods", "lr,uniform", "--out", "tables"]
+    found = shown(["evaluate", votes, *QUICK, *options], capsys)
+    assert found["labels"] == sorted((ODD["negative"], ODD["neutral"], ODD["positive"]))
+    assert found["annotators"] == [ODD["model-0"], ODD["model-1"]]
+    endings = sorted(Path(path).name for path in found["files"])
+    assert endings == sorted(
+        f"{name}.{ending}" for name in ("evaluation", "evaluation-tests") for ending in ("md", "csv", "tex")
+    )
+    assert main(["evaluate", votes, *QUICK, "--methods", "lr"]) == 0
+
+
+def test_the_same_seed_gives_the_same_figures_and_another_does_not(capsys: pytest.CaptureFixture[str]) -> None:
+    votes = write_votes(Path("votes.csv"))
+    options = ["evaluate", votes, *QUICK, "--methods", "lr,uniform"]
+    first = shown(options, capsys)
+    assert shown(options, capsys) == first
+    other = shown([*options, "--seed", "7"], capsys)
+    assert other["seeds"] == [7]
+    assert other["methods"] != first["methods"]
+
+
+def test_a_run_folder_keeps_the_figures_and_knows_who_rewrote(capsys: pytest.CaptureFixture[str]) -> None:
+    with open("data.csv", "w", encoding="utf-8") as file:
+        file.write("id,text,gold\n")
+        file.writelines(f"{n},The city bought {n} old buses.,{'good' if n % 3 else 'bad'}\n" for n in range(30))
+    models = ["--labels", "good,bad", "--model", "scripted:hash"]
+    assert main(["run", "data.csv", *models, "--relations", "original,rule:voice", "-q"]) == 0
+    assert main(["evaluate", "runs/data", *QUICK, "--methods", "lr,zero-shot"]) == 0
+    kept = json.loads(Path("runs/data/evaluation-methods.json").read_text(encoding="utf-8"))
+    assert [one["method"] for one in kept["methods"]] == ["lr", "zero-shot"]
+    assert kept["rewritten"] == []
+    rewriting = ["--relations", "original,llm:voice", "--rewriter", "scripted:hash", "-o", "runs/rewritten"]
+    assert main(["run", "data.csv", *models, *rewriting, "-q"]) in (0, 1)
+    found = shown(["evaluate", "runs/rewritten", *QUICK, "--methods", "lr"], capsys)
+    assert found["rewritten"] == ["llm:voice"]
+    assert found["files"] == ["runs/rewritten/evaluation-methods.json"]
+
+
+BAD = {
+    "three rows": ({"keep": 3}, [], "at least 10 gold rows and two classes, there are 3"),
+    "no gold": ({"gold": False}, [], "has no gold labels"),
+    "one class": ({"names": {"neutral": "negative", "positive": "negative"}}, [], "two classes, there are 60 of 1"),
+    "an unknown method": ({}, ["--methods", "guessing"], "no method is called 'guessing'; known: zero-shot, majority"),
+    "an unknown relation": ({}, ["--rewritten", "limerick"], "no relation is called 'limerick'; there are: original"),
+    "a method without its votes": ({}, ["--methods", "p-true"], "nothing to evaluate: p-true"),
+    "a file for a folder": ({}, ["--out", "votes.csv", "--methods", "lr"], "votes.csv is a file: name a folder"),
+}
+
+
+@pytest.mark.parametrize(("made", "options", "complaint"), BAD.values(), ids=BAD)
+def test_what_cannot_be_evaluated_is_one_clear_sentence(
+    made: dict[str, Any], options: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", write_votes(Path("votes.csv"), **made), *QUICK, *options]) == 2
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert len(error.splitlines()) == 1
+
+
+def test_a_missing_file_and_a_folder_that_is_no_run_are_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "nowhere.csv"]) == 2
+    assert "there is no file nowhere.csv" in capsys.readouterr().err
+    Path("empty").mkdir()
+    assert main(["evaluate", "empty"]) == 2
+    assert "is no run folder" in capsys.readouterr().err
+
+
+def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", write_votes(Path("votes.csv")), *QUICK, "--methods", "uniform", "-q"]) == 0
+    assert capsys.readouterr().out == ""
