@@ -10,7 +10,7 @@ from pcs_annotator.core.vote import Vote
 def test_vote_was_asked_for_and_explains_nothing_unless_told() -> None:
     vote = Vote(label="real")
 
-    assert vote == Vote(label="real", reason="", asked=True, cut=0)
+    assert vote == Vote(label="real", reason="", asked=True, cut=0, stated=None)
 
 
 def test_vote_is_frozen() -> None:

@@ -219,6 +219,27 @@ def test_stated_probabilities_follow_the_selection() -> None:
     assert chosen.stated[1, 0, :, 0].tolist() == [[14, 15], [12, 13]]
 
 
+def test_plain_votes_are_those_of_annotators_who_only_gave_a_label() -> None:
+    votes = replace(with_stated(), annotators=["org/m", "org/m/1s-top-2"])
+
+    assert votes.plain().annotators == ("org/m",)
+    assert votes.plain().codes.ravel().tolist() == [0, 1, 0, 0]
+    assert votes.plain().stated is None
+
+
+def test_votes_without_elicited_annotators_are_plain_as_they_are() -> None:
+    votes = votes_of([[[0]], [[1]]])
+
+    assert votes.plain() is votes
+
+
+def test_votes_of_elicited_annotators_alone_have_nothing_plain() -> None:
+    votes = replace(votes_of([[[0]]]), annotators=["m/p-true"])
+
+    with pytest.raises(UnknownNameError, match="asked for a label alone, only m/p-true: ask one of them plainly too"):
+        votes.plain()
+
+
 def test_leaving_out_an_annotator_or_a_relation_keeps_the_rest() -> None:
     votes = votes_of(np.arange(4).reshape(1, 2, 2), tuple("abcd"))
 

@@ -14,9 +14,12 @@ class Vote:
         reason: Why it is silent; empty for a label.
         asked: False when nobody was asked, because the rewrite did not apply or the budget was spent.
         cut: Characters of the text that did not fit into the model's context and were left out.
+        stated: The probability that the annotator itself gives to each label of the task, in their order, nan where it
+            gives none; None when it was not asked for one, or is silent.
     """
 
     label: str | None
     reason: str = ""
     asked: bool = True
     cut: int = 0
+    stated: tuple[float, ...] | None = None

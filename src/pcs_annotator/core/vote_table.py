@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Integers, Mask
+from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.codes import NOT_ASKED
 from pcs_annotator.core.labels import check_labels
+from pcs_annotator.core.stated_columns import read_stated, with_stated_labels, write_stated
 from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, text_column
 from pcs_annotator.core.vote_columns import Column, Unknown, in_order, indexed, label_codes, seen_labels, texts_of
 from pcs_annotator.errors import PcsWarning, TableError
@@ -26,13 +27,14 @@ MAX_DRAWS = 1000
 
 
 class VoteArrays(NamedTuple):
-    """What a table of votes says: codes `[item, annotator, relation, draw]` and the names on the axes."""
+    """What a table of votes says: codes, stated probabilities, and the names on the axes, as in `Votes`."""
 
     codes: Codes
     ids: Sequence[str]
     annotators: Sequence[str]
     relations: Sequence[str]
     labels: Sequence[str]
+    stated: Floats | None = None
 
 
 class ParsedTable(NamedTuple):
@@ -92,7 +94,7 @@ def _read_long(
     if "gold" in columns:
         gold = _gold_by_item(indexed("gold", columns["gold"]), ids, item, name)
     if known is None:
-        known = seen_labels([votes], gold)
+        known = with_stated_labels(seen_labels([votes], gold), columns)
     annotators, annotator = in_order(indexed("annotator", columns["annotator"]))
     relations, relation = in_order(indexed("relation", columns["relation"]))
     asked = _asked({"annotator": annotator, "relation": relation}, votes, name)
@@ -104,7 +106,11 @@ def _read_long(
     place = (item[asked], annotator[asked], relation[asked], draw[asked])
     _refuse_repeated(np.ravel_multi_index(place, codes.shape), np.flatnonzero(asked), row_names, name)
     codes[place] = values[asked]
-    return ParsedTable(VoteArrays(codes, ids, annotators, relations, known), texts_of(gold, len(ids)))
+    stated, given = None, read_stated(columns, known)
+    if given is not None:
+        stated = np.full((*codes.shape, len(known)), np.nan)
+        stated[place] = given[asked]
+    return ParsedTable(VoteArrays(codes, ids, annotators, relations, known, stated), texts_of(gold, len(ids)))
 
 
 def _asked(who: Mapping[str, Integers], votes: Column, table: str) -> Mask:
@@ -257,6 +263,7 @@ def _write_long(votes: VoteArrays) -> pa.Table:
     unasked = sorted(set(range(len(votes.ids))) - set(item))
     blank: list[None] = [None] * len(unasked)
     names = np.array([*votes.labels, None], dtype=object)
+    stated = {} if votes.stated is None else write_stated(votes.stated[place], votes.labels, len(unasked))
     table = pa.table(
         {
             "id": pa.array([votes.ids[i] for i in [*item, *unasked]], pa.string()),
@@ -264,6 +271,7 @@ def _write_long(votes: VoteArrays) -> pa.Table:
             "relation": pa.array([*(votes.relations[r] for r in relation), *blank], pa.string()),
             "draw": pa.array([*draw, *blank], pa.int64()),
             "label": pa.array([*names[values], *blank], pa.string()),
+            **stated,
         }
     )
     # items keep their order, for gold may be a list in that order

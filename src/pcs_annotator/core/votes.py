@@ -11,6 +11,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask, frozen
 from pcs_annotator.core.codes import NOT_ASKED
+from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.labels import check_labels
 from pcs_annotator.core.vote_columns import Unknown
 from pcs_annotator.core.vote_table import Form, VoteArrays, parse_vote_table, write_vote_table
@@ -133,13 +134,24 @@ class Votes:
             relations=[name for name in self.relations if name != relation],
         )
 
+    def plain(self) -> Votes:
+        """Return the votes of those who were asked for a label alone, which are the ones to learn from."""
+        names = [name for name in self.annotators if not kind_of(name)]
+        if len(names) == len(self.annotators):
+            return self
+        if not names:
+            raise UnknownNameError(
+                f"nobody here was asked for a label alone, only {_listed(self.annotators)}: ask one of them plainly too"
+            )
+        return replace(self.select(annotators=names), stated=None)
+
     @classmethod
     def from_table(cls, table: object, labels: Iterable[str] | None = None, *, unknown: Unknown = "error") -> Votes:
         """Read votes from a pandas, polars or pyarrow table, a dict of columns, or a CSV or Parquet file.
 
         Wide form has the columns `id`, optionally `gold`, and `<annotator>|<relation>` or
-        `<annotator>|<relation>|<draw>`; long form has `id`, `annotator`, `relation`, `label` and optionally `draw`
-        and `gold`. An empty cell is an abstention.
+        `<annotator>|<relation>|<draw>`; long form has `id`, `annotator`, `relation`, `label` and optionally `draw`,
+        `gold` and, for probabilities that annotators stated, `stated_<label>`. An empty cell is an abstention.
 
         Args:
             table: Where the votes are.
@@ -152,9 +164,10 @@ class Votes:
     def to_table(self, form: Form = "wide") -> pa.Table:
         """Return the votes as a pyarrow table that `from_table` reads back.
 
-        The wide form writes both kinds of silence as empty cells; the long form leaves out what was not asked.
+        The wide form writes both kinds of silence as empty cells, and labels alone; the long form leaves out what was
+        not asked, and keeps stated probabilities.
         """
-        arrays = VoteArrays(self.codes, self.ids, self.annotators, self.relations, self.labels)
+        arrays = VoteArrays(self.codes, self.ids, self.annotators, self.relations, self.labels, self.stated)
         return write_vote_table(arrays, form)
 
 

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import math
 from dataclasses import FrozenInstanceError, dataclass, replace
 
 import pytest
 
-from pcs_annotator.asking.annotators.annotator import DEFAULT_SAMPLING, Annotator, Question
+from pcs_annotator.asking.annotators.annotator import DEFAULT_SAMPLING, ELICITED_SAMPLING, Annotator, Question
 from pcs_annotator.asking.annotators.length import CutPolicy, estimate_tokens
-from pcs_annotator.asking.models.base import Finish, Reply, Request, Sampling
+from pcs_annotator.asking.annotators.prompt import PromptStyle
+from pcs_annotator.asking.models.base import Constraint, Finish, Reply, Request, Sampling
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.vote import Vote
+from pcs_annotator.errors import UnknownNameError
 
 NEWS = Task("Is it true?", ["Fake", "Real"])
 LONG = " ".join(f"word{number}" for number in range(5000))
@@ -136,3 +139,135 @@ def test_context_without_room_is_a_silence_without_asking() -> None:
 )
 def test_reply_becomes_a_vote(text: str, finish: Finish, vote: Vote) -> None:
     assert Annotator("a").vote(Reply(text=text, finish=finish), NEWS, "A Fake text.", 3) == vote
+
+
+PLAIN_ONES = [
+    Model(),
+    Model(can_constrain=True),
+    Model(context_tokens=600),
+    Model(context_tokens=600, can_constrain=True),
+]
+ELICITED = ["1s-top-2", "2s-top-2", "ling-1s"]
+
+
+@pytest.mark.parametrize("name", ["", "mine", "mine/1s-top-2", "mine/ling-1s"])
+def test_the_elicitation_stands_behind_the_name_once(name: str) -> None:
+    annotator = Annotator("org/mine" if not name else "a", name=name, elicitation="ling-1s")
+
+    assert annotator.name == ("org/mine/ling-1s" if not name else "mine/ling-1s")
+    assert replace(annotator, style="plain").name == annotator.name
+
+
+def test_unknown_elicitation_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match="no elicitation is called 'top-2'; known: 1s-top-2"):
+        Annotator("a", elicitation="top-2")
+
+
+def test_stating_probabilities_takes_more_tokens_unless_told_otherwise() -> None:
+    own = Sampling(max_tokens=99)
+
+    assert [Annotator("a", elicitation=kind).sampling for kind in ELICITED] == [ELICITED_SAMPLING] * 3
+    assert Annotator("a", elicitation="p-true").sampling == DEFAULT_SAMPLING
+    assert Annotator("a", elicitation="1s-top-2", sampling=own).sampling == own
+    assert (ELICITED_SAMPLING.max_tokens or 0) > (DEFAULT_SAMPLING.max_tokens or 0)
+
+
+@pytest.mark.parametrize("model", PLAIN_ONES)
+@pytest.mark.parametrize("style", ["chat", "plain"])
+@pytest.mark.parametrize("text", ["A text.", LONG])
+def test_p_true_begins_with_the_very_question_for_a_label_alone(model: Model, style: PromptStyle, text: str) -> None:
+    plain, elicited = (Annotator("a", style=style, elicitation=kind) for kind in (None, "p-true"))
+
+    assert asked(elicited, text, model) == asked(plain, text, model)
+
+
+@pytest.mark.parametrize("kind", ELICITED)
+def test_guesses_with_probabilities_are_not_held_to_the_labels(kind: str) -> None:
+    request = asked(Annotator("a", elicitation=kind), "A text.", Model(can_constrain=True)).request
+
+    assert request.constraint is None
+
+
+@pytest.mark.parametrize("kind", [*ELICITED, "p-true"])
+def test_style_reaches_every_elicitation(kind: str) -> None:
+    request = asked(Annotator("a", style="plain", elicitation=kind), "A text.", Model()).request
+
+    assert [message.role for message in request.messages] == ["user"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "most"), [("2s-top-2", "G1: Fake\nG2: Real", 256), ("p-true", "<label>Fake</label>", 64)]
+)
+@pytest.mark.parametrize("text", ["A text.", LONG])
+def test_both_questions_and_their_answers_fit_into_a_small_context(kind: str, first: str, most: int, text: str) -> None:
+    annotator, model = Annotator("a", elicitation=kind), Model(context_tokens=900)
+    question = asked(annotator, text, model)
+    following = annotator.hear(NEWS, question, [Reply(text=first)], model)
+
+    assert isinstance(following, Question)
+    assert (following.text, following.cut) == (question.text, question.cut)
+    for one in (question, following):
+        sent = sum(estimate_tokens(message.content) for message in one.request.messages)
+        assert sent + (one.request.sampling.max_tokens or 0) <= 900
+    kept = following.request.sampling.max_tokens or 0
+    assert kept == most if text == "A text." else 16 <= kept < most
+
+
+@pytest.mark.parametrize("most", [None, 4096])
+def test_answers_to_a_second_question_are_as_long_as_allowed(most: int | None) -> None:
+    annotator = Annotator("a", elicitation="p-true", sampling=Sampling(max_tokens=most))
+    for model in (Model(), Model(context_tokens=10_000)):
+        question = asked(annotator, "A text.", model)
+        following = annotator.hear(NEWS, question, [Reply(text="Fake")], model)
+
+        assert isinstance(following, Question)
+        assert following.request.sampling.max_tokens == most
+
+
+def test_second_question_of_p_true_is_held_to_its_answers_where_the_first_was() -> None:
+    annotator, model = Annotator("a", elicitation="p-true"), Model(can_constrain=True)
+    following = annotator.hear(NEWS, asked(annotator, "A text.", model), [Reply(text="Fake")], model)
+
+    assert isinstance(following, Question)
+    assert following.request.constraint == Constraint(choices=("A", "B"))
+    vote = annotator.hear(NEWS, following, [Reply(text="Fake"), Reply(text="B")], model)
+    assert isinstance(vote, Vote)
+    assert vote.label == "Fake"
+    assert vote.stated == pytest.approx((0.0, math.nan), nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "reason"),
+    [
+        ("G1: Fake\nP1: 0.9", "filter", "filtered by the provider"),
+        ("G1: Fake\nP1: 0.", "length", "answer cut off"),
+        ("G1: Fake\nP1: 9", "length", "answer cut off"),
+        ("G1: Fake\nP1: 900 %", "stop", "probability out of range"),
+        ("Dear reader", "stop", "no label in reply"),
+    ],
+)
+def test_reply_without_probabilities_is_a_silence_with_its_reason(text: str, finish: Finish, reason: str) -> None:
+    annotator = Annotator("a", elicitation="1s-top-2")
+    question = replace(asked(annotator, "A text.", Model()), cut=3)
+
+    heard = annotator.hear(NEWS, question, [Reply(text=text, finish=finish)], Model())
+
+    assert heard == Vote(label=None, reason=reason, cut=3)
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_probabilities_become_a_vote_for_the_best_guess(finish: Finish) -> None:
+    annotator = Annotator("a", elicitation="1s-top-2")
+    reply = Reply(text="G1: real\nP1: 70%\nG2: fake\nP2: 0.2\nSo", finish=finish)
+
+    assert annotator.hear(NEWS, asked(annotator, "A text.", Model()), [reply], Model()) == Vote(
+        label="Real", stated=(0.2, 0.7)
+    )
+
+
+def test_annotator_without_elicitation_hears_a_label_at_once() -> None:
+    annotator = Annotator("a")
+
+    heard = annotator.hear(NEWS, asked(annotator, "A text.", Model()), [Reply(text="Fake")], Model())
+
+    assert heard == Vote(label="Fake")

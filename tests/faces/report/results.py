@@ -43,6 +43,7 @@ class Made:
     instruction: str = "How does the writer feel?"
     prices: tuple[float | None, ...] = (0.25, None)
     tally: Tally = field(default_factory=Tally)
+    learn: LearnSettings = QUICK
 
 
 def made_run(folder: Path, made: Made | None = None) -> RunResult:
@@ -65,7 +66,7 @@ def made_run(folder: Path, made: Made | None = None) -> RunResult:
     _write_variants(run, items, made.relations)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PcsWarning)
-        learned = learn_if_possible(votes, gold, QUICK)
+        learned = learn_if_possible(votes, gold, made.learn)
     return RunResult(
         folder=run,
         config=Config(

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pcs_annotator.faces.report import render
+from pcs_annotator.faces.report.selection import select
+from pcs_annotator.faces.report.view import view_of
 from tests.faces.report.reading import Page
 from tests.faces.report.results import Made, made_run
 
@@ -75,6 +78,20 @@ def test_search_filter_and_order_work_together(tmp_path: Path) -> None:
     assert sum(page.listed()) == wrong
     assert f"{wrong} of 30 rows" in page.text
     assert sure == sorted(sure)
+
+
+def test_decision_and_certainty_filter_together(tmp_path: Path) -> None:
+    made = made_run(tmp_path, Made(rows=60, skills=(0.6, 0.5)))
+    outcomes = [replace(one, decision="accept" if row % 3 else "review") for row, one in enumerate(made.outcomes)]
+    result = replace(made, outcomes=outcomes)
+    marks = [row.marks for row in select(view_of(result)).rows]
+    html = re.sub(r"<meta http-equiv[^>]*>", "", render(result))
+    for wanted in (("accept",), ("review",), ("accept", "wrong")):
+        clicks = "".join(f"document.querySelector('button[data-filter=\"{name}\"]').click();" for name in wanted)
+        page = Opened(html.replace("</body>", f"<script>{clicks}</script></body>"), tmp_path)
+        assert page.complaints == []
+        assert page.listed() == [set(wanted) <= set(one) for one in marks]
+        assert 0 < sum(page.listed()) < 60
 
 
 def test_a_search_without_result_says_so(tmp_path: Path) -> None:

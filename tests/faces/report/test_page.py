@@ -27,6 +27,10 @@ CASES = {
     "several draws": Made(draws=5),
     "many labels": Made(labels=tuple(f"label {number}" for number in range(100)), rows=60, gold=False),
     "nothing paid": Made(prices=()),
+    "thirty labels": Made(labels=tuple(f"label {number}" for number in range(30)), rows=150),
+    "three rows": Made(rows=3),
+    "never wrong": Made(skills=(1.0, 1.0)),
+    "right to left": Made(labels=("חיובי", "سلبي"), text="שלום עולם"),
 }
 
 

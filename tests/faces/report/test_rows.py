@@ -9,7 +9,7 @@ from pcs_annotator.faces.report import render, selection
 from pcs_annotator.faces.report.selection import certainty, select
 from pcs_annotator.faces.report.view import view_of
 from tests.faces.report.reading import Page
-from tests.faces.report.results import Made, made_run
+from tests.faces.report.results import QUICK, Made, made_run
 
 
 def test_all_rows_are_listed_in_the_order_of_the_file(tmp_path: Path) -> None:
@@ -20,14 +20,27 @@ def test_all_rows_are_listed_in_the_order_of_the_file(tmp_path: Path) -> None:
 
 
 def test_of_too_many_rows_the_least_certain_are_listed_and_the_page_says_so(tmp_path: Path) -> None:
-    result = made_run(tmp_path, Made(rows=700))
+    result = made_run(tmp_path, Made(rows=700, learn=replace(QUICK, max_error=None)))
     listed = select(view_of(result)).rows
     shown = {row.item.id for row in listed}
     hidden = [certainty(outcome) for outcome in result.outcomes if outcome.id not in shown]
     assert len(listed) == 500
     assert max(row.certainty for row in listed) <= min(hidden)
     text = Page(render(result)).text
-    assert "The 500 least certain of 700 rows; all of them are in labels.csv." in text
+    assert "The 500 least certain of 700 rows; all are in labels.csv." in text
+
+
+def test_of_too_many_rows_some_accepted_ones_are_listed_although_they_are_certain(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(rows=700))
+    surest = sorted(result.outcomes, key=certainty)[-200:]
+    kept = {outcome.id for outcome in surest}
+    outcomes = [replace(one, decision="accept" if one.id in kept else "review") for one in result.outcomes]
+    shown = replace(result, outcomes=outcomes)
+    listed = select(view_of(shown))
+    assert listed.accepted == 150
+    assert len(listed.rows) == 500
+    assert min(row.certainty for row in listed.rows) == min(map(certainty, outcomes))
+    assert "The 500 least certain of 700 rows, 150 accepted ones among them; all" in Page(render(shown)).text
 
 
 def test_many_models_and_relations_leave_room_for_fewer_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,10 +52,10 @@ def test_a_row_without_label_comes_first_among_the_uncertain(tmp_path: Path) -> 
     result = made_run(tmp_path, Made(votes=False, gold=False, rows=3))
     (row, *_) = select(view_of(result)).rows
     assert row.certainty == -1
-    assert row.marks == ("review", "unlabelled")
+    assert row.marks == ("none",)
     text = Page(render(result)).text
     assert "without label 3" in text
-    assert "Nobody voted." in text
+    assert "Nobody answered." in text
 
 
 def test_rows_are_marked_for_the_filters(tmp_path: Path) -> None:
@@ -95,3 +108,31 @@ def test_a_variant_that_was_not_recorded_is_no_obstacle(tmp_path: Path) -> None:
 def test_a_long_text_is_cut_and_the_page_says_where(tmp_path: Path) -> None:
     text = Page(render(made_run(tmp_path, Made(rows=5, text="word " * 1000)))).text
     assert "Text (the first 1,500 characters)" in text
+
+
+def test_the_decision_and_its_reason_stand_beside_every_row(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(rows=12))
+    outcomes = [
+        replace(outcome, decision="accept" if row < 5 else "review", reason=f"reason {row}")
+        for row, outcome in enumerate(result.outcomes)
+    ]
+    page = Page(render(replace(result, outcomes=outcomes)))
+    assert len(page.with_class("accept")) == 5
+    assert len(page.with_class("reason")) == 12
+    assert "all decisions 12 accepted 5 to review 7" in page.text
+
+
+def test_the_gold_of_a_row_without_label_is_neither_right_nor_wrong(tmp_path: Path) -> None:
+    page = Page(render(made_run(tmp_path, Made(rows=3, votes=False))))
+    assert len(page.with_class("gold")) == 3
+    assert not page.with_class("right")
+    assert not page.with_class("wrong")
+
+
+def test_without_decisions_and_reasons_there_are_no_such_columns(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(rows=12))
+    outcomes = [replace(outcome, decision=None, reason="") for outcome in result.outcomes]
+    page = Page(render(replace(result, outcomes=outcomes)))
+    assert not page.with_class("decision")
+    assert not page.with_class("reason")
+    assert "all decisions" not in page.text

@@ -5,7 +5,7 @@ import pytest
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.crossfit import cross_fits
+from pcs_annotator.judging.crossfit import Splits, cross_fits
 from pcs_annotator.judging.evaluation.compare import cross_validate, over_splits
 from pcs_annotator.judging.evaluation.metrics import accuracy, auroc, ece
 from pcs_annotator.judging.optimisers.lr import LinearRegression
@@ -17,7 +17,7 @@ def test_figures_are_means_over_splits_of_out_of_fold_results() -> None:
     votes, names = simulated_votes([0.8, 0.5], items=40)
     gold = coded(votes, names)
     [found] = cross_validate(votes, gold, ["lr"], resamples=20, seed=3)
-    fits = cross_fits(LinearRegression(), votes, gold, 5, 3)
+    fits = cross_fits(LinearRegression(), votes, gold, Splits(seed=3))
     assert found.method == "lr"
     assert found.auroc.value == pytest.approx(np.mean([auroc(fit.scores, gold) for fit in fits]))
     assert found.accuracy.value == pytest.approx(np.mean([accuracy(fit.scores, gold) for fit in fits]))

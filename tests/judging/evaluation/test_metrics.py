@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binomtest
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.metrics import log_loss as sklearn_log_loss
 
@@ -166,6 +167,35 @@ def test_rows_of_equal_confidence_share_a_bin() -> None:
     diagram = reliability(two_labels(0.8, 0.8, 0.8, 0.8, 0.9), codes(0, 0, 0, 1, 0), bins=5)
     assert [(one.rows, one.accuracy) for one in diagram] == [(4, 0.75), (1, 1.0)]
     assert diagram[0].confidence == pytest.approx(0.8)
+
+
+def test_reliability_has_exact_binomial_intervals() -> None:
+    rows = 30
+    for right in (0, 1, 17, 30):
+        gold = codes(*([0] * right + [1] * (rows - right)))
+        (only,) = reliability(two_labels(*[0.8] * rows), gold)
+        exact = binomtest(right, rows).proportion_ci(method="exact")
+        assert only.interval == pytest.approx((exact.low, exact.high), abs=1e-9)
+
+
+def test_a_tied_choice_counts_in_part_in_the_interval() -> None:
+    # two tied rows are half right each, so 1 of 2; a third makes it 1½ of 3, between 1 and 2 of 3
+    (two,) = reliability(two_labels(0.5, 0.5), codes(0, 1))
+    exact = binomtest(1, 2).proportion_ci(method="exact")
+    assert two.interval == pytest.approx((exact.low, exact.high), abs=1e-9)
+    (three,) = reliability(two_labels(0.5, 0.5, 0.5), codes(0, 1, 0))
+    below, above = (binomtest(right, 3).proportion_ci(method="exact") for right in (1, 2))
+    assert below.low < three.interval.low < above.low
+    assert below.high < three.interval.high < above.high
+
+
+@settings(deadline=None, max_examples=50)
+@given(tied_scores())
+def test_every_accuracy_lies_inside_its_interval(rows: tuple[Floats, Codes]) -> None:
+    for one in reliability(*rows):
+        assert 0 <= one.interval.low <= one.accuracy + 1e-9
+        assert one.accuracy - 1e-9 <= one.interval.high <= 1
+        assert one.interval.high > one.interval.low
 
 
 def test_risk_coverage_by_hand() -> None:

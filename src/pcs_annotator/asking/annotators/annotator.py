@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache
+from typing import Any
 
+from pcs_annotator.asking.annotators.elicitations import Elicitation, Messages, Stated, elicitation_of
+from pcs_annotator.asking.annotators.elicitations.p_true import PTrue
 from pcs_annotator.asking.annotators.length import CutPolicy, estimate_tokens, fit_text
 from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages, sendable, task_prompt
 from pcs_annotator.asking.annotators.reply import read_label
 from pcs_annotator.asking.models.base import ChatModel, Constraint, Reply, Request, Sampling
+from pcs_annotator.core.elicitations import P_TRUE, base_annotator, elicited_name
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.vote import Vote
 
 # Temperature 0, so that a run can be repeated; 64 tokens leave room for a tag and a sentence around it. A model that
 # thinks aloud needs more: `Sampling(max_tokens=4096)`.
 DEFAULT_SAMPLING = Sampling(temperature=0.0, max_tokens=64)
+# Guesses and their probabilities take lines rather than a tag.
+ELICITED_SAMPLING = replace(DEFAULT_SAMPLING, max_tokens=256)
 # For an answer whose length is left to the server.
 _ANSWER_TOKENS = 256
 # Markers, roles and the server's chat template.
 _FRAME_TOKENS = 96
+_SHORTEST_ANSWER = 16
+_VERDICTS = ("A", "B")
+_SIGNS_OF_NUMBERS = "0123456789.,"
 _NOTHING_VISIBLE = " \t\r\n\f\v\x00\xa0\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 
 
@@ -43,19 +53,25 @@ class Annotator:
 
     Attributes:
         model: Anything a model can be made of: `provider:model`, a URL, a chat model object, a callable.
-        name: Names the annotator among votes; by default what the model is called.
+        elicitation: How it is asked to say how sure it is, such as `1s-top-2`, `2s-top-2`, `ling-1s` or `p-true`; None
+            for a label alone.
+        name: Names the annotator among votes; by default what the model is called. The elicitation stands behind it.
         style: `plain` for models that know no system role.
-        sampling: How answers are drawn. Several draws of one question differ in the ledger, not in the prompt.
+        sampling: How answers are drawn; where probabilities are asked for, the default leaves more room. Several draws
+            of one question differ in the ledger, not in the prompt.
         cut: Which part of a text stays when it is too long for the model.
         constrain: Whether a model that can be held to the labels is.
 
     Examples:
         >>> Annotator("groq:llama-3.1-8b-instant").name
         'groq:llama-3.1-8b-instant'
+        >>> Annotator("groq:llama-3.1-8b-instant", elicitation="ling-1s").name
+        'groq:llama-3.1-8b-instant/ling-1s'
     """
 
     model: object
     _: KW_ONLY
+    elicitation: str | None = None
     name: str = ""
     style: PromptStyle = "chat"
     sampling: Sampling = DEFAULT_SAMPLING
@@ -65,6 +81,12 @@ class Annotator:
     def __post_init__(self) -> None:
         if not self.name:
             object.__setattr__(self, "name", _name_of(self.model))
+        if self.elicitation is None:
+            return
+        object.__setattr__(self, "name", elicited_name(base_annotator(self.name), self.elicitation))
+        # P(True) begins with the question for a label alone, and shares that call with those who ask nothing else
+        if self.sampling is DEFAULT_SAMPLING and self.elicitation != P_TRUE:
+            object.__setattr__(self, "sampling", ELICITED_SAMPLING)
 
     def question(self, task: Task, text: str, model: ChatModel) -> Question | Vote:
         """Return what to ask the model about a text, or a silent vote when there is nothing to ask.
@@ -77,20 +99,67 @@ class Annotator:
         text = sendable(text)
         if not text.strip().strip(_NOTHING_VISIBLE + "\ufffd"):
             return Vote(label=None, reason="empty text", asked=False)
-        constrained = self.constrain and model.can_constrain
+        constrained = self.constrain and model.can_constrain and self.elicitation in (None, P_TRUE)
         answer: AnswerFormat = "bare" if constrained else "tag"
         cut = 0
         if model.context_tokens is not None:
-            room = model.context_tokens - self._reserved(task_prompt(task, answer))
+            room = model.context_tokens - self._reserved(self._fixed_part(task, answer))
             text, cut = fit_text(text, room, self.cut)
             if not text.strip():
                 return Vote(label=None, reason="no room for the text in the model's context", asked=False, cut=cut)
         request = Request(
-            messages=build_messages(task, text, style=self.style, answer=answer),
+            messages=self._messages(task, text, answer),
             sampling=self.sampling,
             constraint=Constraint(choices=task.labels) if constrained else None,
         )
         return Question(request=request, text=text, cut=cut)
+
+    def hear(self, task: Task, question: Question, replies: Sequence[Reply], model: ChatModel) -> Question | Vote:
+        """Return what the replies say, or the question that has to follow them.
+
+        Args:
+            task: What to decide.
+            question: The last question.
+            replies: What the model replied to all questions about the text so far, in their order.
+            model: The model that `self.model` stands for.
+        """
+        last, cut = replies[-1], question.cut
+        if self.elicitation is None:
+            return self.vote(last, task, question.text, cut)
+        if last.finish == "filter":
+            return Vote(label=None, reason="filtered by the provider", cut=cut)
+        constrained = question.request.constraint is not None
+        talk = _conversation(self.elicitation, self.style, "bare" if constrained else "tag")
+        heard = talk.next(task, question.text, [_complete_text(reply) for reply in replies])
+        if isinstance(heard, Stated):
+            return Vote(label=heard.guess, cut=cut, stated=heard.over(task.labels))
+        if isinstance(heard, str):
+            return Vote(label=None, reason="answer cut off" if last.finish == "length" else heard, cut=cut)
+        request = Request(
+            messages=heard,
+            sampling=self._sampling_after(heard, model),
+            constraint=Constraint(choices=_VERDICTS) if constrained else None,
+        )
+        return replace(question, request=request)
+
+    def _messages(self, task: Task, text: str, answer: AnswerFormat) -> Messages:
+        if self.elicitation is None:
+            return build_messages(task, text, style=self.style, answer=answer)
+        return _conversation(self.elicitation, self.style, answer).first(task, text)
+
+    def _fixed_part(self, task: Task, answer: AnswerFormat) -> str:
+        # P(True) cuts a text where the plain question does, or the two would not be the same call
+        if self.elicitation in (None, P_TRUE):
+            return task_prompt(task, answer)
+        return "\n".join(message.content for message in self._messages(task, "", answer))
+
+    def _sampling_after(self, messages: Messages, model: ChatModel) -> Sampling:
+        """Return the sampling for a further question; in a small context, what it adds is taken from its answer."""
+        most = self.sampling.max_tokens
+        if most is None or model.context_tokens is None:
+            return self.sampling
+        room = model.context_tokens - _FRAME_TOKENS - sum(estimate_tokens(message.content) for message in messages)
+        return replace(self.sampling, max_tokens=min(most, max(room, _SHORTEST_ANSWER)))
 
     def _reserved(self, prompt: str) -> int:
         answer = _ANSWER_TOKENS if self.sampling.max_tokens is None else self.sampling.max_tokens
@@ -112,6 +181,19 @@ class Annotator:
         if reading.label is None and reply.finish == "length":
             return Vote(label=None, reason="answer cut off", cut=cut)
         return Vote(label=reading.label, reason=reading.reason, cut=cut)
+
+
+def _complete_text(reply: Reply) -> str:
+    # "P1: 0." may have been on its way to 0.9
+    return reply.text.rstrip(_SIGNS_OF_NUMBERS) if reply.finish == "length" else reply.text
+
+
+@lru_cache(maxsize=64)
+def _conversation(kind: str, style: PromptStyle, answer: AnswerFormat) -> Elicitation:
+    if kind == P_TRUE:
+        return PTrue(style=style, answer=answer)
+    made: Any = elicitation_of(kind)
+    return replace(made, style=style)
 
 
 @lru_cache(maxsize=256)

@@ -110,7 +110,7 @@ def read_label(reply: str, labels: Sequence[str], asked: str = "") -> Reading:
 
 
 def _read_long(answer: str, words: Vocabulary, asked: str) -> Reading:
-    said = _without_reasoning(answer)
+    said = without_reasoning(answer)
     if not said.strip():
         return Reading(None, "only reasoning, no answer")
     own = without_fence(said)
@@ -127,7 +127,8 @@ def _read_long(answer: str, words: Vocabulary, asked: str) -> Reading:
     return Reading(label, reason, "prose" if label is not None else "")
 
 
-def _without_reasoning(reply: str) -> str:
+def without_reasoning(reply: str) -> str:
+    """Return a reply without what stands in `<think>…</think>` and its like."""
     kept: list[str] = []
     position, opened = 0, ""
     for found in _REASONING.finditer(reply):

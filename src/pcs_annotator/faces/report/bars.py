@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.faces.report.markup import Markup, tag
@@ -17,6 +18,17 @@ def bar(share: float, *, mark: float | None = None, kind: str = "bar") -> Markup
     if mark is not None:
         parts.append(_upright(mark, "mark", 1))
     return _drawing(*parts)
+
+
+def stack(parts: Sequence[tuple[float, str]]) -> Markup:
+    """Return one bar of several parts, given as shares with the class of each."""
+    drawn, start = [], 0.0
+    for share, kind in parts:
+        left, right = float(_at(start)), float(_at(start + share))
+        if right > left:
+            drawn.append(tag("rect", class_=kind, x=f"{left:g}", y="2", width=f"{right - left:.4g}", height="12"))
+        start += share
+    return _drawing(*drawn)
 
 
 def estimate(value: float, ends: Interval | None, *, top: float, reference: float | None = None) -> Markup:

@@ -6,7 +6,7 @@
   const search = document.getElementById("search");
   const order = document.getElementById("order");
   const buttons = [...document.querySelectorAll("button[data-filter]")];
-  let filter = "all";
+  const pressed = () => buttons.filter((one) => one.getAttribute("aria-pressed") === "true");
 
   const textOf = (row) => {
     if (!texts.has(row)) texts.set(row, row.textContent.toLowerCase());
@@ -15,10 +15,11 @@
 
   const show = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const filters = pressed().map((one) => one.dataset.filter).filter((name) => name !== "all");
     let found = 0;
     for (const row of rows) {
       const marks = (row.dataset.is || "").split(" ");
-      const fits = (filter === "all" || marks.includes(filter)) && words.every((word) => textOf(row).includes(word));
+      const fits = filters.every((name) => marks.includes(name)) && words.every((word) => textOf(row).includes(word));
       row.hidden = !fits;
       found += fits;
     }
@@ -28,8 +29,7 @@
 
   for (const button of buttons) {
     button.addEventListener("click", () => {
-      filter = button.dataset.filter;
-      for (const other of buttons) other.setAttribute("aria-pressed", String(other === button));
+      for (const other of button.parentElement.children) other.setAttribute("aria-pressed", String(other === button));
       show();
     });
   }

@@ -61,6 +61,15 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
+def capital(text: str) -> str:
+    """Return a sentence with its first letter large.
+
+    >>> capital("no promise")
+    'No promise'
+    """
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def counted(value: int, one: str, many: str | None = None) -> str:
     """Return a number with its noun.
 

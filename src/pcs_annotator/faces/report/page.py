@@ -8,12 +8,16 @@ from importlib.resources import files
 from pathlib import Path
 
 from pcs_annotator.faces.report.markup import Markup, joined, tag
+from pcs_annotator.faces.report.sections.certificate import certificate
 from pcs_annotator.faces.report.sections.cost import cost
+from pcs_annotator.faces.report.sections.curves import curves, plots
 from pcs_annotator.faces.report.sections.distribution import distribution
+from pcs_annotator.faces.report.sections.flips import flips
 from pcs_annotator.faces.report.sections.headline import headline
 from pcs_annotator.faces.report.sections.notices import notices
 from pcs_annotator.faces.report.sections.quality import quality
 from pcs_annotator.faces.report.sections.rows import rows
+from pcs_annotator.faces.report.sections.saved import saved
 from pcs_annotator.faces.report.sections.settings import settings
 from pcs_annotator.faces.report.sections.silences import silences
 from pcs_annotator.faces.report.sections.weights import weights
@@ -22,11 +26,15 @@ from pcs_annotator.pipeline.pages import write_page
 from pcs_annotator.pipeline.run import RunResult
 
 SECTIONS = (
+    ("certificate", "Certificate", certificate),
     ("quality", "Quality", quality),
+    ("curves", "Curves", curves),
     ("labels", "Labels", distribution),
     ("weights", "Weights", weights),
+    ("flips", "Flips", flips),
     ("notices", "What to look at", notices),
     ("rows", "Rows", rows),
+    ("saved", "Calls saved", saved),
     ("cost", "Cost", cost),
     ("silences", "Silences", silences),
     ("settings", "Settings", settings),
@@ -36,6 +44,16 @@ SECTIONS = (
 def write_report(result: RunResult, path: Path) -> None:
     """Write the page of a run, whole or not at all."""
     write_page(path, render(result))
+
+
+def write_figures(result: RunResult, folder: Path) -> list[Path]:
+    """Write every chart of the page as a file of its own, and return where they are; none without gold."""
+    paths = []
+    for plot in plots(view_of(result)):
+        path = folder / f"{plot.name}.svg"
+        write_page(path, plot.file())
+        paths.append(path)
+    return paths
 
 
 def render(result: RunResult) -> str:
@@ -54,7 +72,7 @@ def render(result: RunResult) -> str:
 
 
 def _head(name: str) -> Markup:
-    style, script = _asset("style.css"), _asset("explore.js")
+    style, script = joined(_asset("style.css"), _asset("charts.css")), _asset("explore.js")
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
     )

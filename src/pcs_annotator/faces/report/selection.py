@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.item import Item
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import Variant
-from pcs_annotator.faces.report.view import View
+from pcs_annotator.faces.report.view import View, decision_on
 from pcs_annotator.pipeline.variants import read_variants
 
 MOST_ROWS = 500
 # So that a thousand rows stay below three megabytes whatever their length, and however many models voted.
-MOST_CELLS = 16_000
-MOST_BYTES = 900_000
+MOST_CELLS = 14_000
+MOST_BYTES = 700_000
 LEAST_ROOM, MOST_ROOM = 160, 1_500
+ACCEPTED_SHARE = 0.3
 LOW = 0.7
 
 
@@ -50,17 +51,31 @@ class Selection:
     rows: tuple[Row, ...]
     room: int
 
+    @property
+    def accepted(self) -> int:
+        """How many of the listed rows are accepted."""
+        return sum("accept" in row.marks for row in self.rows)
+
 
 def select(view: View) -> Selection:
-    """Return all rows, or the least certain ones when there are too many."""
+    """Return all rows; when there are too many, the least certain ones, of accepted and other rows apart."""
     result = view.result
     cells = len(result.votes.annotators) * len(result.votes.relations)
     most = max(20, min(MOST_ROWS, MOST_CELLS // max(cells, 1)))
     sure = [certainty(outcome) for outcome in result.outcomes]
-    chosen = sorted(sorted(range(len(sure)), key=sure.__getitem__)[:most])
+    chosen = _chosen(sure, [outcome.decision == "accept" for outcome in result.outcomes], most)
     variants = read_variants(result.folder, [result.dataset.items[at].id for at in chosen])
     rows = tuple(_row(view, at, sure[at], variants) for at in chosen)
     return Selection(rows=rows, room=_room(rows, texts=len(rows) * (len(result.votes.relations) + 1)))
+
+
+def _chosen(sure: Sequence[float], accepted: Sequence[bool], most: int) -> list[int]:
+    """Return positions of the least certain rows; some places are kept for accepted rows, which all are certain."""
+    order = sorted(range(len(sure)), key=sure.__getitem__)
+    kept = [at for at in order if accepted[at]][: int(ACCEPTED_SHARE * most)] if len(order) > most else []
+    listed = set(kept)
+    others = [at for at in order if at not in listed]
+    return sorted([*kept, *others[: most - len(kept)]])
 
 
 def _room(rows: tuple[Row, ...], texts: int) -> int:
@@ -96,7 +111,6 @@ def _marks(outcome: Outcome, gold: str | None, sure: float) -> tuple[str, ...]:
     found = {
         "wrong": gold is not None and outcome.label is not None and outcome.label != gold,
         "low": outcome.label is not None and sure < LOW,
-        "review": outcome.decision == "review",
-        "unlabelled": outcome.label is None,
     }
-    return tuple(name for name, applies in found.items() if applies)
+    decision = decision_on(outcome)
+    return (*(name for name, applies in found.items() if applies), *([decision] if decision else ()))

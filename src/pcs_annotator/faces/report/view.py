@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from pcs_annotator.core.labels import label_lookup
+from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Task
 from pcs_annotator.pipeline.pages import Origin, read_origin
 from pcs_annotator.pipeline.run import RunResult
@@ -41,9 +43,24 @@ class View:
         return sum(label is not None for label in self.gold)
 
     @property
+    def decided(self) -> bool:
+        """Whether anything decides about labels."""
+        return bool(self.result.learned.model.decided_by)
+
+    @property
+    def decisions(self) -> Counter[str]:
+        """How many rows are accepted (`accept`), left to a person (`review`), or without a label (`none`)."""
+        return Counter(decision_on(outcome) for outcome in self.result.outcomes)
+
+    @property
     def calibrated(self) -> bool:
         """Whether labels come with a probability of being right, rather than with their score only."""
         return any(outcome.confidence is not None for outcome in self.result.outcomes)
+
+
+def decision_on(outcome: Outcome) -> str:
+    """Return `accept`, `review` or, for a row without label, `none`; empty when nobody asked for decisions."""
+    return "none" if outcome.label is None else outcome.decision or ""
 
 
 def view_of(result: RunResult) -> View:

@@ -1,9 +1,13 @@
-"""How often a rewrite makes an annotator change its mind."""
+"""How often a rewrite makes an annotator change its mind, and from which label to which."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
+from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 
@@ -25,6 +29,26 @@ class Flips(NamedTuple):
         return self.changed / self.pairs if self.pairs else None
 
 
+class FlipMatrix(NamedTuple):
+    """One annotator's answers under one relation.
+
+    Attributes:
+        annotator: Who answered.
+        relation: How the text was rewritten.
+        counts: `[label on the text itself, label on the rewrite]`.
+    """
+
+    annotator: str
+    relation: str
+    counts: Integers
+
+    @property
+    def flips(self) -> Flips:
+        """How many answers changed, of how many."""
+        pairs = int(self.counts.sum())
+        return Flips(pairs, pairs - int(np.trace(self.counts)))
+
+
 def flips_by_relation(votes: Votes) -> dict[str, Flips]:
     """Return for every relation but the original how often answers changed; empty without votes on the original."""
     if ORIGINAL not in votes.relations:
@@ -37,3 +61,21 @@ def flips_by_relation(votes: Votes) -> dict[str, Flips]:
             both = (original >= 0) & (rewritten >= 0)
             found[relation] = Flips(int(both.sum()), int((both & (original != rewritten)).sum()))
     return found
+
+
+def flip_matrices(votes: Votes) -> Iterator[FlipMatrix]:
+    """Yield which label became which, for every relation but the original and every annotator."""
+    if ORIGINAL not in votes.relations:
+        return
+    original = votes.codes[:, :, votes.relations.index(ORIGINAL), :].astype(np.intp)
+    labels = len(votes.labels)
+    for place, relation in enumerate(votes.relations):
+        if relation == ORIGINAL:
+            continue
+        rewritten = votes.codes[:, :, place, :]
+        both = (original >= 0) & (rewritten >= 0)
+        for position, annotator in enumerate(votes.annotators):
+            here = both[:, position]
+            pairs = original[:, position][here] * labels + rewritten[:, position][here]
+            counts = np.bincount(pairs, minlength=labels * labels).reshape(labels, labels)
+            yield FlipMatrix(annotator, relation, counts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pcs_annotator.faces.report.formats import count, counted, interval, number, total_dollars
+from pcs_annotator.faces.report.formats import count, counted, interval, number, percent, total_dollars
 from pcs_annotator.faces.report.markup import Child, Markup, joined, tag, user_text
 from pcs_annotator.faces.report.view import View
 
@@ -52,10 +52,21 @@ def _tiles(view: View) -> Markup:
     calls = sum(bill.calls for bill in bills)
     tiles = [
         _tile(count(labelled), "rows labelled", f"of {count(rows)}"),
+        *_accepted_tile(view),
         *_quality_tiles(view),
         _tile(count(calls), "calls paid for" if calls != 1 else "call paid for", total_dollars([b.usd for b in bills])),
     ]
     return tag("div", *tiles, class_="tiles")
+
+
+def _accepted_tile(view: View) -> list[Markup]:
+    rows = len(view.result.outcomes)
+    if not view.decided or not rows:
+        return []
+    accepted = view.decisions["accept"]
+    left = counted(rows - accepted, "row")
+    detail = "by agreement, no promise" if view.result.learned.model.by_agreement else f"{left} left to a person"
+    return [_tile(percent(accepted, rows), "accepted", detail)]
 
 
 def _quality_tiles(view: View) -> list[Markup]:

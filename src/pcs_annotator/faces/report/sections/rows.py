@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.faces.report.bars import bar
 from pcs_annotator.faces.report.diff import clipped
-from pcs_annotator.faces.report.formats import count, counted, number
+from pcs_annotator.faces.report.formats import capital, count, counted, number
 from pcs_annotator.faces.report.markup import Child, Markup, joined, section, sentence, tag
 from pcs_annotator.faces.report.sections.votes import votes_table
 from pcs_annotator.faces.report.selection import LOW, Row, Selection, select
@@ -15,27 +15,27 @@ from pcs_annotator.faces.report.view import View
 
 PREVIEW = 220
 MOST_SCORES = 6
-FILTERS = (
-    ("wrong", "wrong against gold"),
-    ("low", f"low {{measure}} (below {LOW:.2f})"),
-    ("review", "to review"),
-    ("unlabelled", "without label"),
-)
+DECISIONS = (("accept", "accepted"), ("review", "to review"), ("none", "without label"))
+FILTERS = (("wrong", "wrong against gold"), ("low", f"low {{measure}} (below {LOW:.2f})"))
 
 
 def rows(view: View) -> Markup:
     """Return the list of rows, or of the least certain ones when there are too many."""
     selection = select(view)
     columns = _columns(view)
-    shape = "rows" + "".join(f" with-{name}" for name in columns)
+    shape = "explorer" + "".join(f" with-{name}" for name in columns)
     return section(
         "rows",
         "Row by row",
         sentence(_which(view, selection)),
         sentence(_caution(), kind="note") if view.gold_rows else None,
         _controls(selection, _measure(view)),
-        _head(columns, view),
-        tag("ol", *(_row(row, view, selection.room, columns) for row in selection.rows), class_=shape, id="list"),
+        tag(
+            "div",
+            _head(columns, view),
+            tag("ol", *(_row(row, view, selection.room, columns) for row in selection.rows), class_="rows", id="list"),
+            class_=shape,
+        ),
         sentence("No row fits.", kind="note", id="nothing", hidden=True),
         sentence("On paper only the first 40 rows are listed.", kind="note paper"),
     )
@@ -43,8 +43,13 @@ def rows(view: View) -> Markup:
 
 def _columns(view: View) -> tuple[str, ...]:
     """Return which columns there is something to say in."""
-    decided = any(outcome.decision for outcome in view.result.outcomes)
-    return (*(("gold",) if view.gold_rows else ()), *(("decision",) if decided else ()))
+    outcomes = view.result.outcomes
+    told = {
+        "gold": bool(view.gold_rows),
+        "decision": any(outcome.decision for outcome in outcomes),
+        "reason": any(outcome.reason for outcome in outcomes),
+    }
+    return tuple(name for name, applies in told.items() if applies)
 
 
 def _measure(view: View) -> str:
@@ -56,7 +61,8 @@ def _which(view: View, selection: Selection) -> str:
     unfold = "Unfold a row to see its variants and every vote; votes for the chosen label are set in bold."
     if shown == total:
         return f"All {counted(total, 'row')}. {unfold}"
-    return f"The {count(shown)} least certain of {count(total)} rows; all of them are in labels.csv. {unfold}"
+    some = "" if not selection.accepted else f", {count(selection.accepted)} accepted ones among them"
+    return f"The {count(shown)} least certain of {count(total)} rows{some}; all are in labels.csv. {unfold}"
 
 
 def _caution() -> str:
@@ -67,9 +73,7 @@ def _caution() -> str:
 
 
 def _controls(selection: Selection, measure: str) -> Markup:
-    totals = {name: sum(name in row.marks for row in selection.rows) for name, _ in FILTERS}
-    buttons = [_button("all", "all", len(selection.rows), pressed=True)]
-    buttons += [_button(name, title.format(measure=measure), totals[name]) for name, title in FILTERS if totals[name]]
+    filters = [(name, title.format(measure=measure)) for name, title in FILTERS]
     search = tag("input", type="search", id="search", placeholder="Search texts, labels, ids", aria_label="Search rows")
     order = tag(
         "select",
@@ -81,12 +85,23 @@ def _controls(selection: Selection, measure: str) -> Markup:
     return tag(
         "div",
         tag("div", search, order, class_="find"),
-        tag("div", *buttons, class_="filters", role="group", aria_label="Which rows"),
+        _filters("Decision", "all decisions", DECISIONS, selection),
+        _filters("Which rows", "all rows", filters, selection),
         tag("p", id="found", class_="note", role="status"),
         class_="controls",
         id="controls",
         hidden=True,
     )
+
+
+def _filters(title: str, everything: str, filters: Sequence[tuple[str, str]], selection: Selection) -> Markup | None:
+    """Return buttons of which one is pressed; None when they would not tell rows apart."""
+    totals = {name: sum(name in row.marks for row in selection.rows) for name, _ in filters}
+    if not any(totals.values()):
+        return None
+    buttons = [_button("all", everything, len(selection.rows), pressed=True)]
+    buttons += [_button(name, told, totals[name]) for name, told in filters if totals[name]]
+    return tag("div", *buttons, class_="filters", role="group", aria_label=title)
 
 
 def _button(name: str, title: str, total: int, *, pressed: bool = False) -> Markup:
@@ -96,9 +111,7 @@ def _button(name: str, title: str, total: int, *, pressed: bool = False) -> Mark
 
 def _head(columns: Sequence[str], view: View) -> Markup:
     titles = ["id", "text", "label", _measure(view), *columns]
-    return tag(
-        "div", *(tag("span", title) for title in titles), class_=f"rowhead cols-{len(columns)}", aria_hidden="true"
-    )
+    return tag("div", *(tag("span", title) for title in titles), class_="rowhead", aria_hidden="true")
 
 
 def _row(row: Row, view: View, room: int, columns: Sequence[str]) -> Markup:
@@ -109,8 +122,7 @@ def _row(row: Row, view: View, room: int, columns: Sequence[str]) -> Markup:
         tag("span", clipped(row.item.text, min(PREVIEW, room)) or "(empty text)", class_="text", dir="auto"),
         _label(outcome),
         _certainty(row, view),
-        *(_gold(row) if name == "gold" else tag("span", outcome.decision, class_="decision") for name in columns),
-        class_=f"cols-{len(columns)}",
+        *(COLUMNS[name](row) for name in columns),
     )
     return tag(
         "li",
@@ -138,10 +150,23 @@ def _certainty(row: Row, view: View) -> Markup:
 def _gold(row: Row) -> Markup:
     if row.gold is None:
         return tag("span", class_="gold")
+    if row.outcome.label is None:
+        return tag("span", tag("bdi", row.gold, dir="auto"), class_="gold")
     if "wrong" in row.marks:
         return tag("span", tag("span", "✗ ", aria_hidden="true"), tag("bdi", row.gold, dir="auto"), class_="gold wrong")
     right = tag("span", "right", class_="unseen")
     return tag("span", tag("span", "✓", aria_hidden="true"), right, class_="gold right")
+
+
+def _decision(row: Row) -> Markup:
+    return tag("span", row.outcome.decision, class_=f"decision {row.outcome.decision or ''}")
+
+
+def _reason(row: Row) -> Markup:
+    return tag("span", row.outcome.reason, class_="reason", dir="auto")
+
+
+COLUMNS = {"gold": _gold, "decision": _decision, "reason": _reason}
 
 
 def _unfolded(row: Row, view: View, room: int) -> Markup:
@@ -150,7 +175,7 @@ def _unfolded(row: Row, view: View, room: int) -> Markup:
     if len(text) > min(PREVIEW, room):
         cut = f" (the first {count(room)} characters)" if len(text) > room else ""
         whole = joined(tag("h3", f"Text{cut}"), tag("p", clipped(text, room), class_="whole", dir="auto"))
-    reason = sentence(f"{row.outcome.reason[:1].upper()}{row.outcome.reason[1:]}.") if row.outcome.reason else None
+    reason = sentence(f"{capital(row.outcome.reason)}.") if row.outcome.reason else None
     return tag(
         "div",
         whole,

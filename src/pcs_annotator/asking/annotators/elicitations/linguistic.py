@@ -1,0 +1,88 @@
+"""Ling 1S of Tian et al. 2023: one guess, and a phrase that says how likely it is to be right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pcs_annotator.asking.annotators.elicitations.base import Messages, Stated, elicitation, opening
+from pcs_annotator.asking.annotators.prompt import PromptStyle
+from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
+from pcs_annotator.core.elicitations import LING_1S, PHRASES
+from pcs_annotator.core.task import Task
+
+_LONGEST_FIRST = sorted(PHRASES, key=len, reverse=True)
+# With a word before it that changes it, a phrase is another one, whose number nobody surveyed.
+_PHRASE = re.compile(
+    r"(?<!\w)((?:not|very|extremely|quite|fairly|less|more|most|rather|somewhat|really|so|too)\s++)?("
+    + "|".join(phrase.replace(" ", r"[\s_-]++") for phrase in _LONGEST_FIRST)
+    + r")(?!\w)",
+    re.IGNORECASE,
+)
+_BY_WORDS = {phrase.casefold(): value for phrase, value in PHRASES.items()}
+_CONFIDENCE = re.compile(
+    r"(?<!\w)(?:confidence|likelihood|certainty|probability)[\"'*_`\s]*+[:=]([^\n]*)", re.IGNORECASE
+)
+_GUESS = re.compile(r"(?<!\w)(?:guess|label|answer)[\"'*_`\s]*+[:=]", re.IGNORECASE)
+_BREAK = re.compile(r"[\n,;()|–—]|\s-\s")
+
+
+@elicitation("ling-1s")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linguistic:
+    """One guess and one of the phrases that people were surveyed about.
+
+    Attributes:
+        style: `plain` for models that know no system role.
+    """
+
+    style: PromptStyle = "chat"
+
+    @property
+    def name(self) -> str:
+        """Return the kind."""
+        return LING_1S
+
+    def first(self, task: Task, text: str) -> Messages:
+        """Return the question."""
+        wanted = (
+            "Name the likeliest label, and say with one of these phrases how likely it is to be right: "
+            f"{', '.join(PHRASES)}. Write only these lines:\nGuess: <label>\nConfidence: <phrase>"
+        )
+        return opening(
+            task, text, wanted=wanted, last="Answer with these two lines and nothing else.", style=self.style
+        )
+
+    def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
+        """Return what the reply states."""
+        return read_phrase(replies[0], task.labels) if replies else self.first(task, text)
+
+
+def read_phrase(reply: str, labels: Sequence[str]) -> Stated | str:
+    r"""Return the guess with the probability that its phrase stands for, or the reason why there is none.
+
+    >>> read_phrase("Guess: fake\nConfidence: Highly likely", ["Fake", "Real"])
+    Stated(probabilities={'Fake': 0.87})
+    """
+    said = without_reasoning(reply)
+    # The keys go first, because a label may itself be a phrase (`Likely`).
+    confidence = _CONFIDENCE.search(said)
+    if confidence:
+        guess, phrase = said[: confidence.start()] or said[confidence.end() :], confidence[1]
+    else:
+        guess, phrase = _label_and_phrase(said)
+    phrases = {
+        " ".join(re.split(r"[\s_-]+", found[2].casefold())) for found in _PHRASE.finditer(phrase) if not found[1]
+    }
+    if len(phrases) != 1:
+        return "two phrases in reply" if phrases else "no phrase in reply"
+    key = _GUESS.search(guess)
+    label, reason, _ = read_label(guess[key.end() :].strip().partition("\n")[0] if key else guess, labels)
+    return Stated({label: _BY_WORDS[phrases.pop()]}) if label is not None else reason
+
+
+def _label_and_phrase(said: str) -> tuple[str, str]:
+    """Return the two parts of a reply that has just two, such as `Fake, almost certain`; in a sentence, who knows."""
+    parts = [part for part in _BREAK.split(said) if re.search(r"\w", part)]
+    return (parts[0], parts[1]) if len(parts) == 2 else (said, "")

@@ -1,0 +1,74 @@
+"""P(True) of Kadavath et al. 2022: the model proposes a label, then says whether it is right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pcs_annotator.asking.annotators.elicitations.base import Messages, Stated, elicitation, followed_up
+from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages
+from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
+from pcs_annotator.core.elicitations import P_TRUE
+from pcs_annotator.core.task import Task
+
+_LETTER = re.compile(r"(?<!\w)\(?([AB])\)|\A\W*+([ABab])\W*+\Z")
+_BARE = {"yes": True, "correct": True, "right": True, "no": False, "incorrect": False, "wrong": False}
+
+
+@elicitation("p-true")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PTrue:
+    """A label, then whether it is right: 1 for true, 0 for false; draws are averaged when judging.
+
+    Attributes:
+        style: `plain` for models that know no system role.
+        answer: How the label is asked for; as the plain annotator asks, so that the first call is paid once.
+    """
+
+    style: PromptStyle = "chat"
+    answer: AnswerFormat = "tag"
+
+    @property
+    def name(self) -> str:
+        """Return the kind."""
+        return P_TRUE
+
+    def first(self, task: Task, text: str) -> Messages:
+        """Return the question for a plain label."""
+        return build_messages(task, text, style=self.style, answer=self.answer)
+
+    def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
+        """Return the question whether the label is right, then what the replies state."""
+        if not replies:
+            return self.first(task, text)
+        label, reason, _ = read_label(replies[0], task.labels, text)
+        if label is None:
+            return reason
+        if len(replies) > 1:
+            verdict = read_verdict(replies[1])
+            return verdict if isinstance(verdict, str) else Stated({label: float(verdict)})
+        proposed = f"<label>{label}</label>" if self.answer == "tag" else label
+        asked = (
+            f"The proposed label is: {label}\nIs it right?\n(A) True\n(B) False\nAnswer with A or B and nothing else."
+        )
+        return followed_up(self.first(task, text), proposed, asked)
+
+
+def read_verdict(reply: str) -> bool | str:
+    """Return whether a reply says A (true) or B (false), or the reason why it says neither.
+
+    >>> read_verdict("(A) True"), read_verdict("The label is false."), read_verdict("(A) or (B)?")
+    (True, False, 'says both true and false')
+    """
+    said = without_reasoning(reply)
+    verdicts = {(found[1] or found[2]) in "Aa" for found in _LETTER.finditer(said)}
+    word = read_label(said, ("True", "False")).label
+    if word is not None:
+        verdicts.add(word == "True")
+    bare = _BARE.get(said.strip(" \t\r\n.!*_\"'`").casefold())
+    if bare is not None:
+        verdicts.add(bare)
+    if len(verdicts) != 1:
+        return "says both true and false" if verdicts else "neither true nor false in reply"
+    return verdicts.pop()

@@ -1,0 +1,109 @@
+"""Names and numbers that asking and judging share about annotators who also say how sure they are.
+
+An elicited annotator stands among the votes under its own name, `<annotator>/<kind>`: its codes hold the best guess,
+and `Votes.stated` the probabilities that it gave.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from pcs_annotator.errors import UnknownNameError
+
+LING_1S = "ling-1s"
+P_TRUE = "p-true"
+
+_TOP_K = re.compile(r"([12])s-top-([1-9]\d{0,2})")
+
+PHRASES: Mapping[str, float] = MappingProxyType(
+    {
+        "Almost Certain": 0.92,
+        "Highly Likely": 0.87,
+        "Very Good Chance": 0.81,
+        "We Believe": 0.75,
+        "Likely": 0.71,
+        "Probably": 0.69,
+        "Probable": 0.68,
+        "Better than Even": 0.58,
+        "About Even": 0.51,
+        "Probably Not": 0.25,
+        "We Doubt": 0.22,
+        "Unlikely": 0.21,
+        "Improbable": 0.17,
+        "Chances are Slight": 0.14,
+        "Little Chance": 0.13,
+        "Highly Unlikely": 0.11,
+        "Almost No Chance": 0.07,
+    }
+)
+"""Phrase → probability: the mean of 123 answers to W. Fagen-Ulmschneider's survey *Perception of Probability Words*."""
+
+
+def top_k_kind(steps: int, k: int) -> str:
+    """Return the kind of k guesses with probabilities, asked for in one or two steps.
+
+    >>> top_k_kind(2, 4)
+    '2s-top-4'
+    """
+    return _checked(f"{steps}s-top-{k}")
+
+
+def elicited_name(annotator: str, kind: str) -> str:
+    """Return what an annotator is called among the votes when it is asked in that way.
+
+    >>> elicited_name("groq:llama-3.1-8b", "ling-1s")
+    'groq:llama-3.1-8b/ling-1s'
+    """
+    return f"{annotator}/{_checked(kind)}"
+
+
+def kind_of(name: str) -> str:
+    """Return how an annotator was asked, empty for plain labels.
+
+    >>> kind_of("google/gemma-2-9b/1s-top-2"), kind_of("google/gemma-2-9b")
+    ('1s-top-2', '')
+    """
+    base, _, kind = name.rpartition("/")
+    return kind if base and _is_kind(kind) else ""
+
+
+def base_annotator(name: str) -> str:
+    """Return the name of the annotator behind an elicited one; a plain annotator is its own.
+
+    >>> base_annotator("google/gemma-2-9b/1s-top-2")
+    'google/gemma-2-9b'
+    """
+    kind = kind_of(name)
+    return name.removesuffix(f"/{kind}") if kind else name
+
+
+def guesses_of(kind: str) -> int:
+    """Return k of a kind with k guesses, 1 for the others.
+
+    >>> guesses_of("1s-top-4"), guesses_of("p-true")
+    (4, 1)
+    """
+    found = _TOP_K.fullmatch(kind)
+    return int(found[2]) if found else 1
+
+
+def calls_of(kind: str) -> int:
+    """Return how many calls one answer of that kind takes.
+
+    >>> calls_of("2s-top-2"), calls_of("1s-top-2"), calls_of("")
+    (2, 1, 1)
+    """
+    return 2 if kind == P_TRUE or kind.startswith("2s-top-") else 1
+
+
+def _is_kind(kind: str) -> bool:
+    return kind in (LING_1S, P_TRUE) or _TOP_K.fullmatch(kind) is not None
+
+
+def _checked(kind: str) -> str:
+    if not _is_kind(kind):
+        known = f"1s-top-2, 2s-top-2 (any number of guesses up to 999), {LING_1S}, {P_TRUE}"
+        raise UnknownNameError(f"no elicitation is called {kind!r}; known: {known}")
+    return kind

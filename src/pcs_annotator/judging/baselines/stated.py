@@ -1,0 +1,75 @@
+"""Scores from the probabilities that annotators stated themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Floats
+from pcs_annotator.core.elicitations import kind_of
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.baselines.baseline import Asks, cells_of, mean_scores, original_of
+
+
+def complete(stated: Floats) -> Floats:
+    """Return stated probabilities `[..., label]` as shares that sum to 1; zeros where nothing was stated.
+
+    What the named labels leave is spread evenly over those that were not named (nan); probabilities that add up to
+    more than 1, or to less with every label named, are divided by their sum.
+    """
+    named = ~np.isnan(stated)
+    given = np.clip(np.where(named, stated, 0.0), 0.0, 1.0)
+    unnamed = (~named).sum(axis=-1, keepdims=True)
+    rest = np.maximum(1 - given.sum(axis=-1, keepdims=True), 0.0)
+    filled = np.where(named, given, rest / np.maximum(unnamed, 1))
+    total = filled.sum(axis=-1, keepdims=True)
+    # "0 % for every label" tells nothing apart, which is not the same as saying nothing
+    shares = np.where(total > 0, filled / np.where(total > 0, total, 1.0), 1 / stated.shape[-1])
+    return np.where(named.any(axis=-1, keepdims=True), shares, 0.0)
+
+
+class Source(NamedTuple):
+    """The annotators that a method listens to.
+
+    Attributes:
+        who: The method, for messages.
+        rows: Where they stand among the annotators.
+        stated: Everything that was stated, `[item, annotator, relation, draw, label]`.
+    """
+
+    who: str
+    rows: list[int]
+    stated: Floats
+
+
+def elicited(votes: Votes, fits: Callable[[str], bool], who: str, record: str) -> Source:
+    """Return the annotators whose kind fits.
+
+    Args:
+        votes: Votes with elicited annotators among them.
+        fits: Whether a kind is meant.
+        who: The method that needs them.
+        record: The elicitation to record where there is none.
+    """
+    rows = [row for row, name in enumerate(votes.annotators) if kind_of(name) and fits(kind_of(name))]
+    if not rows or votes.stated is None or np.isnan(votes.stated[:, rows]).all():
+        raise UndefinedMetric(
+            f"{who} needs probabilities that the annotators state themselves, and these votes hold none: "
+            f"record them with the elicitation {record!r}"
+        )
+    return Source(who, rows, votes.stated)
+
+
+def stated_scores(votes: Votes, source: Source, draws: int | None) -> Floats:
+    """Return what was stated about the original, averaged over draws, then over annotators."""
+    shares = complete(source.stated[:, source.rows, original_of(votes, source.who), :draws])
+    answers = (shares.sum(axis=-1, keepdims=True) > 0).sum(axis=2)
+    return mean_scores(shares.sum(axis=2) / np.maximum(answers, 1))
+
+
+def stated_asks(votes: Votes, source: Source, draws: int | None) -> Asks:
+    """Return the answers on the original that `stated_scores` uses."""
+    return Asks(cells_of(votes, source.rows, [original_of(votes, source.who)], draws))

@@ -1,0 +1,191 @@
+"""The curves behind the pictures: how reliable, how well ranked, and what accepting less would gain.
+
+All are made from gold rows judged by fits that did not see them, thinned to what an eye can tell apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import betaincinv
+
+from pcs_annotator.core.arrays import Codes, Floats, Integers
+from pcs_annotator.core.weights import Interval
+from pcs_annotator.judging.evaluation.bootstrap import auroc_on, interval_around, resample_counts
+from pcs_annotator.judging.evaluation.metrics import Estimate, ReliabilityBin, binary_auroc, reliability
+from pcs_annotator.judging.learning import Trial
+
+MOST_POINTS = 200
+MOST_ROC = 6
+MOST_BINS = 10
+ROWS_PER_BIN = 12
+DIGITS = 5
+
+
+class Roc(NamedTuple):
+    """One label against all others.
+
+    Attributes:
+        label: Its name.
+        auroc: Area under the curve; `n` counts the rows of this label.
+        false_alarms: Share of other rows that score at or above each threshold, rising; empty for a rare label.
+        hits: Share of this label's rows that do.
+    """
+
+    label: str
+    auroc: Estimate
+    false_alarms: Sequence[float]
+    hits: Sequence[float]
+
+
+class Risk(NamedTuple):
+    """The error among the most confident rows, with its exact 95 % interval at every coverage."""
+
+    coverage: Sequence[float]
+    risk: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curves:
+    """What to draw.
+
+    Attributes:
+        rows: Gold rows behind it.
+        raw: The reliability diagram of the Perceived Confidence Score.
+        calibrated: The same of the calibrated confidence; empty when nothing is calibrated.
+        roc: Every label that some but not all rows have, most frequent first; the first few with their curve.
+        risk: Error against coverage.
+    """
+
+    rows: int
+    raw: Sequence[ReliabilityBin]
+    calibrated: Sequence[ReliabilityBin]
+    roc: Sequence[Roc]
+    risk: Risk
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "rows": self.rows,
+            **{name: [_plain_bin(one) for one in getattr(self, name)] for name in ("raw", "calibrated")},
+            "roc": [_plain_roc(one) for one in self.roc],
+            "risk": {name: list(values) for name, values in self.risk._asdict().items()},
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Curves:
+        """Return the curves that `to_dict` wrote."""
+        raw, calibrated = ([_bin(one) for one in values[name]] for name in ("raw", "calibrated"))
+        return cls(
+            rows=values["rows"],
+            raw=raw,
+            calibrated=calibrated,
+            roc=[_roc(one) for one in values["roc"]],
+            risk=Risk(**values["risk"]),
+        )
+
+
+def curves_of(trial: Trial, *, calibrated: bool = True, resamples: int = 200, seed: int = 0) -> Curves:
+    """Return the curves of gold rows that were judged by fits that did not see them.
+
+    Args:
+        trial: The rows.
+        calibrated: Whether their probabilities are more than raw scores.
+        resamples: Bootstrap resamples behind the interval of every AUROC.
+        seed: Fixes what is random.
+    """
+    rows = len(trial.gold)
+    bins = int(np.clip(rows // ROWS_PER_BIN, 3, MOST_BINS))
+    return Curves(
+        rows=rows,
+        raw=_rounded_bins(reliability(trial.scores, trial.gold, bins)),
+        calibrated=_rounded_bins(reliability(trial.probabilities, trial.gold, bins)) if calibrated else [],
+        roc=_rocs(trial, resamples, seed),
+        risk=_risk(trial),
+    )
+
+
+def _rocs(trial: Trial, resamples: int, seed: int) -> list[Roc]:
+    counts = np.bincount(trial.gold, minlength=len(trial.labels))
+    present = [int(label) for label in np.argsort(-counts, kind="stable") if 0 < counts[label] < len(trial.gold)]
+    return [_roc_of(trial, label, place < MOST_ROC, resamples, seed) for place, label in enumerate(present)]
+
+
+def _roc_of(trial: Trial, label: int, drawn: bool, resamples: int, seed: int) -> Roc:
+    scores, positive = trial.scores[:, label], trial.gold == label
+    codes: Codes = positive.astype(np.int8)
+    value = binary_auroc(scores, positive)
+    both = np.stack([-scores, scores], axis=1)  # either side of a binary question ranks the same
+    found = np.concatenate([auroc_on(both, codes, times) for times in resample_counts(codes, resamples, seed)])
+    interval = Interval(*(round(end, DIGITS) for end in interval_around(value, found)))
+    roc = Roc(trial.labels[label], Estimate(round(value, DIGITS), interval, int(positive.sum())), [], [])
+    if not drawn:
+        return roc
+    order = np.argsort(-scores, kind="stable")
+    ends = _group_ends(scores[order])
+    hits = np.append(0.0, np.cumsum(positive[order])[ends] / positive.sum())
+    false_alarms = np.append(0.0, np.cumsum(~positive[order])[ends] / (~positive).sum())
+    kept = _kept(len(hits))
+    return roc._replace(false_alarms=_rounded(false_alarms[kept]), hits=_rounded(hits[kept]))
+
+
+def _risk(trial: Trial) -> Risk:
+    judged = trial.judged
+    order = np.argsort(-judged.confidence, kind="stable")
+    ends = _group_ends(judged.confidence[order])
+    ends = ends[_kept(len(ends))]
+    seen = ends + 1
+    wrong = np.cumsum(~judged.right[order])[ends]
+    low = np.where(wrong > 0, betaincinv(np.maximum(wrong, 1), seen - wrong + 1, 0.025), 0.0)
+    high = np.where(wrong < seen, betaincinv(wrong + 1, np.maximum(seen - wrong, 1), 0.975), 1.0)
+    return Risk(*(_rounded(values) for values in (seen / len(order), wrong / seen, low, high)))
+
+
+def _group_ends(falling: Floats) -> Integers:
+    """Return the last position of every run of equal values: rows that tie are taken together or not at all."""
+    return np.flatnonzero(np.append(np.diff(falling) != 0, True)).astype(np.intp)
+
+
+def _kept(points: int) -> Integers:
+    """Return which points to keep, the first and the last among them."""
+    return np.unique(np.linspace(0, points - 1, min(points, MOST_POINTS)).round()).astype(np.intp)
+
+
+def _rounded(values: Floats) -> list[float]:
+    return [float(value) for value in np.round(values, DIGITS)]
+
+
+def _rounded_bins(bins: Sequence[ReliabilityBin]) -> list[ReliabilityBin]:
+    return [
+        ReliabilityBin(
+            round(one.confidence, DIGITS),
+            round(one.accuracy, DIGITS),
+            one.rows,
+            Interval(*(round(end, DIGITS) for end in one.interval)),
+        )
+        for one in bins
+    ]
+
+
+def _plain_bin(one: ReliabilityBin) -> dict[str, Any]:
+    return {**one._asdict(), "interval": list(one.interval)}
+
+
+def _bin(values: Mapping[str, Any]) -> ReliabilityBin:
+    return ReliabilityBin(**{**values, "interval": Interval(*values["interval"])})
+
+
+def _plain_roc(roc: Roc) -> dict[str, Any]:
+    auroc = {**roc.auroc._asdict(), "interval": list(roc.auroc.interval)}
+    return {"label": roc.label, "auroc": auroc, "false_alarms": list(roc.false_alarms), "hits": list(roc.hits)}
+
+
+def _roc(values: Mapping[str, Any]) -> Roc:
+    auroc = values["auroc"]
+    estimate = Estimate(auroc["value"], Interval(*auroc["interval"]), auroc["n"])
+    return Roc(values["label"], estimate, values["false_alarms"], values["hits"])

@@ -1,0 +1,265 @@
+"""`evaluate`: every method on the same votes and the same splits, with intervals and paired tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Interval
+from pcs_annotator.errors import MismatchError, UndefinedMetric, UnknownNameError
+from pcs_annotator.judging.crossfit import CrossFit
+from pcs_annotator.judging.evaluation.bootstrap import interval_around
+from pcs_annotator.judging.evaluation.method_figures import Resampled, all_figures
+from pcs_annotator.judging.evaluation.methods import (
+    Calls,
+    Entrant,
+    Method,
+    original_of,
+    ready,
+    self_consistency,
+)
+from pcs_annotator.judging.evaluation.metrics import Estimate
+from pcs_annotator.judging.evaluation.significance import BootstrapTest, PairedTest, delong, holm
+
+HARD_AND_GRADED = (
+    "Graded AUROC ranks rows by the score, hard AUROC by the chosen label alone (1 for it, 0 for the others); one "
+    "answer gives no grades, so compare hard with hard: a graded figure against a hard one flatters whoever has grades."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """How methods are compared.
+
+    Attributes:
+        folds: Folds of every split.
+        repeats: Number of random splits; figures are means over them.
+        seed: Of the first split and of the resamples; the following splits count on from it.
+        resamples: Bootstrap resamples of the rows.
+        calibration: How scores become probabilities.
+        rewritten: Relations whose variants a model wrote, so that every variant cost a call.
+    """
+
+    folds: int = 5
+    repeats: int = 3
+    seed: int = 0
+    resamples: int = 1000
+    calibration: str = "softmax"
+    rewritten: AbstractSet[str] = frozenset()
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Seed of every split."""
+        return tuple(range(self.seed, self.seed + max(1, self.repeats)))
+
+
+class Against(NamedTuple):
+    """The first method against this one: positive differences favour the first.
+
+    Attributes:
+        auroc: Paired bootstrap on graded AUROC, over all splits.
+        accuracy: The same for accuracy.
+        delong: DeLong's test on the scores of the first split; None where a class has a single row.
+        holm: p-value of `auroc` adjusted for all methods that the first is compared with.
+        holm_accuracy: The same for `accuracy`.
+        holm_delong: The same for `delong`.
+    """
+
+    auroc: BootstrapTest
+    accuracy: BootstrapTest
+    delong: PairedTest | None
+    holm: float
+    holm_accuracy: float
+    holm_delong: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodFigures:
+    """One method: its figures by name (see `FIGURES`), what it pays per item, and its test against the first."""
+
+    method: str
+    calls: Calls
+    figures: Mapping[str, Estimate]
+    against: Against | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """Methods side by side.
+
+    Attributes:
+        n: Gold rows.
+        how: Splits, seeds and resamples.
+        methods: In the order asked for, self-consistency at equal calls last.
+        missing: Method → why it has no figures.
+        notes: What a reader must know.
+    """
+
+    n: int
+    how: How
+    methods: Sequence[MethodFigures]
+    missing: Mapping[str, str]
+    notes: Sequence[str]
+
+
+def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: How | None = None) -> Evaluation:
+    """Return figures of every method on gold rows that its fit did not see, all on the same splits.
+
+    A method that these votes cannot give is named in `missing` with the reason; the first of the others is the one
+    that all are tested against. Where the votes have several draws of the unchanged text, self-consistency with as
+    many calls as the first method is added, by plain vote share and with the first method's own optimiser.
+
+    Args:
+        votes: What everybody said.
+        gold: For every item a position in `votes.labels`, or `UNLABELLED`; rows without gold are left out.
+        methods: See `methods.Method`.
+        how: Splits, seeds and resamples.
+
+    Raises:
+        UndefinedMetric: Too few gold rows, a single class, or no method that these votes can give.
+    """
+    how = how or How()
+    votes, gold = labelled_rows(votes, gold, how.folds)
+    entrants, missing = _entrants(votes, methods, how.rewritten)
+    if not entrants:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in missing.items()) or "no method was named"
+        raise UndefinedMetric(f"nothing to evaluate: {reasons}")
+    extra, notes = _at_equal_calls(votes, entrants[0])
+    entrants += extra
+    fits = [[entrant.cross_fit(gold, how.folds, seed, how.calibration) for seed in how.seeds] for entrant in entrants]
+    observed, resampled = all_figures(fits, gold, votes.labels, how.resamples, how.seed)
+    tests = _tests(fits, gold, observed, resampled)
+    found = [
+        MethodFigures(
+            method=entrant.name,
+            calls=entrant.calls,
+            figures={
+                name: Estimate(value, interval_around(value, resampled[place][name]), len(gold))
+                for name, value in observed[place].items()
+            },
+            against=tests[place],
+        )
+        for place, entrant in enumerate(entrants)
+    ]
+    notes = [HARD_AND_GRADED, *_told(votes, gold, how), *notes]
+    return Evaluation(n=len(gold), how=how, methods=found, missing=missing, notes=notes)
+
+
+def labelled_rows(votes: Votes, gold: Codes, folds: int) -> tuple[Votes, Codes]:
+    """Return the rows that have gold, sorted by id so that no split depends on the order of a file."""
+    known = np.flatnonzero(gold != UNLABELLED).tolist()
+    rows = np.array(sorted(known, key=votes.ids.__getitem__), dtype=np.intp)
+    classes = len(np.unique(gold[rows]))
+    if len(rows) < 2 * folds or classes < 2:
+        raise UndefinedMetric(
+            f"{folds}-fold cross-validation needs at least {2 * folds} gold rows and two classes, "
+            f"there are {len(rows)} of {classes}: label more rows"
+        )
+    return votes.take(rows), gold[rows]
+
+
+def _entrants(
+    votes: Votes, methods: Sequence[Method], rewritten: AbstractSet[str]
+) -> tuple[list[Entrant], dict[str, str]]:
+    found: list[Entrant] = []
+    missing: dict[str, str] = {}
+    for method in methods:
+        try:
+            found.append(ready(method, votes, rewritten))
+        except (UndefinedMetric, MismatchError, UnknownNameError) as error:
+            missing[method if isinstance(method, str) else method.name] = str(error)
+    return found, missing
+
+
+def _at_equal_calls(votes: Votes, first: Entrant) -> tuple[list[Entrant], list[str]]:
+    """Return self-consistency on the budget of the first method, and what must be said about it."""
+    try:
+        plain = self_consistency(votes, first.calls.total, "uniform")
+    except UndefinedMetric as error:
+        return [], [f"{error}."]
+    rivals = [plain]
+    if first.optimiser is not None:
+        rivals.append(replace(plain, name=f"{plain.name}, {first.name}", optimiser=first.optimiser))
+    entrants = [ready(rival, votes) for rival in rivals]
+    spent, budget = entrants[0].calls.total, first.calls.total
+    note = f"Self-consistency pays {spent:.1f} calls per item, {first.name} {budget:.1f}"
+    short = spent < budget - len(plain.annotators or ()) / 2
+    return entrants, [f"{note}: no more draws are recorded, so it is at a disadvantage." if short else f"{note}."]
+
+
+def _told(votes: Votes, gold: Codes, how: How) -> list[str]:
+    """Return what a reader must know about rows, splits and counted calls."""
+    seeds = ", ".join(map(str, how.seeds))
+    notes = [
+        f"{len(gold)} gold rows; {how.folds}-fold stratified cross-validation, seeds {seeds}; 95 % intervals from "
+        f"{how.resamples} resamples of the rows.",
+        "AUROC, accuracy, F1 and the first ECE are of the raw score; the second ECE, Brier, AURC, accuracy at coverage "
+        "and rows for review are of the probability calibrated on other folds.",
+    ]
+    absent = [repr(label) for code, label in enumerate(votes.labels) if not (gold == code).any()]
+    if absent:
+        notes.append(f"No gold row says {', '.join(absent)}: left out of every mean over labels.")
+    if ORIGINAL not in votes.relations:
+        notes.append(f"No relation is called {ORIGINAL!r}: {original_of(votes)!r}, the first, stands for it.")
+    counted = [name for name in votes.relations if name in how.rewritten]
+    said = f"one rewriting call per variant of {', '.join(counted)}" if counted else "no rewriting calls"
+    notes.append(f"Calls per item count every question, and {said}.")
+    return notes
+
+
+def _tests(
+    fits: Sequence[Sequence[CrossFit]],
+    gold: Codes,
+    observed: Sequence[Mapping[str, float]],
+    resampled: Sequence[Resampled],
+) -> list[Against | None]:
+    """Return the tests of the first method against every other, adjusted for their number."""
+
+    def bootstrap(place: int, name: str) -> BootstrapTest:
+        difference = observed[0][name] - observed[place][name]
+        return bootstrap_test(difference, resampled[0][name] - resampled[place][name], len(gold))
+
+    others = range(1, len(fits))
+    by_auroc = [bootstrap(place, "auroc") for place in others]
+    by_accuracy = [bootstrap(place, "accuracy") for place in others]
+    by_delong = [_delong(fits[0][0].scores, fits[place][0].scores, gold) for place in others]
+    adjusted = holm([test.p_value for test in by_auroc])
+    adjusted_accuracy = holm([test.p_value for test in by_accuracy])
+    adjusted_delong = iter(holm([test.p_value for test in by_delong if test]))
+    return [
+        None,
+        *(
+            Against(
+                by_auroc[turn],
+                by_accuracy[turn],
+                test,
+                adjusted[turn],
+                adjusted_accuracy[turn],
+                next(adjusted_delong) if test else None,
+            )
+            for turn, test in enumerate(by_delong)
+        ),
+    ]
+
+
+def bootstrap_test(difference: float, resampled: Floats, n: int) -> BootstrapTest:
+    """Return a difference with its 95 % interval; p is twice the smaller share of resamples on one side of zero."""
+    tail = min(np.sum(resampled <= 0), np.sum(resampled >= 0))
+    low, high = np.quantile(resampled, [0.025, 0.975])
+    p_value = min(1.0, 2 * (float(tail) + 1) / (len(resampled) + 1))
+    return BootstrapTest(difference, Interval(float(low), float(high)), p_value, n)
+
+
+def _delong(ours: Floats, theirs: Floats, gold: Codes) -> PairedTest | None:
+    try:
+        return delong(ours, theirs, gold)
+    except UndefinedMetric:
+        return None

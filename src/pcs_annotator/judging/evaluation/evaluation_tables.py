@@ -1,0 +1,107 @@
+"""An evaluation as tables: figures, tests, and what must be said."""
+
+from __future__ import annotations
+
+from pcs_annotator.core.result_table import Content, Figure, ResultTable
+from pcs_annotator.judging.evaluation.evaluate import Evaluation
+from pcs_annotator.judging.evaluation.method_figures import FIGURES
+from pcs_annotator.judging.evaluation.significance import stars
+
+TITLES = dict(
+    zip(
+        FIGURES,
+        [
+            "AUROC", "AUROC hard", "Accuracy", "Macro F1", "ECE score", "ECE calibrated", "Brier", "AURC",
+            "Accuracy at 50 %", "Accuracy at 80 %", "Review for 90 %", "Review for 95 %",
+        ],
+        strict=True,
+    )
+)  # fmt: skip
+LOWER_IS_BETTER = {"ece_score", "ece_confidence", "brier", "aurc", "review_share_90", "review_share_95"}
+
+
+def evaluation_tables(evaluation: Evaluation) -> list[ResultTable]:
+    """Return a table of figures and one of tests against the first method."""
+    absent = [f"{name} is not shown: {reason}." for name, reason in evaluation.missing.items()]
+    columns = ("Method", "Calls per item", *TITLES.values())
+    rows: list[list[Content]] = [
+        [
+            one.method,
+            one.calls.total,
+            *(Figure(one.figures[name].value, one.figures[name].interval) for name in FIGURES),
+        ]
+        for one in evaluation.methods
+    ]
+    rows += [[name, *[None] * (len(columns) - 1)] for name in evaluation.missing]
+    figures = ResultTable(
+        name="evaluation",
+        title=f"Methods on the same {evaluation.n} gold rows and the same splits",
+        columns=columns,
+        rows=rows,
+        notes=[*evaluation.notes, *absent],
+        best=_best(evaluation),
+        digits={**dict.fromkeys(TITLES.values(), 3), "Calls per item": 1},
+    )
+    return [figures, _tests(evaluation)] if len(evaluation.methods) > 1 else [figures]
+
+
+def _best(evaluation: Evaluation) -> frozenset[tuple[int, int]]:
+    marked = set()
+    for column, name in enumerate(FIGURES, 2):
+        sign = -1 if name in LOWER_IS_BETTER else 1
+        values = [round(sign * one.figures[name].value, 3) for one in evaluation.methods]
+        marked |= {(row, column) for row, value in enumerate(values) if value == max(values)}
+    return frozenset(marked)
+
+
+def _tests(evaluation: Evaluation) -> ResultTable:
+    first = evaluation.methods[0].method
+    rows: list[list[Content]] = []
+    for one in evaluation.methods:
+        if one.against is None:
+            continue
+        against = one.against
+        auroc, accuracy, delong = against.auroc, against.accuracy, against.delong
+        rows.append(
+            [
+                one.method,
+                Figure(auroc.difference, auroc.interval),
+                p_value_text(auroc.p_value),
+                p_value_text(against.holm),
+                stars(against.holm),
+                None if delong is None else p_value_text(delong.p_value),
+                None if against.holm_delong is None else p_value_text(against.holm_delong),
+                Figure(accuracy.difference, accuracy.interval),
+                p_value_text(against.holm_accuracy),
+            ]
+        )
+    columns = (
+        f"{first} against", "AUROC difference", "p", "p (Holm)", "Significance", "p DeLong", "p DeLong (Holm)",
+        "Accuracy difference", "p accuracy (Holm)",
+    )  # fmt: skip
+    notes = [
+        f"Positive differences favour {first}. p: paired bootstrap on the same rows, at least "
+        f"{2 / (evaluation.how.resamples + 1):.4f} with {evaluation.how.resamples} resamples; DeLong's test is on the "
+        "first split; Holm's adjustment over all methods compared. Stars are of p (Holm). Rows are resampled, fits "
+        "are not: another sample of gold could also learn other weights.",
+    ]
+    if any(row[5] is None for row in rows):
+        notes.append("DeLong's test needs two rows of every class.")
+    digits = dict.fromkeys(columns[1:], 3)
+    return ResultTable(
+        name="evaluation-tests",
+        title=f"{first} against the others",
+        columns=columns,
+        rows=rows,
+        notes=notes,
+        digits=digits,
+    )
+
+
+def p_value_text(p_value: float) -> str:
+    """Return a p-value as the paper prints it.
+
+    >>> p_value_text(0.00027), p_value_text(0.0102)
+    ('<0.001', '0.010')
+    """
+    return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"

@@ -1,0 +1,99 @@
+"""RQ2: PCS of one model against published ways to get a confidence from it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pcs_annotator.core.elicitations import base_annotator
+from pcs_annotator.core.result_table import Content, Experiment, ResultTable, best_in_groups
+from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.evaluation.evaluate import bootstrap_test
+from pcs_annotator.judging.evaluation.evaluation_tables import p_value_text
+from pcs_annotator.judging.evaluation.experiments.study import Bench, Scored, Study
+from pcs_annotator.judging.evaluation.published import BASELINES, PCS, published_key
+from pcs_annotator.judging.evaluation.significance import stars
+
+COLUMNS = ("Dataset", "LLM", "Method", "Calls", "AUROC", "p-value", "Significance")
+PAPER_COLUMNS = ("paper: AUROC", "paper: Significance")
+EXPECTED = ("1s-top-2", "2s-top-2", "ling-1s", "spuq")
+"""What the paper compares with; a row says so where it is not recorded."""
+NOT_RECORDED = "not recorded"
+FOR_SEVERAL_MODELS = "majority-vote"
+
+
+def published_baselines(study: Study) -> Experiment:
+    """Return PCS of every single model beside the baselines that its votes hold."""
+    rows: list[list[Content]] = []
+    reasons: dict[str, str] = {}
+    for bench in study.benches:
+        for annotator in bench.plain.annotators:
+            rows += _rows(study, bench, annotator, reasons)
+    paper = any(row[7] is not None for row in rows)
+    columns = (*COLUMNS, *PAPER_COLUMNS) if paper else COLUMNS
+    rows = [row[: len(columns)] for row in rows]
+    table = ResultTable(
+        name="rq2",
+        title="PCS with a single model against published baselines (AUROC)",
+        columns=columns,
+        rows=[*rows, *study.refused_rows(len(columns))],
+        notes=[
+            *study.notes(),
+            "Calls: questions per item, and rewriting calls where a model wrote the variants.",
+            "p-values: paired bootstrap of PCS against each baseline on the same rows, two-sided; "
+            "*** p < 0.001, ** p < 0.01, * p < 0.05. The paper reports paired t-tests.",
+            "spuq takes paraphrases and dummy tokens where they are recorded, else whatever relations there are.",
+            *(f"{name} is {NOT_RECORDED}: {reason}." for name, reason in reasons.items()),
+        ],
+        best=best_in_groups(rows, column=4, by=2),
+        digits={"Calls": 1},
+    )
+    return Experiment(name="rq2", tables=[table])
+
+
+def _rows(study: Study, bench: Bench, annotator: str, reasons: dict[str, str]) -> list[list[Content]]:
+    """Return the rows of one model: PCS first, then baselines from best to worst, then what is not recorded."""
+    key = published_key(bench.dataset, [annotator])
+    paper = BASELINES[key[0]] if key and key[1] == "G" else {}
+    try:
+        ours = bench.on_cells(study.settings.optimiser, [annotator])
+    except UndefinedMetric as error:
+        reasons[f"PCS of {annotator}"] = str(error)
+        return []
+    found, absent = _scored(study, bench, annotator, reasons)
+    rows: list[tuple[str, list[Content]]] = [(PCS, [ours.calls, ours.graded(), None, None])]
+    for name, scored in sorted(found.items(), key=lambda one: -one[1].graded().value):
+        rows.append((name, _against(ours, scored)))
+    rows += [(name, [None, None, None, NOT_RECORDED]) for name in absent]
+    told = [[name, *cells, *_printed(paper.get(name.replace("top-k", "top-2")))] for name, cells in rows]
+    return [[bench.dataset, annotator, *cells] for cells in told]
+
+
+def _scored(study: Study, bench: Bench, annotator: str, reasons: dict[str, str]) -> tuple[dict[str, Scored], list[str]]:
+    """Return what the baselines make of one model's votes, and the names of those that they cannot."""
+    family = [name for name in bench.votes.annotators if base_annotator(name) == annotator]
+    votes = bench.votes.select(annotators=family)
+    answered = np.asarray((votes.codes >= 0).any(axis=(0, 1, 3)))
+    votes = votes.select(relations=[name for name, any_vote in zip(votes.relations, answered, strict=True) if any_vote])
+    found: dict[str, Scored] = {}
+    given = [baseline.name for baseline in study.settings.baselines]
+    absent = [name for name in EXPECTED if not {name, name.replace("top-2", "top-k")} & set(given)]
+    reasons.update({name: "no such baseline was given" for name in absent})
+    for baseline in study.settings.baselines:
+        if baseline.name == FOR_SEVERAL_MODELS:
+            continue
+        try:
+            found[baseline.name] = bench.score(baseline, votes)
+        except UndefinedMetric as error:
+            reasons.setdefault(baseline.name, str(error))
+            absent += [baseline.name] if baseline.name.replace("top-k", "top-2") in EXPECTED else []
+    return found, absent
+
+
+def _against(ours: Scored, theirs: Scored) -> list[Content]:
+    figure, own = theirs.graded(), ours.graded()
+    test = bootstrap_test(own.value - figure.value, ours.resampled() - theirs.resampled(), len(ours.gold))
+    return [theirs.calls, figure, p_value_text(test.p_value), stars(test.p_value)]
+
+
+def _printed(row: tuple[float, float | None, str] | None) -> list[Content]:
+    return [None, None] if row is None else [row[0], row[2] or None]

@@ -1,0 +1,107 @@
+"""How many gold rows does PCS need? The paper's figure: AUROC against the number of rows learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Floats, Integers
+from pcs_annotator.core.result_table import Content, Curve, Experiment, Figure, ResultTable
+from pcs_annotator.core.weights import Interval
+from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.crossfit import stratified_folds
+from pcs_annotator.judging.evaluation.experiments.study import Bench, Study
+from pcs_annotator.judging.evaluation.metrics import auroc
+from pcs_annotator.judging.evaluation.published import published_key
+from pcs_annotator.judging.optimiser import fit_optimiser
+from pcs_annotator.judging.optimisers import optimisers
+from pcs_annotator.judging.scoring import score
+
+COLUMNS = ("Dataset", "Method", "Gold rows", "AUROC")
+HELD_OUT = 0.25
+"""Share of the rows that carry the test, the same for every size, so that sizes can be compared."""
+STABLE_WITHIN = 0.005
+BAND = (0.1, 0.9)
+PAPER_STABLE = {"sentiment": 50, "gossipcop": 245, "politifact": 30}
+EQUAL = "equal weights"
+
+
+def gold_size(study: Study) -> Experiment:
+    """Return AUROC on rows not learned from, for growing numbers of gold rows, beside equal weights."""
+    curves: list[Curve] = []
+    notes = [
+        f"Each of {study.settings.draws} random draws (seeds {study.settings.how.seed} and on) holds out a quarter of "
+        f"the rows for AUROC; weights by {study.settings.optimiser} on growing parts of the rest. Means over draws; "
+        "intervals and bands are the central 80 % of them.",
+        *study.trouble(),
+    ]
+    summary = []
+    for bench in study.benches:
+        sizes = [size for size in study.settings.sizes if size <= (1 - HELD_OUT) * len(bench.gold)]
+        if not sizes:
+            notes.append(f"{bench.dataset}: {len(bench.gold)} rows are too few for a learning curve.")
+            continue
+        try:
+            curves += _curves(study, bench, sizes)
+        except UndefinedMetric:
+            notes.append(f"{bench.dataset}: too few rows of the rarer class for a learning curve.")
+            continue
+        key = published_key(bench.dataset, bench.plain.annotators)
+        paper = f"; paper: about {PAPER_STABLE[key[0]]}" if key else ""
+        stable = f"from {_stable_from(curves[-2])} gold rows{paper}"
+        summary.append((f"{bench.dataset}: within {STABLE_WITHIN} of its last point", stable))
+    table = ResultTable(
+        name="size",
+        title="AUROC against the number of gold rows learned from",
+        columns=COLUMNS,
+        rows=[row for curve in curves for row in _rows(curve)] + study.refused_rows(len(COLUMNS)),
+        summary=summary,
+        notes=notes,
+        digits={"AUROC": 3},
+    )
+    return Experiment(name="size", tables=[table], curves=curves)
+
+
+def _curves(study: Study, bench: Bench, sizes: Sequence[int]) -> list[Curve]:
+    """Return the curve of the optimiser and that of equal weights, on the same rows."""
+    votes = bench.plain.select(draws=1)
+    chosen = optimisers.create(study.settings.optimiser)
+    equal = score(votes, optimisers.create("uniform").fit(votes, bench.gold, 0))
+    found = np.empty((2, len(sizes), study.settings.draws))
+    for draw in range(study.settings.draws):
+        seed = study.settings.how.seed + draw
+        held, rest = _split(bench, seed)
+        found[1, :, draw] = auroc(equal[held], bench.gold[held])
+        for place, size in enumerate(sizes):
+            weights = fit_optimiser(chosen, votes.take(rest[:size]), bench.gold[rest[:size]], seed)
+            found[0, place, draw] = auroc(score(votes.take(held), weights), bench.gold[held])
+    return [
+        _curve(bench.dataset, name, sizes, found[row]) for row, name in enumerate((study.settings.optimiser, EQUAL))
+    ]
+
+
+def _split(bench: Bench, seed: int) -> tuple[Integers, Integers]:
+    """Return rows to test on, with their share of every class, and rows to learn from in random order."""
+    held = stratified_folds(bench.gold, round(1 / HELD_OUT), seed) == 0
+    return np.flatnonzero(held), np.random.default_rng(seed).permutation(np.flatnonzero(~held))
+
+
+def _curve(dataset: str, method: str, sizes: Sequence[int], found: Floats) -> Curve:
+    low, high = np.quantile(found, BAND, axis=1)
+    mean = found.mean(axis=1)
+    return Curve(dataset, method, tuple(map(float, sizes)), tuple(mean), tuple(low), tuple(high))
+
+
+def _rows(curve: Curve) -> list[list[Content]]:
+    points = zip(curve.x, curve.y, curve.low, curve.high, strict=True)
+    return [
+        [curve.dataset, curve.method, int(x), Figure(float(y), Interval(float(low), float(high)))]
+        for x, y, low, high in points
+    ]
+
+
+def _stable_from(curve: Curve) -> int:
+    """Return the first size from which on the mean stays near its last value."""
+    far = [place for place, value in enumerate(curve.y) if abs(value - curve.y[-1]) > STABLE_WITHIN]
+    return int(curve.x[max(far, default=-1) + 1])

@@ -1,0 +1,256 @@
+"""What all experiments share: recorded votes, how a figure is taken, and the words for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.result_table import Content, Figure, number_of
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.crossfit import CrossFit
+from pcs_annotator.judging.evaluation.bootstrap import auroc_on, interval_around, resample_counts
+from pcs_annotator.judging.evaluation.evaluate import How, labelled_rows
+from pcs_annotator.judging.evaluation.evaluation_tables import p_value_text
+from pcs_annotator.judging.evaluation.method_figures import hard_scores
+from pcs_annotator.judging.evaluation.methods import Method, OnCells, ScoresVotes, original_of, plain_votes, ready
+from pcs_annotator.judging.evaluation.significance import average_relative_improvement, paired_t_test, stars
+
+Recorded = tuple[Votes, Codes]
+"""Votes, and for every item its gold as a position in their labels, or `UNLABELLED`."""
+
+LISTED_GAPS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How experiments are run.
+
+    Attributes:
+        how: Splits, seeds, resamples, and which relations a model wrote.
+        optimiser: What learns the weights of PCS; the paper's is `lr`.
+        relations: Relations that PCS uses, of those recorded; None for all.
+        baselines: Rivals for the second question.
+        optimisers: What the table of optimisers compares; the first is tested against the others.
+        sizes: Numbers of gold rows for the learning curve.
+        draws: Random draws of gold rows behind every point of that curve.
+    """
+
+    how: How = field(default_factory=lambda: How(resamples=2000))
+    optimiser: str = "lr"
+    relations: Sequence[str] | None = None
+    baselines: Sequence[ScoresVotes] = ()
+    optimisers: Sequence[str] = (
+        "lr", "ga", "auto", "logit", "naive-bayes", "least-squares", "lr-authors", "dawid-skene", "uniform", "majority"
+    )  # fmt: skip
+    sizes: Sequence[int] = (10, 20, 30, 50, 75, 100, 150, 200, 250, 300, 400, 600, 1000)
+    draws: int = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scored:
+    """A method's out-of-fold results on one dataset, one per split, and its calls per item."""
+
+    fits: Sequence[CrossFit]
+    gold: Codes
+    labels: Sequence[str]
+    how: How
+    calls: float
+    _kept: dict[str, Floats] = field(default_factory=dict)
+
+    def graded(self) -> Figure:
+        """Return the AUROC of the scores with its interval."""
+        return self._figure("graded", self._scores())
+
+    def hard(self) -> Figure:
+        """Return the AUROC of the chosen labels alone, with its interval."""
+        return self._figure("hard", [hard_scores(scores, self.labels) for scores in self._scores()])
+
+    def resampled(self) -> Floats:
+        """Return the graded AUROC on every resample; all methods of a dataset see the same ones."""
+        return self._resampled("graded", self._scores())
+
+    def _figure(self, kind: str, scores: Sequence[Floats]) -> Figure:
+        value = float(self._mean_auroc(scores, np.ones((len(self.gold), 1)))[0])
+        return Figure(value, interval_around(value, self._resampled(kind, scores)))
+
+    def _scores(self) -> list[Floats]:
+        scores = [fit.scores for fit in self.fits]
+        return scores[:1] if all(np.array_equal(one, scores[0]) for one in scores) else scores
+
+    def _resampled(self, kind: str, scores: Sequence[Floats]) -> Floats:
+        if kind not in self._kept:
+            drawn = resample_counts(self.gold, self.how.resamples, self.how.seed)
+            self._kept[kind] = np.concatenate([self._mean_auroc(scores, counts) for counts in drawn])
+        return self._kept[kind]
+
+    def _mean_auroc(self, scores: Sequence[Floats], counts: Floats) -> Floats:
+        return np.asarray(np.mean([auroc_on(one, self.gold, counts) for one in scores], axis=0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Bench:
+    """One dataset's labelled rows; remembers what it has scored, for questions share many panels.
+
+    Attributes:
+        dataset: Its name.
+        votes: All votes on the labelled rows.
+        plain: Those of annotators that gave plain labels, on the relations that PCS uses.
+        gold: Label code of every row.
+        how: Splits and resamples.
+    """
+
+    dataset: str
+    votes: Votes
+    plain: Votes
+    gold: Codes
+    how: How
+    _seen: dict[tuple[object, ...], Scored] = field(default_factory=dict)
+
+    def on_cells(self, optimiser: str, annotators: Sequence[str], relations: Sequence[str] | None = None) -> Scored:
+        """Return what an optimiser makes of the first draw of some cells.
+
+        Raises:
+            UndefinedMetric: No row has a vote there.
+        """
+        key = (optimiser, tuple(annotators), tuple(relations or self.plain.relations))
+        if key not in self._seen:
+            part = self.plain.select(annotators=annotators, relations=relations, draws=1)
+            if part.silent.all():
+                where = f" on {', '.join(relations)}" if relations else ""
+                raise UndefinedMetric(f"{self.dataset}: {' + '.join(annotators)} never gave a label{where}")
+            method = OnCells(name=optimiser, optimiser=optimiser, annotators=annotators)
+            self._seen[key] = self.score(method, part)
+        return self._seen[key]
+
+    def score(self, method: Method, votes: Votes | None = None) -> Scored:
+        """Return what a method makes of all votes, or of those given."""
+        entrant = ready(method, self.votes if votes is None else votes, self.how.rewritten)
+        fits = [entrant.cross_fit(self.gold, self.how.folds, seed, "none") for seed in self.how.seeds]
+        calls = entrant.calls.total
+        return Scored(fits=fits, gold=self.gold, labels=self.votes.labels, how=self.how, calls=calls)
+
+    def pcs(self, notes: list[str], optimiser: str, annotators: Sequence[str]) -> Figure | None:
+        """Return the graded AUROC of an optimiser on all relations; None, and why in the notes, where it has none."""
+        return attempt(notes, lambda: self.on_cells(optimiser, annotators).graded())
+
+    def alone(self, notes: list[str], annotators: Sequence[str], relation: str = "") -> Figure | None:
+        """Return the AUROC of the vote share on one relation, by default the unchanged text; None as in `pcs`."""
+        return attempt(notes, lambda: self.on_cells("uniform", annotators, [relation or self.original]).graded())
+
+    @property
+    def original(self) -> str:
+        """The relation that stands for the unchanged text."""
+        return original_of(self.plain)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """Datasets made ready, and what must be said about them.
+
+    Attributes:
+        benches: Datasets that can be judged.
+        refused: Dataset → why it cannot.
+        settings: How experiments are run.
+    """
+
+    benches: Sequence[Bench]
+    refused: Mapping[str, str]
+    settings: Settings
+
+    @classmethod
+    def of(cls, sets: Mapping[str, Recorded], settings: Settings | None = None) -> Study:
+        """Return the study of some recorded votes; datasets with too little gold are refused, not fatal."""
+        settings = settings or Settings()
+        benches, refused = [], {}
+        for name, (votes, gold) in sets.items():
+            try:
+                benches.append(_bench(name, votes, gold, settings))
+            except UndefinedMetric as error:
+                refused[name] = str(error)
+        return cls(benches=benches, refused=refused, settings=settings)
+
+    def notes(self) -> list[str]:
+        """Return how figures were taken, on how many rows, and what was missing."""
+        how = self.settings.how
+        sizes = ", ".join(f"{bench.dataset} {len(bench.gold)}" for bench in self.benches) or "none"
+        return [
+            f"AUROC: macro one-vs-rest, scores learned on other folds ({how.folds}-fold stratified cross-validation), "
+            f"mean over seeds {', '.join(map(str, how.seeds))}; weights by {self.settings.optimiser}; 95 % intervals "
+            f"from {how.resamples} resamples of the rows. Rows: {sizes}.",
+            *self.trouble(),
+        ]
+
+    def trouble(self) -> list[str]:
+        """Return what was missing in the votes."""
+        gaps = [gap for bench in self.benches for gap in _gaps(bench)]
+        more = [f"… and {len(gaps) - LISTED_GAPS} more gaps like these."] if len(gaps) > LISTED_GAPS else []
+        return [*(f"{name}: {reason}." for name, reason in self.refused.items()), *gaps[:LISTED_GAPS], *more]
+
+    def refused_rows(self, columns: int) -> list[list[Content]]:
+        """Return a row of dashes for every dataset that cannot be judged."""
+        return [[name, *[None] * (columns - 1)] for name in self.refused]
+
+
+def _bench(name: str, votes: Votes, gold: Codes, settings: Settings) -> Bench:
+    votes, gold = labelled_rows(votes, gold, settings.how.folds)
+    wanted = settings.relations
+    relations = [one for one in votes.relations if wanted is None or one in wanted]
+    plain = plain_votes(votes).select(relations=relations)
+    original_of(plain)  # an empty panel has none
+    return Bench(dataset=name, votes=votes, plain=plain, gold=gold, how=settings.how)
+
+
+def _gaps(bench: Bench) -> list[str]:
+    missing: Mask = np.asarray((bench.plain.codes < 0).all(axis=(0, 3)))
+    names = np.array(bench.plain.relations, dtype=object)
+    return [
+        f"{bench.dataset}: {annotator} has no votes on {', '.join(names[gone])}."
+        for annotator, gone in zip(bench.plain.annotators, missing, strict=True)
+        if gone.any()
+    ]
+
+
+def attempt(notes: list[str], figure: Callable[[], Figure]) -> Figure | None:
+    """Return the figure that a function gives, or None, and note why."""
+    try:
+        return figure()
+    except UndefinedMetric as error:
+        if (sentence := f"{error}.") not in notes:
+            notes.append(sentence)
+        return None
+
+
+class Compared(NamedTuple):
+    """Average relative improvement and paired t-test as a reader sees them."""
+
+    improvement: str
+    p_value: str
+
+    @property
+    def sentence(self) -> str:
+        """Both in a few words."""
+        p_value = self.p_value.replace("<", "< ") if self.p_value.startswith("<") else f"= {self.p_value}"
+        return f"{self.improvement}, p {p_value}"
+
+
+def compared(ours: Sequence[Content], theirs: Sequence[Content]) -> Compared:
+    """Return the comparison over all pairs of figures; dashes where it is undefined."""
+    first, second = paired_numbers(ours, theirs)
+    try:
+        improvement = f"{100 * average_relative_improvement(first, second):+.1f} %"
+        p_value = paired_t_test(first, second).p_value
+    except UndefinedMetric:
+        return Compared("–", f"– (needs two pairs, there are {len(first)})")
+    return Compared(improvement, f"{p_value_text(p_value)} {stars(p_value)}")
+
+
+def paired_numbers(ours: Sequence[Content], theirs: Sequence[Content]) -> tuple[list[float], list[float]]:
+    """Return the figures of those rows that have both."""
+    pairs = [(number_of(one), number_of(other)) for one, other in zip(ours, theirs, strict=True)]
+    kept = [(one, other) for one, other in pairs if one is not None and other is not None]
+    return [one for one, _ in kept], [other for _, other in kept]

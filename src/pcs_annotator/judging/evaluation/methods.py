@@ -1,0 +1,204 @@
+"""What can be evaluated: an optimiser on some cells, one zero-shot call, a published baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.codes import NOT_ASKED
+from pcs_annotator.core.elicitations import calls_of as calls_per_answer
+from pcs_annotator.core.elicitations import kind_of
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Weights
+from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.crossfit import CrossFit, Splits, calibrated_out_of_fold, cross_fit, stratified_folds
+from pcs_annotator.judging.optimiser import Optimiser
+from pcs_annotator.judging.optimisers import optimisers
+
+ZERO_SHOT = "zero-shot"
+MAJORITY = "majority"
+
+
+class Asked(Protocol):
+    """What a baseline pays for: cells `[annotator, relation, draw]`, and relations that were rewritten for it."""
+
+    @property
+    def cells(self) -> Mask:
+        """True for every question it needs."""
+        ...
+
+    @property
+    def rewrites(self) -> AbstractSet[str]:
+        """Names of relations."""
+        ...
+
+
+@runtime_checkable
+class ScoresVotes(Protocol):
+    """A method that needs no gold: a published baseline."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        ...
+
+    def scores(self, votes: Votes) -> Floats:
+        """Return the score of every label, `[item, label]`."""
+        ...
+
+    def asks(self, votes: Votes) -> Asked:
+        """Return what it pays for."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnCells:
+    """An optimiser on part of the votes; None takes all of an axis."""
+
+    name: str
+    optimiser: str | Optimiser
+    annotators: Sequence[str] | None = None
+    relations: Sequence[str] | None = None
+    draws: int | None = None
+
+
+Method = str | OnCells | ScoresVotes
+"""A registry name of an optimiser (on all cells), `zero-shot`, an optimiser on some cells, or a baseline.
+
+Optimisers see plain annotators only: one that also states how sure it is belongs to a baseline.
+"""
+
+
+class Calls(NamedTuple):
+    """Calls per item: questions asked, and rewrites made by a model."""
+
+    questions: float
+    rewrites: float
+
+    @property
+    def total(self) -> float:
+        """Everything that is paid for."""
+        return self.questions + self.rewrites
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Entrant:
+    """A method made ready for some votes: what it sees, and how it scores."""
+
+    name: str
+    votes: Votes
+    optimiser: Optimiser | None = None
+    scores: Floats | None = None
+    calls: Calls
+
+    def cross_fit(self, gold: Codes, folds: int, seed: int, calibration: str) -> CrossFit:
+        """Return scores from fits on other folds; those of a method that learns nothing are only calibrated so."""
+        if self.optimiser is not None:
+            return cross_fit(self.optimiser, self.votes, gold, Splits(folds=folds, seed=seed, calibration=calibration))
+        assert self.scores is not None, "a method learns, or scores without learning"
+        fold = stratified_folds(gold, min(folds, len(gold)), seed)
+        return CrossFit(self.scores, calibrated_out_of_fold(self.scores, gold, fold, self.votes.labels, calibration))
+
+
+@dataclass(frozen=True, slots=True)
+class BestAnnotator:
+    """Trusts the annotator that is right most often about the first relation, and nobody else."""
+
+    needs_gold: ClassVar[bool] = True
+
+    def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
+        """Return all the weight on one annotator and one relation."""
+        right = (votes.codes[:, :, 0, 0] == gold[:, np.newaxis]).sum(axis=0)
+        annotators = np.arange(len(votes.annotators)) == np.argmax(right)
+        relations = np.arange(len(votes.relations)) == 0
+        return Weights.normalised(votes, annotators.astype(np.float64), relations.astype(np.float64))
+
+
+def original_of(votes: Votes) -> str:
+    """Return the relation that stands for the unchanged text: `original`, or the first where none is called so."""
+    if not votes.relations or not votes.annotators:
+        raise UndefinedMetric("nobody was asked anything: these votes have no annotator or no relation")
+    return ORIGINAL if ORIGINAL in votes.relations else votes.relations[0]
+
+
+def plain_votes(votes: Votes) -> Votes:
+    """Return the votes of the annotators that gave labels without saying how sure they are."""
+    plain = [name for name in votes.annotators if not kind_of(name)]
+    return votes if len(plain) == len(votes.annotators) else votes.select(annotators=plain)
+
+
+def ready(method: Method, votes: Votes, rewritten: AbstractSet[str] = frozenset()) -> Entrant:
+    """Return the method made ready for some votes.
+
+    Args:
+        method: See `Method`.
+        votes: All votes on the rows to be judged.
+        rewritten: Relations whose variants a model wrote, so that every variant cost a call.
+    """
+    if isinstance(method, str):
+        return _named(method, plain_votes(votes), rewritten)
+    if isinstance(method, OnCells):
+        part = plain_votes(votes) if method.annotators is None else votes.select(annotators=method.annotators)
+        part = part.select(relations=method.relations, draws=method.draws)
+        chosen = method.optimiser
+        chosen = optimisers.create(chosen) if isinstance(chosen, str) else chosen
+        return Entrant(name=method.name, votes=part, optimiser=chosen, calls=calls_of(part, rewritten))
+    asked = method.asks(votes)
+    calls = calls_of(votes, rewritten & asked.rewrites, asked.cells)
+    return Entrant(name=method.name, votes=votes, scores=method.scores(votes), calls=calls)
+
+
+def _named(name: str, votes: Votes, rewritten: AbstractSet[str]) -> Entrant:
+    if name not in (ZERO_SHOT, MAJORITY):
+        return Entrant(name=name, votes=votes, optimiser=optimisers.create(name), calls=calls_of(votes, rewritten))
+    part = votes.select(relations=[original_of(votes)], draws=1)
+    calls = calls_of(part, frozenset())
+    if name == MAJORITY:
+        return Entrant(name=name, votes=part, optimiser=optimisers.create("uniform"), calls=calls)
+    calls = Calls(calls.questions / len(votes.annotators), 0.0)
+    return Entrant(name=name, votes=part, optimiser=BestAnnotator(), calls=calls)
+
+
+def calls_of(votes: Votes, rewritten: AbstractSet[str], cells: Mask | None = None) -> Calls:
+    """Return the calls per item behind some cells of the votes, by default all; what was never asked costs nothing."""
+    asked = votes.codes != NOT_ASKED
+    each = np.array([calls_per_answer(kind_of(name)) for name in votes.annotators], dtype=np.float64)
+    answers = (asked if cells is None else asked & cells).sum(axis=(0, 2, 3))
+    items = max(len(votes), 1)
+    views = [place for place, name in enumerate(votes.relations) if name in rewritten and name != ORIGINAL]
+    variants = asked[:, :, views].any(axis=(1, 3))
+    return Calls(float(answers @ each / items), float(variants.sum() / items))
+
+
+def drawn_annotators(votes: Votes) -> list[str]:
+    """Return the annotators that were asked about the unchanged text more than once."""
+    asked = votes.codes[:, :, votes.relations.index(original_of(votes))] != NOT_ASKED
+    often = asked.any(axis=0).sum(axis=1) > 1
+    return [name for name, several in zip(votes.annotators, often, strict=True) if several]
+
+
+def self_consistency(votes: Votes, budget: float, optimiser: str | Optimiser, label: str = "") -> OnCells:
+    """Return self-consistency on as many draws of the unchanged text as the budget of calls per item allows.
+
+    Raises:
+        UndefinedMetric: Nobody was asked more than once.
+    """
+    votes = plain_votes(votes)
+    annotators = drawn_annotators(votes)
+    if not annotators:
+        raise UndefinedMetric(
+            "Self-consistency at equal calls is missing where a model was asked about the unchanged text only once: "
+            "record several draws of it, for example with --draws 5"
+        )
+    original = original_of(votes)
+    recorded = votes.select(annotators=annotators, relations=[original]).codes != NOT_ASKED
+    most = int(recorded.any(axis=(0, 2)).sum(axis=1).max())
+    draws = int(np.clip(round(budget / len(annotators)), 1, most))
+    name = f"self-consistency, {draws} draws" + (f", {label}" if label else "")
+    return OnCells(name=name, optimiser=optimiser, annotators=annotators, relations=[original], draws=draws)

@@ -1,0 +1,238 @@
+"""Probabilities, phrases and verdicts as models write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pcs_annotator.asking.annotators.elicitations import Stated, elicitation_of
+from pcs_annotator.asking.annotators.elicitations.guesses import (
+    read_guesses,
+    read_probabilities,
+    read_probabilities_of,
+)
+from pcs_annotator.asking.annotators.elicitations.linguistic import read_phrase
+from pcs_annotator.asking.annotators.elicitations.p_true import read_verdict
+from pcs_annotator.core.elicitations import PHRASES
+from pcs_annotator.core.task import Task
+
+NEWS = ("Fake", "Real")
+
+EIGHTY_TWENTY = [
+    "G1: Fake\nP1: 0.8\nG2: Real\nP2: 0.2",
+    "g1: fake\np1: .8\ng2: REAL\np2: .2",
+    "**G1:** Fake **P1:** 0.8/1 **G2:** Real **P2:** 0.2/1",
+    "G1: Fake, G2: Real, P1: 0,8, P2: 0,2",
+    "G1: <label>Fake</label>\nP1: 80 %\nG2: <label>Real</label>\nP2: 20 %",
+    "G1: Fake (80%)\nG2: Real (20%)",
+    "G2: Real\nP2: 20\nG1: Fake\nP1: 80",
+    "Guess: Fake\nProbability: 0.8\nGuess: Real\nProbability: 0.2",
+    '{"G1": "Fake", "P1": 0.8, "G2": "Real", "P2": 0.2}',
+    "1. Fake: 80%\n2. Real: 20%",
+    "1) Fake - 0.8\n2) Real - 0.2",
+    "- **Fake**: 0.80\n- **Real**: 0.20",
+    "Fake (0,8), Real (0,2)",
+    '{"Fake": 0.8, "Real": 0.2}',
+    '[{"label": "Fake", "probability": 0.8}, {"label": "Real", "probability": 0.2}]',
+    "| Label | Probability |\n|---|---|\n| Fake | 80 |\n| Real | 20 |",
+    "80% Fake, 20% Real",
+    "P(Fake) = 0.8, P(Real) = 0.2",
+    "Fake with a probability of 8 out of 10, Real with 2 out of 10",
+    "<think>Real 0.9</think>\nG1: fake\nP1: 80\nG2: real\nP2: 20",
+    "G1: Fake\nP1: 0.8\nG2: Real\nP2: 0.2\n\nI gave 3 reasons, and Real 0.5 is not one.",
+    "Fake: 8e-1, Real: 2e-1",
+]
+
+
+@pytest.mark.parametrize("reply", EIGHTY_TWENTY)
+def test_guesses_with_probabilities_are_read_in_many_forms(reply: str) -> None:
+    stated = read_probabilities(reply, NEWS)
+
+    assert isinstance(stated, Stated), stated
+    assert stated.probabilities == pytest.approx({"Fake": 0.8, "Real": 0.2})
+
+
+@pytest.mark.parametrize(
+    ("reply", "probabilities"),
+    [
+        ("There is an 80% chance that the text is fake.", {"Fake": 0.8}),
+        ("Fake: I am 80 percent sure", {"Fake": 0.8}),
+        ("G1: Fake\nP1: 1\nG2: Real\nP2: 0", {"Fake": 1, "Real": 0}),
+        ("G1: Fake\nP1: 99\nG2: Real\nP2: 1", {"Fake": 0.99, "Real": 0.01}),
+        ("Fake: 99.5, Real: 0.5", {"Fake": 0.995, "Real": 0.005}),
+        ("Fake: 0.9\nReal: 0.6", {"Fake": 0.6, "Real": 0.4}),
+        # the same guess twice adds nothing
+        ("G1: Fake\nP1: 0.9\nG2: Fake\nP2: 0.1", {"Fake": 0.9}),
+    ],
+)
+def test_what_is_stated_is_put_on_one_scale(reply: str, probabilities: dict[str, float]) -> None:
+    stated = read_probabilities(reply, NEWS)
+
+    assert isinstance(stated, Stated), stated
+    assert stated.probabilities == pytest.approx(probabilities)
+
+
+@pytest.mark.parametrize("reply", ["G1: 1\nP1: 0.8\nG2: 0\nP2: 0.2", "1: 0.8\n0: 0.2"])
+def test_labels_may_be_digits(reply: str) -> None:
+    assert read_probabilities(reply, ("0", "1")) == Stated({"1": 0.8, "0": 0.2})
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("", "empty reply"),
+        (" \n", "empty reply"),
+        ("<think>Fake: 0.8", "empty reply"),
+        ("I cannot tell.", "no label in reply"),
+        ("Not Fake: 0.8", "no label in reply"),
+        ("Fake", "no probability in reply"),
+        ("1) Fake 2) Real", "no probability in reply"),
+        ("G1: Fake\nP1: high", "no probability in reply"),
+        ("G1: <label>\nP1: <probability>", "no label in reply"),
+        ("Fake: -0.2", "probability out of range"),
+        ("Fake: 120%", "probability out of range"),
+        ("Fake: 300", "probability out of range"),
+        ("Fake: 0.8, Real: 20", "probabilities on an unclear scale"),
+        ("Fake: 8, Real: 2", "probabilities on an unclear scale"),
+        ("Fake: 3/0, Real: 0.1", "probabilities on an unclear scale"),
+    ],
+)
+def test_what_states_nothing_is_a_silence_with_its_reason(reply: str, reason: str) -> None:
+    assert read_probabilities(reply, NEWS) == reason
+
+
+@pytest.mark.parametrize(
+    ("reply", "guesses"),
+    [
+        ("G1: real\nG2: fake", ("Real", "Fake")),
+        ("1. Real\n2. Fake", ("Real", "Fake")),
+        ("Real, not Fake", ("Real",)),
+        ("G1: Real\nG2: Real", ("Real",)),
+        ("neither", ()),
+    ],
+)
+def test_guesses_are_read_in_their_order(reply: str, guesses: tuple[str, ...]) -> None:
+    assert read_guesses(reply, NEWS) == guesses
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["P1: 0.7\nP2: 0.3", "0.7, 0.3", "70%\n30%", "1. 0.7\n2. 0.3", "Fake: 0.3\nReal: 0.7", "P2: 30\nP1: 70"],
+)
+def test_probabilities_are_matched_with_earlier_guesses(reply: str) -> None:
+    stated = read_probabilities_of(reply, ("Real", "Fake"), NEWS)
+
+    assert isinstance(stated, Stated), stated
+    assert stated.probabilities == pytest.approx({"Real": 0.7, "Fake": 0.3})
+
+
+@pytest.mark.parametrize("reply", ["70,30", "0.7", "0.7 0.2 0.1", "both", ""])
+def test_numbers_that_do_not_match_the_guesses_are_a_silence(reply: str) -> None:
+    assert read_probabilities_of(reply, ("Real", "Fake"), NEWS) == "no probability in reply"
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+@pytest.mark.parametrize("form", ["Guess: Fake\nConfidence: {}", "fake, {}", "**Guess:** Fake\n**Confidence:** *{}*."])
+def test_every_phrase_is_read(phrase: str, form: str) -> None:
+    for spelled in (phrase, phrase.lower(), phrase.upper()):
+        assert read_phrase(form.format(spelled), NEWS) == Stated({"Fake": PHRASES[phrase]})
+
+
+def test_label_may_be_a_phrase() -> None:
+    labels = ("Likely", "Unlikely")
+
+    assert read_phrase("Guess: Likely\nConfidence: Unlikely", labels) == Stated({"Likely": PHRASES["Unlikely"]})
+    assert read_phrase("Guess: Likely\nAbout Even", labels) == Stated({"Likely": PHRASES["About Even"]})
+    assert read_phrase("Confidence: Unlikely\nGuess: Likely", labels) == Stated({"Likely": PHRASES["Unlikely"]})
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("", "no phrase in reply"),
+        ("Fake", "no phrase in reply"),
+        ("Guess: Fake\nConfidence: 0.9", "no phrase in reply"),
+        ("Guess: Fake\nConfidence: Very Likely", "no phrase in reply"),
+        ("Guess: Fake\nConfidence: not likely", "no phrase in reply"),
+        ("The text is highly unlikely to be Real. Guess: Fake", "no phrase in reply"),
+        ("Guess: Fake\nConfidence: Likely or Unlikely", "two phrases in reply"),
+        ("Guess: unclear\nConfidence: Likely", "no label in reply"),
+        ("Confidence: Likely", "empty reply"),
+    ],
+)
+def test_what_has_no_phrase_or_no_label_is_a_silence_with_its_reason(reply: str, reason: str) -> None:
+    assert read_phrase(reply, NEWS) == reason
+
+
+@pytest.mark.parametrize(
+    "reply", ["A", "a", "(A)", "A)", "A. True", "(A) True", "True.", "**A**", "Yes", "It is true."]
+)
+def test_true_is_read(reply: str) -> None:
+    assert read_verdict(reply) is True
+
+
+@pytest.mark.parametrize(
+    "reply", ["B", "(B)", "B) False", "false", "No.", "The answer is (B) False because 1 is not 2."]
+)
+def test_false_is_read(reply: str) -> None:
+    assert read_verdict(reply) is False
+
+
+@pytest.mark.parametrize("reply", ["(A) False", "(A) True (B) False", "(A) or (B)", "", "It is not true", "C", "maybe"])
+def test_no_clear_verdict_is_a_silence(reply: str) -> None:
+    assert isinstance(read_verdict(reply), str)
+
+
+PIECES = st.sampled_from(
+    [
+        *"<>/{}[]\"'\\:,.-_*|%= \n\t\x00\ud800\u202eé0189٣",
+        *("G1:", "P1:", "G2:", "P2", "Guess:", "Confidence:", "<think>", "</think>", "(A)", "(B)", "True", "False"),
+        *(
+            "Fake",
+            "real",
+            "not ",
+            "0.8",
+            "80%",
+            "8/10",
+            " out of ",
+            "1e-9",
+            "999999999",
+            "Highly Likely",
+            "probably not",
+        ),
+    ]
+)
+REPLIES = st.one_of(st.text(), st.lists(PIECES, max_size=30).map("".join))
+LABELS = st.one_of(
+    st.just(NEWS),
+    st.lists(st.text(min_size=1, max_size=8).filter(str.strip), min_size=2, max_size=5, unique_by=str.casefold),
+)
+
+
+@pytest.mark.parametrize("kind", ["1s-top-2", "2s-top-3", "ling-1s", "p-true"])
+@given(replies=st.lists(REPLIES, max_size=2), labels=LABELS, text=REPLIES)
+def test_any_text_never_raises(kind: str, replies: list[str], labels: list[str], text: str) -> None:
+    outcome = elicitation_of(kind).next(Task("Decide.", labels=labels), text, replies)
+
+    if isinstance(outcome, Stated):
+        assert set(outcome.probabilities) <= set(labels)
+        assert all(0 <= value <= 1 for value in outcome.probabilities.values())
+        assert 0 <= sum(outcome.probabilities.values()) <= 1 + 1e-9
+        assert outcome.guess in labels
+    else:
+        assert outcome
+
+
+@pytest.mark.parametrize("read", [read_probabilities, read_phrase])
+@pytest.mark.parametrize(
+    "piece",
+    ["G1: ", "Guess ", "Confidence ", "Fake ", "0.8 ", "(", "<think>", "P1", "a an the of ", "1) ", "Likely, ", " "],
+)
+def test_repeated_pieces_are_read_in_linear_time(
+    read: Callable[[str, tuple[str, ...]], Stated | str], piece: str
+) -> None:
+    # No clock: a reader that takes quadratic time would keep the test run busy for minutes.
+    assert isinstance(read(piece * (100_000 // len(piece)), NEWS), str)

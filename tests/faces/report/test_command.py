@@ -1,0 +1,64 @@
+"""`pcs report` on a small run, from the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.faces.cli.main import main
+from pcs_annotator.pipeline.run import open_run
+
+FIGURES = ["reliability.svg", "risk-coverage.svg", "roc.svg"]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    with open("data.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "text", "gold"])
+        writer.writerows([f"r{row}", f"Text number {row} is here.", ("good", "bad")[row % 2]] for row in range(24))
+    options = ["--labels", "good,bad", "--model", "scripted:hash", "--optimiser", "lr", "-o", "run", "-q"]
+    assert main(["run", "data.csv", *options]) == 0
+    return tmp_path / "run"
+
+
+def test_figures_lie_beside_the_page_unless_nobody_wants_them(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not (run / "figures").exists()
+    assert main(["report", str(run), "--no-figures"]) == 0
+    assert not (run / "figures").exists()
+    assert main(["report", str(run)]) == 0
+    assert sorted(path.name for path in (run / "figures").iterdir()) == FIGURES
+    capsys.readouterr()
+    assert main(["report", str(run), "-o", str(run / "other" / "page.html"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [Path(path).name for path in told["figures"]] == FIGURES
+    assert all(Path(path).parent == run / "other" / "figures" for path in told["figures"])
+
+
+def test_a_page_opened_again_is_the_page_that_the_run_wrote(run: Path) -> None:
+    written = (run / "report.html").read_text(encoding="utf-8")
+    assert main(["report", str(run), "--no-figures"]) == 0
+    again = (run / "report.html").read_text(encoding="utf-8")
+    for part in ("certificate", "curves", "saved", "flips"):
+        assert _section(written, part) == _section(again, part)
+
+
+def test_a_folder_of_an_earlier_version_still_opens(run: Path) -> None:
+    path = run / "evaluation.json"
+    values = json.loads(path.read_text(encoding="utf-8"))
+    assert values.pop("curves")
+    assert values.pop("spending")
+    path.write_text(json.dumps(values), encoding="utf-8")
+    assert open_run(run).learned.curves is None
+    assert main(["report", str(run)]) == 0
+    assert not (run / "figures").exists()
+    assert "pcs fit FOLDER draws them" in (run / "report.html").read_text(encoding="utf-8")
+
+
+def _section(page: str, name: str) -> str:
+    start = page.index(f'id="{name}"')
+    return page[start : page.index("</section>", start)]

@@ -1,0 +1,110 @@
+"""What each baseline pays for with every text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.baselines import Baseline, baselines
+from pcs_annotator.judging.baselines.baseline import spread
+from pcs_annotator.judging.baselines.linguistic import Linguistic
+from pcs_annotator.judging.baselines.majority import MajorityVote
+from pcs_annotator.judging.baselines.p_true import PTrue
+from pcs_annotator.judging.baselines.self_consistency import SelfConsistency
+from pcs_annotator.judging.baselines.spuq import Spuq
+from pcs_annotator.judging.baselines.top_k import TopK
+
+KINDS = ("1s-top-2", "1s-top-3", "2s-top-2", "ling-1s", "p-true")
+RELATIONS = ("original", "paraphrase-1", "paraphrase-2", "dummy", "voice")
+
+
+def recorded() -> Votes:
+    """One model, 5 draws of the original and 1 of everything else; perturbed inputs also for 1S top-2."""
+    annotators = ("gemma", *(f"gemma/{kind}" for kind in KINDS))
+    codes = np.full((2, len(annotators), len(RELATIONS), 5), -2, dtype=np.int8)
+    codes[:, :, 0] = 0
+    codes[:, :2, :, 0] = 0
+    stated = np.where(codes[..., np.newaxis] >= 0, 0.5, np.nan) * np.ones(2)
+    stated[:, 0] = np.nan
+    return Votes(codes=codes, ids="xy", annotators=annotators, relations=RELATIONS, labels=("a", "b"), stated=stated)
+
+
+CALLS = [
+    (baselines.create("zero-shot"), 1),
+    (SelfConsistency(), 5),
+    (SelfConsistency(draws=3), 3),
+    (TopK(k=2), 1),
+    (TopK(k=2, draws=4), 4),
+    (TopK(steps=2), 2),
+    (Linguistic(), 1),
+    (PTrue(), 10),
+    (PTrue(draws=2), 4),
+    # original, two paraphrases and their rewriting, dummy
+    (Spuq(), 6),
+    (Spuq(perturbations=("paraphrase",)), 5),
+    (Spuq(perturbations=("paraphrase-2",)), 3),
+    (Spuq(perturbations=("dummy",)), 2),
+    # the answers on the original are all taken within samples
+    (Spuq(aggregation="intra", perturbations=("dummy",)), 6),
+]
+
+
+@pytest.mark.parametrize(("chosen", "calls"), CALLS)
+def test_calls_per_text(chosen: Baseline, calls: int) -> None:
+    votes = recorded()
+
+    assert chosen.asks(votes).calls(votes.annotators) == calls
+
+
+def test_only_paraphrases_have_to_be_written() -> None:
+    assert Spuq().asks(recorded()).rewrites == {"paraphrase-1", "paraphrase-2"}
+    assert Spuq(perturbations=("dummy",)).asks(recorded()).rewrites == frozenset()
+
+
+def test_any_relation_can_be_a_perturbation() -> None:
+    votes = recorded()
+    only = votes.select(relations=["original", "voice"])
+
+    assert Spuq(perturbations=("voice",)).asks(votes).rewrites == {"voice"}
+    assert Spuq().asks(only).cells.sum() == 2
+
+
+def test_perturbation_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UndefinedMetric, match=r"perturbed inputs \(system\)"):
+        Spuq(perturbations=("system",)).scores(recorded())
+
+
+def test_confidence_that_was_stated_of_the_original_only_is_refused() -> None:
+    with pytest.raises(UndefinedMetric, match="record them with the elicitation 'ling-1s'"):
+        Spuq(aggregation="intra", elicitation="ling-1s").scores(recorded())
+
+
+@pytest.mark.parametrize("similarity", [-0.1, float("nan"), float("inf")])
+def test_similarity_that_is_no_weight_is_refused(similarity: float) -> None:
+    with pytest.raises(ValueError, match="finite and not negative"):
+        Spuq(similarity={("x", "dummy"): similarity})
+
+
+def test_numbers_of_guesses_are_not_mixed() -> None:
+    with pytest.raises(UndefinedMetric, match="these votes hold 1s-top-2, 1s-top-3: set k"):
+        TopK().scores(recorded())
+    assert TopK(k=3).name == "1s-top-3"
+
+
+def test_more_draws_than_were_recorded_are_refused() -> None:
+    with pytest.raises(UndefinedMetric, match=r"needs 6 draws of the original, and gemma has 5: .*--draws 6"):
+        SelfConsistency(draws=6).scores(recorded())
+    with pytest.raises(ValueError, match="draws must be 1 or more"):
+        SelfConsistency(draws=0)
+
+
+def test_majority_of_one_is_refused() -> None:
+    for method in (MajorityVote().scores, MajorityVote().asks):
+        with pytest.raises(UndefinedMetric, match="needs two annotators"):
+            method(recorded())
+
+
+def test_with_a_single_label_there_is_nothing_else_to_believe() -> None:
+    assert spread(1, np.array([0, -1]), np.array([0.0, 0.0])).tolist() == [[1.0], [0.0]]

@@ -1,0 +1,207 @@
+"""What holds for all baselines, on votes of any shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from pcs_annotator.core.elicitations import base_annotator, kind_of
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.baselines import baselines
+from pcs_annotator.judging.baselines.stated import complete
+from tests.judging.strategies import LABELS
+
+NAMES = (
+    "1s-top-k",
+    "2s-top-k",
+    "ling-1s",
+    "majority-vote",
+    "p-true",
+    "self-consistency",
+    "spuq",
+    "spuq-intra",
+    "zero-shot",
+)
+KINDS = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")
+ANNOTATORS = ("a", "b", *(f"{base}/{kind}" for base in "ab" for kind in KINDS))
+RELATIONS = ("original", "paraphrase-1", "dummy-1")
+
+
+@st.composite
+def recorded(draw: st.DrawFn) -> Votes:
+    """Votes that hold something for every baseline, with any pattern of silence."""
+    items, labels, draws = draw(st.integers(1, 5)), draw(st.integers(1, 4)), draw(st.integers(2, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    shape = (items, len(ANNOTATORS), len(RELATIONS), draws)
+    codes = rng.integers(-2, labels, shape, dtype=np.int8)
+    stated = np.round(rng.random((*shape, labels)), 1)
+    stated[rng.random(stated.shape) < draw(st.sampled_from([0.1, 0.5, 0.9]))] = np.nan
+    stated[:, [not kind_of(name) for name in ANNOTATORS]] = np.nan
+    names = {"ids": [f"i{row}" for row in range(items)], "annotators": ANNOTATORS, "relations": RELATIONS}
+    return Votes(codes=codes, labels=LABELS[:labels], stated=stated, **names)
+
+
+def test_all_are_registered() -> None:
+    assert baselines.names() == list(NAMES)
+    assert [baselines.create(name).name for name in NAMES] == list(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(votes=recorded())
+def test_rows_sum_to_1(name: str, votes: Votes) -> None:
+    try:
+        scores = baselines.create(name).scores(votes)
+    except UndefinedMetric:
+        assume(False)
+
+    assert scores.shape == (len(votes), len(votes.labels))
+    assert (scores >= 0).all()
+    np.testing.assert_allclose(scores.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(votes=recorded(), seed=st.integers(0, 9))
+def test_only_what_it_asks_for_matters(name: str, votes: Votes, seed: int) -> None:
+    chosen = baselines.create(name)
+    try:
+        scores, asks = chosen.scores(votes), chosen.asks(votes)
+    except UndefinedMetric:
+        assume(False)
+    rng = np.random.default_rng(seed)
+    other = rng.integers(-2, len(votes.labels), votes.codes.shape, dtype=np.int8)
+    assert votes.stated is not None
+    noise = rng.random(votes.stated.shape)
+    # what was never asked stays so, for asking it would be another panel
+    kept = asks.cells | (votes.codes == -2)
+    changed = replace(
+        votes,
+        codes=np.where(kept, votes.codes, np.maximum(other, -1)),
+        stated=np.where(kept[..., np.newaxis] | np.isnan(votes.stated), votes.stated, noise),
+    )
+
+    np.testing.assert_array_equal(chosen.scores(changed), scores)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(votes=recorded(), data=st.data())
+def test_order_of_annotators_and_relations_does_not_matter(name: str, votes: Votes, data: st.DataObject) -> None:
+    chosen = baselines.create(name)
+    annotators = data.draw(st.permutations(votes.annotators))
+    relations = data.draw(st.permutations(votes.relations))
+    try:
+        scores, asks = chosen.scores(votes), chosen.asks(votes)
+    except UndefinedMetric:
+        assume(False)
+    moved = votes.select(annotators=annotators, relations=relations)
+
+    np.testing.assert_allclose(chosen.scores(moved), scores)
+    assert chosen.asks(moved).calls(annotators) == asks.calls(votes.annotators)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("majority-vote", "spuq-intra")])
+@given(votes=recorded())
+def test_several_annotators_are_scored_one_by_one_and_averaged(name: str, votes: Votes) -> None:
+    chosen = baselines.create(name)
+
+    def alone(base: str) -> Votes:
+        return votes.select(annotators=[other for other in votes.annotators if base_annotator(other) == base])
+
+    try:
+        both = chosen.scores(votes)
+        one, two = chosen.scores(alone("a")), chosen.scores(alone("b"))
+    except UndefinedMetric:
+        assume(False)
+    # a uniform row may be a silence, which does not count in the mean
+    sure = np.all([np.ptp(scores, axis=1) > 1e-9 for scores in (one, two)], axis=0)
+
+    np.testing.assert_allclose(both[sure], ((one + two) / 2)[sure])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_item_without_its_votes_is_uniform(name: str) -> None:
+    votes = silent_on_the_second()
+
+    scores = baselines.create(name).scores(votes)
+
+    assert scores[1].tolist() == [0.5, 0.5]
+    assert scores[0].tolist() != [0.5, 0.5]
+
+
+def silent_on_the_second() -> Votes:
+    shape = (2, len(ANNOTATORS), len(RELATIONS), 2)
+    codes = np.zeros(shape, dtype=np.int8)
+    codes[1] = -1
+    stated = np.full((*shape, 2), np.nan)
+    stated[0, 2:, :, :, 0] = 0.9
+    return Votes(codes=codes, ids="xy", annotators=ANNOTATORS, relations=RELATIONS, labels=LABELS[:2], stated=stated)
+
+
+def drop_original(votes: Votes) -> Votes:
+    return votes.without(relation="original")
+
+
+def drop_plain(votes: Votes) -> Votes:
+    return votes.select(annotators=[name for name in votes.annotators if kind_of(name)])
+
+
+def drop_elicited(votes: Votes) -> Votes:
+    return votes.select(annotators=["a", "b"])
+
+
+def keep_one_draw(votes: Votes) -> Votes:
+    return votes.select(draws=1)
+
+
+def keep_original(votes: Votes) -> Votes:
+    return votes.select(relations=["original"])
+
+
+def state_nothing(votes: Votes) -> Votes:
+    return replace(votes, stated=None)
+
+
+PLAIN = ("zero-shot", "majority-vote", "self-consistency", "spuq")
+ELICITED = ("1s-top-k", "2s-top-k", "ling-1s", "p-true", "spuq-intra")
+LACKING = [
+    *((name, drop_original, "needs answers on the unchanged text.*record it") for name in NAMES),
+    *((name, drop_plain, "needs plain labels: record an annotator") for name in PLAIN),
+    *((name, drop_elicited, "record them with the elicitation") for name in ELICITED),
+    *((name, state_nothing, "record them with the elicitation") for name in ELICITED),
+    ("self-consistency", keep_one_draw, "needs several draws of the original.*--draws 5"),
+    ("spuq", keep_original, "needs answers on perturbed inputs.*record such relations"),
+    ("spuq-intra", keep_original, "needs answers on perturbed inputs.*record such relations"),
+]
+
+
+@pytest.mark.parametrize(("name", "without", "remedy"), LACKING)
+def test_votes_that_lack_what_it_needs_are_refused_with_the_remedy(
+    name: str, without: Callable[[Votes], Votes], remedy: str
+) -> None:
+    votes = without(silent_on_the_second())
+
+    with pytest.raises(UndefinedMetric, match=remedy):
+        baselines.create(name).scores(votes)
+    with pytest.raises(UndefinedMetric, match=remedy):
+        baselines.create(name).asks(votes)
+
+
+@given(stated=arrays(np.float64, (3, 4), elements=st.one_of(st.just(np.nan), st.floats(0, 1))))
+def test_completed_probabilities_keep_their_order_and_sum_to_1(stated: np.ndarray) -> None:
+    shares = complete(stated)
+
+    said = ~np.isnan(stated).all(axis=1)
+    np.testing.assert_allclose(shares.sum(axis=1), said.astype(float))
+    for given_row, row in zip(stated[said], shares[said], strict=True):
+        named = ~np.isnan(given_row)
+        assert (np.diff(row[named][np.argsort(given_row[named])]) >= -1e-12).all()
+
+
+def test_zero_for_every_label_is_uniform() -> None:
+    assert complete(np.zeros((1, 4))).tolist() == [[0.25] * 4]

@@ -1,0 +1,142 @@
+"""Every baseline on an example that was computed by hand; the computation stands beside it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pcs_annotator.core.arrays import Floats
+from pcs_annotator.core.elicitations import PHRASES
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.baselines.linguistic import Linguistic
+from pcs_annotator.judging.baselines.majority import MajorityVote
+from pcs_annotator.judging.baselines.p_true import PTrue
+from pcs_annotator.judging.baselines.self_consistency import SelfConsistency
+from pcs_annotator.judging.baselines.spuq import Spuq
+from pcs_annotator.judging.baselines.top_k import TopK
+from pcs_annotator.judging.baselines.zero_shot import ZeroShot
+
+LABELS = ("negative", "neutral", "positive")
+NAN = float("nan")
+
+
+def votes_on_one_text(
+    codes: list[list[list[int]]],
+    *,
+    annotators: tuple[str, ...] = ("gemma",),
+    relations: tuple[str, ...] = ("original",),
+    stated: object = None,
+) -> Votes:
+    """Votes on one text, annotator × relation × draw."""
+    return Votes(
+        codes=np.array([codes], dtype=np.int8),
+        ids=["text"],
+        annotators=annotators,
+        relations=relations,
+        labels=LABELS,
+        stated=None if stated is None else np.array([stated], dtype=np.float64),
+    )
+
+
+def row(scores: Floats) -> list[float]:
+    assert scores.shape == (1, 3)
+    return [float(value) for value in scores[0]]
+
+
+def test_zero_shot() -> None:
+    # The first draw says neutral: 0, 1, 0. The later draws are other calls.
+    votes = votes_on_one_text([[[1, 2, 2]]])
+
+    assert row(ZeroShot().scores(votes)) == [0, 1, 0]
+
+
+def test_majority_vote() -> None:
+    # Two of three models say positive, one negative: 1/3, 0, 2/3; as a vote that only names its winner 0, 0, 1.
+    votes = votes_on_one_text([[[2]], [[0]], [[2]]], annotators=("gemma", "llama", "mistral"))
+
+    assert row(MajorityVote().scores(votes)) == pytest.approx([1 / 3, 0, 2 / 3])
+    assert row(MajorityVote(hard=True).scores(votes)) == [0, 0, 1]
+
+
+def test_majority_vote_shares_between_tied_winners() -> None:
+    # One vote each for negative and positive: both win, so a half each.
+    votes = votes_on_one_text([[[2]], [[0]]], annotators=("gemma", "llama"))
+
+    assert row(MajorityVote(hard=True).scores(votes)) == [0.5, 0, 0.5]
+
+
+def test_self_consistency() -> None:
+    # positive, positive, negative, silence, positive: 3 of the 4 that answered say positive, 1 negative.
+    # The first three alone: 2 of 3 and 1 of 3.
+    votes = votes_on_one_text([[[2, 2, 0, -1, 2]]])
+
+    assert row(SelfConsistency().scores(votes)) == [0.25, 0, 0.75]
+    assert row(SelfConsistency(draws=3).scores(votes)) == pytest.approx([1 / 3, 0, 2 / 3])
+
+
+@pytest.mark.parametrize(("steps", "kind"), [(1, "1s-top-2"), (2, "2s-top-2")])
+def test_top_k(steps: int, kind: str) -> None:
+    # G1: positive, P1: 0.7; G2: neutral, P2: 0.2. The 0.1 that is left goes to negative, the only label not guessed.
+    votes = votes_on_one_text([[[2]]], annotators=(f"gemma/{kind}",), stated=[[[[NAN, 0.2, 0.7]]]])
+
+    assert row(TopK(steps=1 if steps == 1 else 2).scores(votes)) == pytest.approx([0.1, 0.2, 0.7])
+
+
+def test_top_k_divides_what_adds_up_to_more_than_1() -> None:
+    # 0.9 + 0.6 = 1.5, so 0.9 / 1.5 = 0.6 and 0.6 / 1.5 = 0.4; nothing is left for negative.
+    votes = votes_on_one_text([[[2]]], annotators=("gemma/1s-top-2",), stated=[[[[NAN, 0.6, 0.9]]]])
+
+    assert row(TopK().scores(votes)) == pytest.approx([0, 0.4, 0.6])
+
+
+def test_linguistic() -> None:
+    # Guess: positive, Confidence: Likely, which the survey puts at 0.71. The other two labels share 0.29: 0.145 each.
+    votes = votes_on_one_text([[[2]]], annotators=("gemma/ling-1s",), stated=[[[[NAN, NAN, PHRASES["Likely"]]]]])
+
+    assert row(Linguistic().scores(votes)) == pytest.approx([0.145, 0.145, 0.71])
+
+
+def test_p_true() -> None:
+    # Four draws: positive, true → (0, 0, 1); positive, true → (0, 0, 1); positive, false → (½, ½, 0);
+    # neutral, true → (0, 1, 0). Their mean is (0.5/4, 1.5/4, 2/4).
+    stated = [[[[NAN, NAN, 1], [NAN, NAN, 1], [NAN, NAN, 0], [NAN, 1, NAN]]]]
+    votes = votes_on_one_text([[[2, 2, 2, 1]]], annotators=("gemma/p-true",), stated=stated)
+
+    assert row(PTrue().scores(votes)) == pytest.approx([0.125, 0.375, 0.5])
+
+
+PERTURBED = ("original", "paraphrase-1", "paraphrase-2", "dummy", "system")
+
+
+def test_spuq_between_samples() -> None:
+    # The original says positive; the four perturbed inputs: positive, negative, positive, positive. c = 3/4 at
+    # positive, and 1/8 for each of the other two.
+    votes = votes_on_one_text([[[2], [2], [0], [2], [2]]], relations=PERTURBED)
+
+    assert row(Spuq().scores(votes)) == [0.125, 0.125, 0.75]
+
+
+def test_spuq_between_samples_weighs_by_similarity_to_the_original() -> None:
+    # Weights 0.5, 0.25, 1, 1 on agreement 1, 0, 1, 1: c = (0.5 + 1 + 1) / 2.75 = 10/11; the rest is 1/22 each.
+    similarity = {("text", "paraphrase-1"): 0.5, ("text", "paraphrase-2"): 0.25}
+    votes = votes_on_one_text([[[2], [2], [0], [2], [2]]], relations=PERTURBED)
+
+    assert row(Spuq(similarity=similarity).scores(votes)) == pytest.approx([1 / 22, 1 / 22, 10 / 11])
+
+
+def test_spuq_within_samples() -> None:
+    # How sure the model says it is of its own answer: original 0.9 of positive, paraphrase 0.7 of positive, dummy 0.5
+    # of negative. c = (0.9 + 0.7 + 0.5) / 3 = 0.7 at positive, 0.15 for each of the others.
+    # With the paraphrase at similarity 0.5: (0.9 + 0.35 + 0.5) / 2.5 = 0.7 as well; at 0: (0.9 + 0.5) / 2 = 0.7;
+    # the dummy at 0: (0.9 + 0.7) / 2 = 0.8.
+    stated = [[[[NAN, NAN, 0.9]], [[0.1, NAN, 0.7]], [[0.5, NAN, NAN]]]]
+    votes = votes_on_one_text(
+        [[[2], [2], [0]]],
+        annotators=("gemma/1s-top-1",),
+        relations=("original", "paraphrase", "dummy"),
+        stated=stated,
+    )
+
+    assert row(Spuq(aggregation="intra").scores(votes)) == pytest.approx([0.15, 0.15, 0.7])
+    without_dummy = Spuq(aggregation="intra", similarity={("text", "dummy"): 0.0})
+    assert row(without_dummy.scores(votes)) == pytest.approx([0.1, 0.1, 0.8])

@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.result_table import number_of
+from pcs_annotator.core.votes import Votes, read_vote_table
+from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.crossfit import Splits, cross_fit
+from pcs_annotator.judging.evaluation import metrics
+from pcs_annotator.judging.evaluation.evaluate import HARD_AND_GRADED, How, evaluate
+from pcs_annotator.judging.evaluation.evaluation_tables import evaluation_tables
+from pcs_annotator.judging.evaluation.method_figures import FIGURES, hard_scores
+from pcs_annotator.judging.evaluation.methods import OnCells
+from pcs_annotator.judging.evaluation.significance import delong, holm
+from pcs_annotator.judging.optimisers import optimisers
+from tests.builders import simulated_votes
+from tests.judging.evaluation.test_methods import FirstVote
+from tests.judging.strategies import coded
+
+QUICK = How(repeats=2, resamples=60)
+
+
+def judged(accuracies: list[float] | None = None, items: int = 90, draws: int = 1) -> tuple[Votes, Codes]:
+    votes, gold = simulated_votes(accuracies or [0.8, 0.6], items=items)
+    codes = coded(votes, gold)
+    if draws > 1:
+        again = np.random.default_rng(1).integers(3, size=(*votes.codes.shape[:3], draws - 1), dtype=np.int8)
+        again[:, :, 1:] = -2
+        votes = replace(votes, codes=np.concatenate([votes.codes, again], axis=3))
+    return votes, codes
+
+
+def test_figures_are_those_of_the_same_splits() -> None:
+    votes, gold = judged()
+    found = evaluate(votes, gold, ["lr", "uniform"], QUICK).methods[0].figures
+    fits = [cross_fit(optimisers.create("lr"), votes, gold, Splits(seed=seed)) for seed in (0, 1)]
+    assert found["auroc"].value == pytest.approx(np.mean([metrics.auroc(fit.scores, gold) for fit in fits]))
+    assert found["accuracy"].value == pytest.approx(np.mean([metrics.accuracy(fit.scores, gold) for fit in fits]))
+    assert found["ece_score"].value == pytest.approx(np.mean([metrics.ece(fit.scores, gold) for fit in fits]))
+    for name, metric in (("ece_confidence", metrics.ece), ("brier", metrics.brier), ("aurc", metrics.aurc)):
+        assert found[name].value == pytest.approx(np.mean([metric(fit.probabilities, gold) for fit in fits])), name
+    shares = [metrics.review_share(fit.probabilities, gold, 0.95) for fit in fits]
+    assert found["review_share_95"].value == pytest.approx(np.mean(shares))
+    at_half = [metrics.accuracy_at_coverage(fit.probabilities, gold, 0.5) for fit in fits]
+    assert found["accuracy_at_50"].value == pytest.approx(np.mean(at_half))
+    assert set(found) == set(FIGURES)
+
+
+def test_every_figure_has_n_and_an_interval_around_it() -> None:
+    votes, gold = judged()
+    for method in evaluate(votes, gold, ["lr", "zero-shot", FirstVote()], QUICK).methods:
+        for estimate in method.figures.values():
+            assert estimate.n == 90
+            assert estimate.interval.low <= estimate.value <= estimate.interval.high
+
+
+def test_the_first_method_is_tested_against_every_other() -> None:
+    votes, gold = judged([0.95, 0.4, 0.4], items=150)
+    found = evaluate(votes, gold, ["lr", "majority", "uniform"], QUICK)
+    first, *others = found.methods
+    assert first.against is None
+    tests = [one.against for one in others if one.against]
+    assert len(tests) == 2
+    assert [test.holm for test in tests] == holm([test.auroc.p_value for test in tests])
+    assert [test.holm_accuracy for test in tests] == holm([test.accuracy.p_value for test in tests])
+    assert tests[0].auroc.difference == first.figures["auroc"].value - others[0].figures["auroc"].value > 0
+    assert tests[0].auroc.interval.low > 0
+    ours, theirs = (cross_fit(optimisers.create(name), votes, gold, Splits()).scores for name in ("lr", "uniform"))
+    assert tests[1].delong == pytest.approx(delong(ours, theirs, gold))
+
+
+def test_a_method_against_itself_does_not_differ() -> None:
+    votes, gold = judged()
+    twin = OnCells(name="twin", optimiser="lr")
+    against = evaluate(votes, gold, ["lr", twin], QUICK).methods[1].against
+    assert against is not None
+    assert (against.auroc.difference, against.auroc.p_value, against.holm_delong) == (0, 1, 1)
+
+
+def test_order_of_rows_does_not_matter() -> None:
+    votes, gold = judged()
+    rows = np.random.default_rng(0).permutation(len(votes))
+    shuffled = evaluate(votes.take(rows), gold[rows], ["lr"], QUICK)
+    assert shuffled.methods[0].figures == evaluate(votes, gold, ["lr"], QUICK).methods[0].figures
+
+
+def test_rows_without_gold_are_left_out() -> None:
+    votes, gold = judged()
+    some = gold.copy()
+    some[60:] = UNLABELLED
+    assert (
+        evaluate(votes, some, ["lr"], QUICK).methods
+        == evaluate(votes.take(slice(60)), gold[:60], ["lr"], QUICK).methods
+    )
+
+
+def test_one_call_gives_no_grades() -> None:
+    votes, gold = judged([0.8])
+    found = evaluate(votes, gold, ["zero-shot"], QUICK)
+    figures = found.methods[0].figures
+    assert figures["auroc"] == figures["auroc_hard"]
+    assert HARD_AND_GRADED in found.notes
+
+
+def test_a_row_whose_labels_all_tie_has_chosen_nothing() -> None:
+    scores = np.array([[0.5, 0.5], [0.2, 0.8]])
+    assert hard_scores(scores, ["fake", "real"]).tolist() == [[0.5, 0.5], [0, 1]]
+
+
+def test_self_consistency_at_equal_calls_is_always_there() -> None:
+    votes, gold = judged(draws=6)
+    one_draw = OnCells(name="pcs", optimiser="lr", draws=1)
+    found = evaluate(votes, gold, [one_draw], replace(QUICK, rewritten={"voice", "synonym"}))
+    assert [one.method for one in found.methods] == [
+        "pcs",
+        "self-consistency, 5 draws",
+        "self-consistency, 5 draws, pcs",
+    ]
+    assert [one.calls.total for one in found.methods] == [10, 10, 10]
+    assert "Self-consistency pays 10.0 calls per item, pcs 10.0." in found.notes
+    assert any("one rewriting call per variant of voice, synonym" in note for note in found.notes)
+
+
+def test_too_few_draws_for_equal_calls_are_told() -> None:
+    votes, gold = judged(draws=2)
+    found = evaluate(votes, gold, [FirstVote(), "lr"], QUICK)
+    assert found.methods[-1].method == "self-consistency, 1 draws"
+    found = evaluate(votes, gold, ["lr"], QUICK)
+    assert any("at a disadvantage" in note for note in found.notes)
+
+
+def test_without_draws_a_sentence_says_what_to_record() -> None:
+    votes, gold = judged()
+    assert any("record several draws" in note for note in evaluate(votes, gold, ["lr"], QUICK).notes)
+
+
+def test_what_cannot_be_evaluated_is_named_with_the_reason() -> None:
+    votes, gold = judged()
+    absent = OnCells(name="panel of c", optimiser="lr", annotators=["c"])
+    found = evaluate(votes, gold, [absent, "no-such-thing", "lr"], QUICK)
+    assert list(found.missing) == ["panel of c", "no-such-thing"]
+    assert "no annotator is called 'c'" in found.missing["panel of c"]
+    assert [one.method for one in found.methods] == ["lr"]
+    table = evaluation_tables(found)[0]
+    assert table.rows[-1] == ["no-such-thing", *[None] * 13]
+    assert any("no-such-thing is not shown" in note for note in table.notes)
+
+
+@pytest.mark.parametrize("methods", [[], ["no-such-thing"]])
+def test_nothing_to_evaluate_is_an_error(methods: list[str]) -> None:
+    with pytest.raises(UndefinedMetric, match="nothing to evaluate"):
+        evaluate(*judged(), methods, QUICK)
+
+
+@pytest.mark.parametrize("rows", [3, 9])
+def test_too_few_rows_are_an_error_with_a_remedy(rows: int) -> None:
+    votes, gold = judged()
+    with pytest.raises(UndefinedMetric, match=rf"at least 10 gold rows and two classes, there are {rows} .*label more"):
+        evaluate(votes.take(slice(rows)), gold[:rows], ["lr"])
+
+
+def test_one_class_is_an_error_with_a_remedy() -> None:
+    votes, gold = judged()
+    with pytest.raises(UndefinedMetric, match="two classes, there are 90 of 1"):
+        evaluate(votes, np.zeros_like(gold), ["lr"])
+
+
+def test_missing_label_and_missing_original_are_told() -> None:
+    votes, gold = judged()
+    kept = gold != 2
+    views = votes.select(relations=["voice", "synonym"]).take(kept)
+    notes = evaluate(views, gold[kept], ["majority"], QUICK).notes
+    assert any("No gold row says 'positive'" in note for note in notes)
+    assert any("'voice', the first, stands for it" in note for note in notes)
+
+
+def test_a_class_of_one_row_has_no_delong_test_but_a_table() -> None:
+    votes, gold = judged()
+    rare = np.where(gold == 2, 1, gold).astype(np.int8)
+    rare[0] = 2
+    found = evaluate(votes, rare, ["lr", "uniform"], QUICK)
+    against = found.methods[1].against
+    assert against is not None
+    assert against.delong is None
+    assert against.holm_delong is None
+    tests = evaluation_tables(found)[1]
+    assert tests.rows[0][5] is tests.rows[0][6] is None
+    assert "DeLong's test needs two rows of every class." in tests.notes
+
+
+def test_tables_show_every_method_and_mark_the_best() -> None:
+    votes, gold = judged([0.9, 0.4], items=120)
+    found = evaluate(votes, gold, ["lr", "uniform", "zero-shot"], QUICK)
+    figures, tests = evaluation_tables(found)
+    assert [row[0] for row in figures.rows] == ["lr", "uniform", "zero-shot"]
+    assert [row[0] for row in tests.rows] == ["uniform", "zero-shot"]
+    for row in figures.rows:
+        assert all(math.isfinite(number_of(cell) or 0) for cell in row)
+    column = figures.columns.index("Brier")
+    values = [number_of(row[column]) or 9 for row in figures.rows]
+    assert (int(np.argmin(values)), column) in figures.best
+    assert len(evaluation_tables(evaluate(votes, gold, ["lr"], QUICK))) == 1
+
+
+def test_real_votes(shared_data: Path) -> None:
+    table = read_vote_table(shared_data / "simulated" / "gossipcop.csv.gz")
+    votes = table.votes.take(slice(393))
+    gold = coded(votes, [label for label in table.gold[:393] if label])
+    found = {one.method: one for one in evaluate(votes, gold, ["lr", "majority", "zero-shot"], QUICK).methods}
+    assert found["lr"].figures["auroc"].value > found["majority"].figures["auroc"].value + 0.05
+    assert found["lr"].calls.total == 12
