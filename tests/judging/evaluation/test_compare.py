@@ -3,10 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.crossfit import Splits, cross_fits
-from pcs_annotator.judging.evaluation.compare import cross_validate, over_splits
+from pcs_annotator.judging.evaluation.compare import cross_validate
 from pcs_annotator.judging.evaluation.metrics import accuracy, auroc, ece
 from pcs_annotator.judging.optimisers.lr import LinearRegression
 from tests.builders import simulated_votes
@@ -54,11 +53,3 @@ def test_a_single_class_is_refused() -> None:
     votes, _ = simulated_votes([0.8], items=30)
     with pytest.raises(UndefinedMetric, match="there are 30 rows of 1: label more rows"):
         cross_validate(votes, np.zeros(30, dtype=np.int8), ["uniform"])
-
-
-def test_over_splits_averages_a_metric() -> None:
-    def first_score(scores: Floats, gold: Codes) -> float:
-        return float(scores[0, 0])
-
-    scores = np.array([[[0.2, 0.8], [0.6, 0.4]]])
-    assert over_splits(first_score)(scores, np.zeros(1, dtype=np.int8)) == pytest.approx(0.4)

@@ -7,14 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.crossfit import CrossFit, Splits, cross_fits
-from pcs_annotator.judging.evaluation.metrics import Estimate, Metric, accuracy, auroc, bootstrap_estimate, ece
-from pcs_annotator.judging.evaluation.significance import BootstrapTest, paired_bootstrap
+from pcs_annotator.judging.crossfit import Splits, cross_fits
+from pcs_annotator.judging.evaluation.bootstrap import interval_around
+from pcs_annotator.judging.evaluation.method_figures import Resampled, all_figures
+from pcs_annotator.judging.evaluation.metrics import Estimate
+from pcs_annotator.judging.evaluation.significance import BootstrapTest, bootstrap_test
 from pcs_annotator.judging.optimisers import optimisers
 
 ZERO_SHOT = "zero-shot"
@@ -84,15 +86,14 @@ def cross_validate(
             f"{folds}-fold cross-validation needs at least {2 * folds} gold rows and two classes, "
             f"there are {len(gold)} rows of {len(np.unique(gold))}: label more rows"
         )
-    first: Floats | None = None
-    found = []
+    names, fits = [], []
     for method in methods:
         name, asked = _best_zero_shot(votes, gold) if method == ZERO_SHOT else (method, votes)
         chosen = optimisers.create("uniform" if method == ZERO_SHOT else method)
-        fits = cross_fits(chosen, asked, gold, Splits(folds=folds, seed=seed))
-        found.append(_figures(name, fits, gold, seed, resamples, first))
-        first = _distinct(np.stack([fit.scores for fit in fits], axis=1)) if first is None else first
-    return found
+        names.append(name)
+        fits.append(cross_fits(chosen, asked, gold, Splits(folds=folds, seed=seed)))
+    observed, resampled = all_figures(fits, gold, votes.labels, resamples, seed)
+    return [_figures(name, place, observed, resampled, len(gold)) for place, name in enumerate(names)]
 
 
 def _best_zero_shot(votes: Votes, gold: Codes) -> tuple[str, Votes]:
@@ -104,39 +105,17 @@ def _best_zero_shot(votes: Votes, gold: Codes) -> tuple[str, Votes]:
 
 
 def _figures(
-    method: str, fits: list[CrossFit], gold: Codes, seed: int, resamples: int, first: Floats | None
+    method: str, place: int, observed: Sequence[Mapping[str, float]], resampled: Sequence[Resampled], n: int
 ) -> Figures:
-    scores = _distinct(np.stack([fit.scores for fit in fits], axis=1))
-    probabilities = np.stack([fit.probabilities for fit in fits], axis=1)
+    def estimate(name: str) -> Estimate:
+        value = observed[place][name]
+        return Estimate(value, interval_around(value, resampled[place][name]), n)
 
-    def estimate(metric: Metric, values: Floats) -> Estimate:
-        return bootstrap_estimate(over_splits(metric), values, gold, resamples=resamples, seed=seed)
-
-    def test(metric: Metric) -> BootstrapTest | None:
-        if first is None:
+    def test(name: str) -> BootstrapTest | None:
+        if not place:
             return None
-        return paired_bootstrap(over_splits(metric), first, scores, gold, resamples=resamples, seed=seed)
+        difference = observed[0][name] - observed[place][name]
+        return bootstrap_test(difference, resampled[0][name] - resampled[place][name], n)
 
-    return Figures(
-        method=method,
-        auroc=estimate(auroc, scores),
-        accuracy=estimate(accuracy, scores),
-        ece_score=estimate(ece, scores),
-        ece_confidence=estimate(ece, probabilities),
-        behind=test(auroc),
-        accuracy_behind=test(accuracy),
-    )
-
-
-def _distinct(scores: Floats) -> Floats:
-    """Return one split for all where they agree, as they do for weights that are not learned."""
-    return scores[:, :1] if (scores == scores[:, :1]).all() else scores
-
-
-def over_splits(metric: Metric) -> Metric:
-    """Return the metric for scores `[item, split, label]`: the mean over splits."""
-
-    def mean(scores: Floats, gold: Codes) -> float:
-        return float(np.mean([metric(scores[:, split], gold) for split in range(scores.shape[1])]))
-
-    return mean
+    estimates: dict[str, Any] = {name: estimate(name) for name in ESTIMATES}
+    return Figures(method=method, **estimates, behind=test("auroc"), accuracy_behind=test("accuracy"))

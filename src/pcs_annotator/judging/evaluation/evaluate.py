@@ -13,7 +13,6 @@ from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import MismatchError, UndefinedMetric, UnknownNameError
 from pcs_annotator.judging.crossfit import CrossFit
 from pcs_annotator.judging.evaluation.bootstrap import interval_around
@@ -27,7 +26,7 @@ from pcs_annotator.judging.evaluation.methods import (
     self_consistency,
 )
 from pcs_annotator.judging.evaluation.metrics import Estimate
-from pcs_annotator.judging.evaluation.significance import BootstrapTest, PairedTest, delong, holm
+from pcs_annotator.judging.evaluation.significance import BootstrapTest, PairedTest, bootstrap_test, delong, holm
 
 HARD_AND_GRADED = (
     "Graded AUROC ranks rows by the score, hard AUROC by the chosen label alone (1 for it, 0 for the others); one "
@@ -248,14 +247,6 @@ def _tests(
             for turn, test in enumerate(by_delong)
         ),
     ]
-
-
-def bootstrap_test(difference: float, resampled: Floats, n: int) -> BootstrapTest:
-    """Return a difference with its 95 % interval; p is twice the smaller share of resamples on one side of zero."""
-    tail = min(np.sum(resampled <= 0), np.sum(resampled >= 0))
-    low, high = np.quantile(resampled, [0.025, 0.975])
-    p_value = min(1.0, 2 * (float(tail) + 1) / (len(resampled) + 1))
-    return BootstrapTest(difference, Interval(float(low), float(high)), p_value, n)
 
 
 def _delong(ours: Floats, theirs: Floats, gold: Codes) -> PairedTest | None:

@@ -94,18 +94,22 @@ def paired_bootstrap(
 ) -> BootstrapTest:
     """Return the difference of a metric with its 95 % interval, both methods resampled on the same rows.
 
-    The p-value is twice the smaller share of resamples on one side of zero, never below 2 / (resamples + 1).
+    The p-value is never below 2 / (resamples + 1).
     """
     observed = metric(ours, gold) - metric(theirs, gold)
 
     def difference(rows: Integers) -> float:
         return metric(ours[rows], gold[rows]) - metric(theirs[rows], gold[rows])
 
-    differences = np.array(resampled(difference, len(gold), resamples, seed))
-    tail = min(np.sum(differences <= 0), np.sum(differences >= 0))
-    low, high = np.quantile(differences, [0.025, 0.975])
-    p_value = min(1.0, 2 * (float(tail) + 1) / (resamples + 1))
-    return BootstrapTest(observed, Interval(float(low), float(high)), p_value, len(gold))
+    return bootstrap_test(observed, np.array(resampled(difference, len(gold), resamples, seed)), len(gold))
+
+
+def bootstrap_test(difference: float, resampled: Floats, n: int) -> BootstrapTest:
+    """Return a difference with its 95 % interval; p is twice the smaller share of resamples on one side of zero."""
+    tail = min(np.sum(resampled <= 0), np.sum(resampled >= 0))
+    low, high = np.quantile(resampled, [0.025, 0.975])
+    p_value = min(1.0, 2 * (float(tail) + 1) / (len(resampled) + 1))
+    return BootstrapTest(difference, Interval(float(low), float(high)), p_value, n)
 
 
 def delong(ours: Floats, theirs: Floats, gold: Codes) -> PairedTest:

@@ -7,11 +7,10 @@ import numpy as np
 from pcs_annotator.core.elicitations import base_annotator
 from pcs_annotator.core.result_table import Content, Experiment, ResultTable, best_in_groups
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.evaluation.evaluate import bootstrap_test
 from pcs_annotator.judging.evaluation.evaluation_tables import p_value_text
 from pcs_annotator.judging.evaluation.experiments.study import Bench, Scored, Study
 from pcs_annotator.judging.evaluation.published import BASELINES, PCS, published_key
-from pcs_annotator.judging.evaluation.significance import stars
+from pcs_annotator.judging.evaluation.significance import bootstrap_test, stars
 
 COLUMNS = ("Dataset", "LLM", "Method", "Calls", "AUROC", "p-value", "Significance")
 PAPER_COLUMNS = ("paper: AUROC", "paper: Significance")
