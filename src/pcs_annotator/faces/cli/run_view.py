@@ -60,7 +60,8 @@ def print_run(result: RunResult, notes: Sequence[str], console: Console | None =
     _print_asked(result, console)
     print_notes(notes, result.unlabelled, console)
     for flag in result.learned.model.weights.diagnostics.flags:
-        console.print(Text(f"{flag.kind}: {flag.detail}", style="yellow"))
+        if flag.detail not in notes:  # those of this very fit were warned of already
+            console.print(Text(f"{flag.kind}: {flag.detail}", style="yellow"))
     print_handed_out(result, console)
     console.print(Text(f"\nlabels  {result.folder.labels}\nreport  {result.folder.report}", style="bold"))
 
