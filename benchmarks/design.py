@@ -19,11 +19,12 @@ from pcs_annotator.core.arrays import Floats, Integers
 from pcs_annotator.core.cells import Cell
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import PcsWarning
-from pcs_annotator.judging.design import Prices, choose_panel, design_panel, restricted
+from pcs_annotator.judging.design import Prices, choose_panel, design_panel
 from pcs_annotator.judging.evaluation.metrics import auroc
 from pcs_annotator.judging.optimiser import fit_optimiser
 from pcs_annotator.judging.optimisers import optimisers
 from pcs_annotator.judging.scoring import score
+from pcs_annotator.judging.spending import only
 
 GOLD_ROWS, SPLITS = 100, 20
 SMALL, LARGE = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
@@ -55,7 +56,7 @@ class Case:
 def tested(case: Case, cells: Sequence[Cell], optimiser: str, rows: tuple[Integers, Integers]) -> float:
     """Return the AUROC on test rows of a panel whose optimiser learned from the gold rows."""
     votes, gold, _ = case.data
-    panel, (learn, test) = restricted(votes, cells), rows
+    panel, (learn, test) = only(votes, cells), rows
     weights = fit_optimiser(optimisers.create(optimiser), panel.take(learn), gold[learn], 0)
     return auroc(score(panel.take(test), weights), gold[test])
 

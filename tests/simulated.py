@@ -19,7 +19,7 @@ from tests.stub.behaviour import pick
 
 MODELS = ("simulated:large@85", "simulated:middle@75", "simulated:small@65")
 RELATIONS = ("original", "frame")
-QUICK = LearnSettings(optimiser="lr", folds=3, resamples=20, max_error=0.1)
+QUICK = LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=0.1)
 TRUTH = re.compile(r"looks (good|bad)")
 
 

@@ -18,7 +18,7 @@ from tests.simulated import MODELS, read_csv, simulated_models, simulated_run, t
 from tests.stub import Behaviour, stub_process
 
 Captured = pytest.CaptureFixture[str]
-QUICK = ["--optimiser", "lr", "--resamples", "20"]
+QUICK = ["--optimiser", "lr", "--folds", "3", "--resamples", "20"]
 PROMISE = ["--max-error", "0.1", "--certainty", "0.9"]
 
 
@@ -83,7 +83,7 @@ def test_a_table_gets_a_certificate_and_a_decision_for_every_row(table: str, cap
 
 
 def test_the_screen_says_what_is_promised_or_why_nothing_is(table: str, capsys: Captured) -> None:
-    assert main(["fit", table, *PROMISE, *QUICK]) == 0
+    assert main(["fit", table, *PROMISE, *QUICK, "--folds", "5"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "promise: at most 10 % of the accepted labels are wrong, with 90 % certainty" in text
     assert "rests on 100 gold rows in 5 folds" in text
@@ -253,7 +253,7 @@ def test_over_real_http_fewer_questions_reach_the_server_for_the_same_labels(cap
         assert main(["run", "data.csv", *options, "--max-error", "0.2", "-q"]) == 0
         votes = read_csv(Path("runs/data/labels.csv"))  # the stub answers by chance, so the truth is what most say
         write_csv(Path("gold.csv"), [{"id": row["id"], "gold": row["label"]} for row in votes])
-        assert main(["fit", "runs/data", "--gold", "gold.csv", "--resamples", "20", "-q"]) == 0
+        assert main(["fit", "runs/data", "--gold", "gold.csv", "--folds", "3", "--resamples", "20", "-q"]) == 0
         stub.reset()
         fewer = shown(["label", "new.csv", "--run", "runs/data", "-o", "fewer.csv"], capsys)
         asked = stub.stats().answered

@@ -113,8 +113,8 @@ def test_the_same_seed_gives_the_same_figures_and_another_does_not(capsys: pytes
 def test_a_run_folder_keeps_the_figures_and_knows_who_rewrote(capsys: pytest.CaptureFixture[str]) -> None:
     with open("data.csv", "w", encoding="utf-8") as file:
         file.write("id,text,gold\n")
-        file.writelines(f"{n},The city bought {n} old buses.,{'good' if n % 3 else 'bad'}\n" for n in range(30))
-    models = ["--labels", "good,bad", "--model", "scripted:hash"]
+        file.writelines(f"{n},The city bought {n} old buses.,{'good' if n % 3 else 'bad'}\n" for n in range(20))
+    models = ["--labels", "good,bad", "--model", "scripted:hash", "--optimiser", "lr"]
     assert main(["run", "data.csv", *models, "--relations", "original,rule:voice", "-q"]) == 0
     assert main(["evaluate", "runs/data", *QUICK, "--methods", "lr,zero-shot"]) == 0
     kept = json.loads(Path("runs/data/evaluation-methods.json").read_text(encoding="utf-8"))

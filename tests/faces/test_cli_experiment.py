@@ -15,7 +15,8 @@ __all__ = ["in_a_folder_of_its_own"]
 
 QUICK = ["--resamples", "20", "--repeats", "1", "--out", "out"]
 NAMES = ["rq1", "rq2", "rq3", "rq4", "size", "optimisers", "temperature"]
-ASKING = ["--labels", "good,bad", "--model", "scripted:hash", "--relations", "original,frame"]
+# Tables are made with lr either way; named, it is also how the run behind them learns, which takes seconds with auto.
+ASKING = ["--optimiser", "lr", "--labels", "good,bad", "--model", "scripted:hash", "--relations", "original,frame"]
 
 
 def write_texts(path: str = "news.csv", rows: int = 24) -> str:
@@ -28,8 +29,8 @@ def write_texts(path: str = "news.csv", rows: int = 24) -> str:
 def test_all_experiments_leave_tables_in_three_formats_plots_and_how_they_were_made(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    first, second = write_votes(Path("sentiment.csv")), write_votes(Path("other.csv"))
-    assert main(["experiment", "all", first, f"gossip={second}", *QUICK]) == 0
+    first, second = write_votes(Path("sentiment.csv"), keep=40), write_votes(Path("other.csv"), keep=30)
+    assert main(["experiment", "all", first, f"gossip={second}", *QUICK, "--folds", "2"]) == 0
     found = {path.name for path in Path("out").iterdir()}
     tables = {f"{name}.{ending}" for name in [*NAMES, "rq4-tests"] for ending in ("md", "csv", "tex")}
     plots = {f"{name}.{ending}" for name in ("rq1", "rq3", "size") for ending in ("png", "svg")}
@@ -38,7 +39,7 @@ def test_all_experiments_leave_tables_in_three_formats_plots_and_how_they_were_m
     assert about["experiments"] == NAMES
     assert about["settings"]["seeds"] == [0]
     assert about["settings"]["optimiser"] == "lr"
-    assert {name: one["gold_rows"] for name, one in about["sources"].items()} == {"sentiment": 60, "gossip": 60}
+    assert {name: one["gold_rows"] for name, one in about["sources"].items()} == {"sentiment": 40, "gossip": 30}
     text = capsys.readouterr()
     for title in ("against its zero-shot labels", "against their majority vote", "Each relation alone"):
         assert title in text.out
@@ -151,7 +152,7 @@ def test_public_datasets_are_read_in_their_own_layout(capsys: pytest.CaptureFixt
     for label in ("fake", "real"):
         rows = "".join(f"{label}-{n},,A {label} story number {n},\n" for n in range(12))
         Path(f"politifact_{label}.csv").write_text("id,news_url,title,tweet_ids\n" + rows, encoding="utf-8")
-    models = ["--model", "scripted:hash", "--relations", "original,frame"]
+    models = ["--model", "scripted:hash", "--relations", "original,frame", "--optimiser", "lr"]
     (table,) = shown(["experiment", "rq1", "fakenewsnet:./politifact", *models, *QUICK], capsys)["experiments"]["rq1"]
     assert table["rows"][0][:2] == ["politifact", "scripted:hash"]
     assert main(["run", "fakenewsnet:./politifact", *models, "--limit", "5", "-q"]) == 0

@@ -15,7 +15,8 @@ from tests.builders import simulated_votes
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "votes.csv"
-QUICK = ["--optimiser", "lr", "--resamples", "20"]
+QUICK = ["--optimiser", "lr", "--folds", "2", "--resamples", "20"]
+AUTO = ["--optimiser", "auto", "--folds", "2", "--resamples", "20"]
 
 
 @pytest.fixture(autouse=True)
@@ -65,19 +66,7 @@ def test_json_is_one_object_with_everything_the_screen_shows(capsys: pytest.Capt
 
 
 def test_the_same_command_twice_writes_the_same_bytes(tmp_path: Path) -> None:
-    first = [
-        "fit",
-        str(EXAMPLE),
-        "-q",
-        "--out",
-        "1.csv",
-        "--model-out",
-        "1.json",
-        "--optimiser",
-        "auto",
-        "--resamples",
-        "20",
-    ]
+    first = ["fit", str(EXAMPLE), "-q", "--out", "1.csv", "--model-out", "1.json", *AUTO]
     again = [word.replace("1.", "2.") for word in first]
     assert main(first) == main(again) == 0
     assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
@@ -85,7 +74,7 @@ def test_the_same_command_twice_writes_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_auto_tells_what_it_chose_between(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fit", str(EXAMPLE), "--json", "--resamples", "20"]) == 0
+    assert main(["fit", str(EXAMPLE), "--json", *AUTO]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert set(shown["candidates"]) == {"lr", "logit", "naive-bayes"}
     assert shown["optimiser"] == min(shown["candidates"], key=shown["candidates"].get)
@@ -117,7 +106,7 @@ def test_little_gold_is_fitted_and_the_screen_says_what_is_missing(capsys: pytes
         writer = csv.writer(file)
         writer.writerow(table)
         writer.writerows(zip(*table.values(), strict=True))
-    assert main(["fit", "votes.csv", *QUICK]) == 0
+    assert main(["fit", "votes.csv", *QUICK, "--folds", "5"]) == 0
     assert "not cross-validated: 5-fold cross-validation needs at least 10 gold rows" in _flat(capsys)
 
 

@@ -79,7 +79,7 @@ def linear(votes: Votes, annotators: list[float], relations: list[float]) -> Wei
     return Weights.normalised(votes, np.array(annotators), np.array(relations))
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(panels())
 def test_the_label_after_an_exact_stop_is_that_of_asking_everything(panel: Panel) -> None:
     stopped = simulate(panel.votes, exact(panel))
@@ -89,13 +89,14 @@ def test_the_label_after_an_exact_stop_is_that_of_asking_everything(panel: Panel
     np.testing.assert_array_equal(stopped.votes.silent, everything.silent)
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(panels())
 def test_asking_as_many_as_needed_at_once_asks_no_more_than_asking_one_by_one(panel: Panel) -> None:
     rule = exact(panel)
     np.testing.assert_array_equal(simulate(panel.votes, rule).asked, simulate(panel.votes, OneByOne(rule)).asked)
 
 
+@settings(max_examples=40)
 @given(panels())
 def test_a_stop_is_called_as_soon_as_no_future_can_change_the_label(panel: Panel) -> None:
     """Every future of the last two cells is tried; where all agree beyond a tie, the rule must have stopped."""
@@ -131,6 +132,7 @@ def votes_of_shape(votes: Votes, cells: Codes) -> Votes:
     )
 
 
+@settings(max_examples=40)
 @given(panels())
 def test_scores_of_the_votes_so_far_are_those_of_the_score(panel: Panel) -> None:
     rule = exact(panel)
@@ -138,6 +140,7 @@ def test_scores_of_the_votes_so_far_are_those_of_the_score(panel: Panel) -> None
     np.testing.assert_allclose(scores, score(panel.votes, panel.weights), atol=1e-10)
 
 
+@settings(max_examples=40)
 @given(panels())
 def test_urgency_lies_between_zero_when_settled_and_one(panel: Panel) -> None:
     rule = exact(panel)

@@ -13,7 +13,7 @@ from tests.simulated import MODELS, simulated_models, simulated_run
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    votes, gold = simulated_votes([0.9, 0.5], items=60, relations=2)
+    votes, gold = simulated_votes([0.9, 0.5], items=40, relations=2)
     written = votes.to_table("wide")
     write_table(tmp_path / "votes.csv", written.append_column("gold", [gold]))
     return tmp_path / "votes.csv"
@@ -30,7 +30,7 @@ def cost_of(found: PanelDesign) -> float:
 def test_a_panel_within_the_budget_asks_the_better_model(table: Path) -> None:
     found = design(request(table))
     assert cost_of(found) <= 2
-    assert found.gold_rows == 60
+    assert found.gold_rows == 40
     names = found.cells(found.designed.chosen)
     assert next(iter(names))[0] == "model-0"
     assert sum(names.values()) == len(found.designed.chosen.cells)
@@ -69,10 +69,10 @@ def test_without_gold_nothing_can_be_designed(tmp_path: Path) -> None:
 
 
 def test_in_a_run_relations_made_by_rules_are_free(tmp_path: Path) -> None:
-    simulated_run(tmp_path, rows=60, gold_rows=60)
+    simulated_run(tmp_path, rows=40, gold_rows=40)
     with simulated_models():
-        found = design(request(tmp_path / "run", 6))
-        assert max(panel.cost for panel in found.designed.curve) <= 6
+        found = design(request(tmp_path / "run", 4))
+        assert max(panel.cost for panel in found.designed.curve) <= 4
         assert found.votes.annotators == MODELS
         assert any(relation == "frame" for panel in found.designed.curve for _, relation in found.cells(panel))
         assert all(panel.cost == len(panel.cells) for panel in found.designed.curve)

@@ -35,6 +35,17 @@ def folder(made: Path, tmp_path: Path) -> Iterator[Path]:
         yield tmp_path / "run"
 
 
+@pytest.fixture(scope="module")
+def revoked(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose promise an audit revokes."""
+    folder = tmp_path_factory.mktemp("revoked") / "run"
+    shutil.copytree(made, folder)
+    fit_run(folder, None, FromPeople(audit=40))
+    rows = [{**row, "verdict": "wrong"} for row in read_csv(folder / "audit.csv")]
+    fit_run(folder, None, FromPeople(verdicts=write_csv(folder.parent / "verdicts.csv", rows)))
+    return folder
+
+
 def request(folder: Path, rows: Sequence[int] = NEW, truths: Sequence[str] = ()) -> RunRequest:
     data = write_texts(folder.parent / "new.csv", rows, truths=truths)
     return RunRequest(data=data, folder=folder, config=Config())
@@ -121,11 +132,12 @@ def test_a_promise_whose_ground_has_changed_is_not_given_when_everything_is_aske
         {},
     ],
 )
-def test_a_revoked_promise_is_not_given_to_new_texts_either(saving: dict[str, object], folder: Path) -> None:
-    fit_run(folder, None, FromPeople(audit=40))
-    rows = [{**row, "verdict": "wrong"} for row in read_csv(folder / "audit.csv")]
-    fit_run(folder, None, FromPeople(verdicts=write_csv(folder.parent / "verdicts.csv", rows)))
-    found = labelled(folder, **saving)
+def test_a_revoked_promise_is_not_given_to_new_texts_either(
+    saving: dict[str, object], revoked: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(revoked, tmp_path / "run")
+    with simulated_models():
+        found = labelled(tmp_path / "run", **saving)
     assert found.model.certificate is not None
     assert not found.model.certificate.holds
     assert {outcome.decision for outcome in found.outcomes} == {"review"}
@@ -173,7 +185,9 @@ def test_a_plan_shows_both_ways_and_asks_nobody(folder: Path) -> None:
 
 
 def test_a_plan_counts_rewrites_and_money_by_the_share_that_is_asked(tmp_path: Path) -> None:
-    simulated_run(tmp_path, rows=60, gold_rows=40, learn=LearnSettings(optimiser="lr", resamples=20, max_error=0.2))
+    simulated_run(
+        tmp_path, rows=60, gold_rows=40, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=0.2)
+    )
     folder = tmp_path / "run"
     start = read_json(folder / "run.json")
     start["config"]["ask"]["prices"] = {**PRICES, "scripted:hash": [1.0, 1.0]}

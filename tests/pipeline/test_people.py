@@ -16,7 +16,7 @@ def labelled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def test_without_gold_the_rows_that_teach_most_are_handed_out(tmp_path: Path) -> None:
-    result = simulated_run(tmp_path, gold_rows=0)
+    result = simulated_run(tmp_path, rows=150, gold_rows=0)
     rows = read_csv(tmp_path / "run" / "to_label.csv")
     assert result.to_label is not None
     assert (result.to_label.rows, result.to_label.drawn) == (30, "informative")
@@ -27,7 +27,7 @@ def test_without_gold_the_rows_that_teach_most_are_handed_out(tmp_path: Path) ->
 
 
 def test_rows_that_teach_carry_no_promise_and_random_ones_asked_for_next_do(tmp_path: Path) -> None:
-    simulated_run(tmp_path, gold_rows=0)
+    simulated_run(tmp_path, rows=150, gold_rows=0)
     folder = tmp_path / "run"
     given = write_csv(tmp_path / "given.csv", labelled(read_csv(folder / "to_label.csv")))
     taught = fit_run(folder, None, FromPeople(gold=given, to_label=60))
@@ -48,7 +48,7 @@ def test_rows_that_teach_carry_no_promise_and_random_ones_asked_for_next_do(tmp_
 
 
 def test_with_a_promise_all_that_is_left_for_review_is_handed_out_the_least_certain_first(tmp_path: Path) -> None:
-    result = simulated_run(tmp_path, gold_rows=40)
+    result = simulated_run(tmp_path, rows=120, gold_rows=40)
     rows = read_csv(tmp_path / "run" / "to_label.csv")
     assert {row["drawn"] for row in rows} == {"for review"}
     by_id = {outcome.id: outcome for outcome in result.outcomes}
@@ -59,7 +59,9 @@ def test_with_a_promise_all_that_is_left_for_review_is_handed_out_the_least_cert
 
 
 def test_nothing_left_for_review_leaves_no_file_behind(tmp_path: Path) -> None:
-    simulated_run(tmp_path, rows=60, gold_rows=30, learn=LearnSettings(optimiser="lr", resamples=20, max_error=0.05))
+    simulated_run(
+        tmp_path, rows=60, gold_rows=30, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=0.05)
+    )
     folder = tmp_path / "run"
     assert (folder / "to_label.csv").exists()
     everything = write_csv(tmp_path / "mine.csv", [{"id": f"t{row}", "gold": truth_of(row)} for row in range(60)])
@@ -70,7 +72,7 @@ def test_nothing_left_for_review_leaves_no_file_behind(tmp_path: Path) -> None:
 
 
 def test_as_many_random_rows_are_drawn_as_the_promise_probably_takes_within_reason(tmp_path: Path) -> None:
-    result = simulated_run(tmp_path, rows=400, gold_rows=40, learn=LearnSettings(optimiser="lr", resamples=20))
+    result = simulated_run(tmp_path, rows=400, gold_rows=40, learn=LearnSettings(optimiser="lr", folds=3, resamples=5))
     certificate = result.learned.model.certificate
     assert certificate is not None
     assert result.to_label is not None
@@ -80,10 +82,10 @@ def test_as_many_random_rows_are_drawn_as_the_promise_probably_takes_within_reas
 
 
 def test_without_a_promise_asked_for_random_rows_are_handed_out(tmp_path: Path) -> None:
-    result = simulated_run(tmp_path, rows=60, learn=LearnSettings(optimiser="lr", resamples=20, max_error=None))
+    result = simulated_run(tmp_path, rows=60, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=None))
     assert result.to_label is not None
     result = simulated_run(
-        tmp_path, rows=60, gold_rows=20, learn=LearnSettings(optimiser="lr", resamples=20, max_error=None)
+        tmp_path, rows=60, gold_rows=20, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=None)
     )
     assert result.to_label is not None
     assert (result.to_label.rows, result.to_label.drawn) == (30, "at random")

@@ -12,7 +12,7 @@ from pcs_annotator.judging.evaluation.compare import Figures
 from pcs_annotator.pipeline.steps import LearnSettings, learn, learn_if_possible, model_file, warn_of_drift
 from tests.builders import simulated_votes
 
-QUICK = LearnSettings(optimiser="lr", resamples=20)
+QUICK = LearnSettings(optimiser="lr", folds=2, resamples=5)
 
 
 def test_learning_gives_weights_calibrator_and_figures_against_the_references() -> None:
@@ -27,7 +27,7 @@ def test_learning_gives_weights_calibrator_and_figures_against_the_references() 
 
 def test_a_reference_is_not_compared_with_itself() -> None:
     votes, gold = simulated_votes([0.9, 0.6])
-    learned = learn(votes, gold, LearnSettings(optimiser="uniform", resamples=20))
+    learned = learn(votes, gold, LearnSettings(optimiser="uniform", folds=2, resamples=5))
     assert [figures.method for figures in learned.figures] == ["uniform", "majority", "zero-shot model-0"]
 
 
@@ -41,7 +41,7 @@ def test_gold_may_be_a_mapping_or_an_iterator() -> None:
 def test_too_little_gold_still_gives_a_model_and_says_why_there_are_no_figures() -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=50)
     few = [label if row < 5 else None for row, label in enumerate(gold)]
-    learned = learn(votes, few, QUICK)
+    learned = learn(votes, few, replace(QUICK, folds=5))
     assert not learned.figures
     assert "at least 10 gold rows" in learned.no_figures
     assert learned.model.calibrator is None

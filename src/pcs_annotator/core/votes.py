@@ -134,6 +134,15 @@ class Votes:
             relations=[name for name in self.relations if name != relation],
         )
 
+    def only(self, asked: Mask) -> Votes:
+        """Return the votes of some cells; all others count as never asked.
+
+        Args:
+            asked: Which cells, `[annotator, relation, draw]`; an axis of length 1 stands for all.
+        """
+        stated = None if self.stated is None else np.where(asked[..., np.newaxis], self.stated, np.nan)
+        return replace(self, codes=np.where(asked, self.codes, NOT_ASKED).astype(np.int8), stated=stated)
+
     def plain(self) -> Votes:
         """Return the votes of those who were asked for a label alone, which are the ones to learn from."""
         names = [name for name in self.annotators if not kind_of(name)]

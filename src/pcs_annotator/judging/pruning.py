@@ -73,7 +73,7 @@ class Pruned:
 
     def of(self, votes: Votes) -> Votes:
         """Return the votes of the cells that are kept; the others count as never asked."""
-        return _only(votes, self.keep)
+        return votes.only(self.keep[..., np.newaxis])
 
     def order(self, order: Sequence[Cell]) -> list[Cell]:
         """Return an order without the cells that are dropped."""
@@ -191,10 +191,6 @@ def _held_out_scores(trial: _Trial, masks: Mask) -> Floats:
         stacked = replace(votes, codes=codes, ids=[str(row) for row in range(len(codes))], stated=None)
         scores[:, repeat, rows] = score(stacked, weights).reshape(len(masks), -1, len(votes.labels))
     return scores
-
-
-def _only(votes: Votes, keep: Mask) -> Votes:
-    return replace(votes, codes=np.where(keep[..., np.newaxis], votes.codes, NOT_ASKED).astype(np.int8), stated=None)
 
 
 def _expected_auroc(scores: Floats, probabilities: Floats) -> float:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcs_annotator.asking.annotators.reply import read_label
 from pcs_annotator.asking.annotators.vocabulary import vocabulary
 
 NEWS = ("Fake", "Real")
-SIZE = 2_000_000
+SIZE = 500_000
 
 PIECES = st.sampled_from(
     [
@@ -50,6 +50,7 @@ def test_every_label_is_read_from_itself(label: str, other: str) -> None:
     assert known in (label, None)
 
 
+@settings(max_examples=40)
 @given(label=st.from_regex(r"[^\W_][\w+#.-]{0,8}[^\W_]", fullmatch=True))
 def test_ordinary_label_is_read_bare_and_in_a_tag(label: str) -> None:
     labels = (label, "something else")
@@ -68,15 +69,15 @@ def test_ordinary_label_is_read_bare_and_in_a_tag(label: str) -> None:
 )
 @pytest.mark.parametrize("asked", ["", "echo", "<label>Fake</label> or a story "])
 def test_repeated_pieces_are_read_in_linear_time(piece: str, asked: str) -> None:
-    # No clock: a reader that takes quadratic time would take an hour here, and the test run would never end.
-    reply = (piece * (SIZE // 10 // len(piece) + 1))[: SIZE // 10]
-    text = f"{reply}z" if asked == "echo" else asked * (SIZE // 500)
+    # No clock: a reader that takes quadratic time would take many minutes here, and the test run would never end.
+    reply = (piece * (SIZE // 5 // len(piece) + 1))[: SIZE // 5]
+    text = f"{reply}z" if asked == "echo" else asked * (SIZE // 250)
 
     assert read_label(f"a {reply} z", NEWS, text).label in (*NEWS, None)
 
 
 @pytest.mark.parametrize("piece", ["<label>", "< ", "fake ", '"'])
-def test_two_million_characters_are_read(piece: str) -> None:
+def test_half_a_million_characters_are_read(piece: str) -> None:
     assert read_label("a" + piece * (SIZE // len(piece)), NEWS).label in (*NEWS, None)
 
 
@@ -84,5 +85,5 @@ def test_deeply_nested_json_is_no_trouble() -> None:
     assert read_label('{"a":' * 100_000 + '{"label": "Fake"}', NEWS).label == "Fake"
 
 
-def test_answer_behind_two_million_characters_is_found() -> None:
+def test_answer_behind_half_a_million_characters_is_found() -> None:
     assert read_label("x " * (SIZE // 2) + "<label>Fake</label>", NEWS).label == "Fake"

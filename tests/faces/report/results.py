@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +23,10 @@ from pcs_annotator.files.recorded import writing_variants
 from pcs_annotator.files.runs import RunFolder, write_json
 from pcs_annotator.files.tables import Columns, Dataset
 from pcs_annotator.pipeline.run import RunResult
-from pcs_annotator.pipeline.steps import LearnSettings, learn_if_possible
+from pcs_annotator.pipeline.steps import Learned, LearnSettings, learn_if_possible
 
 QUICK = LearnSettings(optimiser="lr", resamples=20)
+QUICKER = replace(QUICK, folds=2)  # for many rows, labels or models
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,31 +44,19 @@ class Made:
     text: str = "The council approved the plan on Monday."
     instruction: str = "How does the writer feel?"
     prices: tuple[float | None, ...] = (0.25, None)
-    tally: Tally = field(default_factory=Tally)
+    tally: Tally = field(default_factory=Tally, hash=False)
     learn: LearnSettings = QUICK
 
 
 def made_run(folder: Path, made: Made | None = None) -> RunResult:
-    """Return a run of made-up votes, with its variants on disk."""
+    """Return a run of made-up votes, with its variants on disk; what it learned is learned once per process."""
     made = made or Made()
-    rng = np.random.default_rng(0)
-    names = made.names or tuple(f"model-{index}" for index in range(len(made.skills)))
+    names = _names(made)
     items = tuple(Item(id=f"r{row}", text=f"{made.text} {row}") for row in range(made.rows))
-    truth = rng.integers(len(made.labels), size=made.rows)
-    votes = Votes(
-        codes=_codes(made, truth, rng),
-        ids=[item.id for item in items],
-        annotators=names,
-        relations=made.relations,
-        labels=made.labels,
-    )
-    gold = tuple(made.labels[code] for code in truth) if made.gold else ()
+    votes, gold, learned = made_learned(replace(made, text="", instruction="", prices=(), tally=Tally()))
     run = RunFolder(folder)
     write_json(run.settings, {"version": "1.2.3", "data": "/home/somebody/tweets.csv"})
     _write_variants(run, items, made.relations)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PcsWarning)
-        learned = learn_if_possible(votes, gold, made.learn)
     return RunResult(
         folder=run,
         config=Config(
@@ -83,6 +73,28 @@ def made_run(folder: Path, made: Made | None = None) -> RunResult:
         tally=made.tally,
         bills=_bills(names, made.prices),
     )
+
+
+@cache
+def made_learned(made: Made) -> tuple[Votes, tuple[str, ...], Learned]:
+    """Return made-up votes, their gold, and what is learned from both: all of it is frozen, so tests may share it."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(len(made.labels), size=made.rows)
+    votes = Votes(
+        codes=_codes(made, truth, rng),
+        ids=[f"r{row}" for row in range(made.rows)],
+        annotators=_names(made),
+        relations=made.relations,
+        labels=made.labels,
+    )
+    gold = tuple(made.labels[code] for code in truth) if made.gold else ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PcsWarning)
+        return votes, gold, learn_if_possible(votes, gold, made.learn)
+
+
+def _names(made: Made) -> tuple[str, ...]:
+    return made.names or tuple(f"model-{index}" for index in range(len(made.skills)))
 
 
 def _codes(made: Made, truth: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -33,7 +33,7 @@ from pcs_annotator.faces.report.view import view_of
 from pcs_annotator.pipeline.run import RunResult
 from pcs_annotator.pipeline.steps import learn_if_possible
 from tests.faces.report.reading import Page
-from tests.faces.report.results import QUICK, Made, made_run
+from tests.faces.report.results import QUICK, QUICKER, Made, made_run
 
 NASTY = (
     "<script>alert(1)</script>",
@@ -95,7 +95,7 @@ def test_names_are_cut_to_what_a_legend_holds_wide_letters_counting_twice() -> N
         Made(rows=90, learn=replace(QUICK, max_error=0.3, certainty=0.8)),
         Made(rows=90, learn=replace(QUICK, max_error=0.3, promise="accepted-and-wrong")),
         Made(learn=replace(QUICK, max_error=None, calibration="none")),
-        Made(labels=NASTY, rows=120),
+        Made(labels=NASTY, rows=120, learn=QUICKER),
         Made(skills=(1.0, 1.0)),
     ],
     ids=["no promise", "promise", "other promise", "uncalibrated", "nasty labels", "never wrong"],
@@ -120,7 +120,7 @@ def test_a_file_needs_nobody_for_its_colours(tmp_path: Path) -> None:
 
 
 def test_lines_of_the_legend_do_not_lie_on_each_other_nor_on_the_axis(tmp_path: Path) -> None:
-    for plot in drawn(made_run(tmp_path, Made(labels=tuple("abcdefgh"), rows=150))).values():
+    for plot in drawn(made_run(tmp_path, Made(labels=tuple("abcdefgh"), rows=150, learn=QUICKER))).values():
         below = [float(y) for y in re.findall(r'<text [^>]*y="([\d.]+)" class="(?:key|axis-title end)"', plot.inline())]
         steps = np.diff(sorted(below))
         assert len(below) == len(plot.legend) + 1
@@ -143,7 +143,7 @@ def test_every_bin_is_a_point_with_its_interval_and_its_number_of_rows(tmp_path:
 
 def test_at_most_six_labels_have_a_line_and_all_have_a_number(tmp_path: Path) -> None:
     labels = tuple(f"label-{number}" for number in range(9))
-    result = made_run(tmp_path, Made(labels=labels, rows=180))
+    result = made_run(tmp_path, Made(labels=labels, rows=180, learn=QUICKER))
     assert drawn(result)["roc"].inline().count("<path") == 6
     text = Page(render(result)).text
     by_label = text[text.index("Label by label") :]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,15 +15,25 @@ from pcs_annotator.pipeline.run import open_run
 FIGURES = ["reliability.svg", "risk-coverage.svg", "roc.svg"]
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    with open("data.csv", "w", newline="", encoding="utf-8") as file:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run, made once."""
+    place = tmp_path_factory.mktemp("made")
+    with open(place / "data.csv", "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "text", "gold"])
         writer.writerows([f"r{row}", f"Text number {row} is here.", ("good", "bad")[row % 2]] for row in range(24))
-    options = ["--labels", "good,bad", "--model", "scripted:hash", "--optimiser", "lr", "-o", "run", "-q"]
-    assert main(["run", "data.csv", *options]) == 0
+    options = ["--labels", "good,bad", "--model", "scripted:hash", "--relations", "original,frame"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        assert main(["run", "data.csv", *options, "--optimiser", "lr", "-o", "run", "-q"]) == 0
+    return place
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     return tmp_path / "run"
 
 

@@ -10,7 +10,7 @@ from pcs_annotator.faces.report import render
 from pcs_annotator.faces.report.markup import Markup, escaped, joined, tag
 from pcs_annotator.files.recorded import writing_variants
 from tests.faces.report.reading import Page
-from tests.faces.report.results import Made, made_run
+from tests.faces.report.results import QUICKER, Made, made_run
 
 NASTY = (
     "<script>alert(1)</script>",
@@ -29,9 +29,11 @@ def test_nothing_a_user_or_a_model_writes_becomes_an_element(tmp_path: Path) -> 
         relations=("original", f"{NASTY[2]} relation"),
         text=" ".join(NASTY),
         instruction=NASTY[0],
+        learn=QUICKER,
     )
     page = Page(render(made_run(tmp_path, made)))
-    calm = Page(render(made_run(tmp_path, Made(labels=tuple("abcdef"), relations=("original", "r"), names=("m", "n")))))
+    plain = Made(labels=tuple("abcdef"), relations=("original", "r"), names=("m", "n"), learn=QUICKER)
+    calm = Page(render(made_run(tmp_path, plain)))
     assert {name for name, _ in page.tags} <= {name for name, _ in calm.tags}
     assert len(page.of("script")) == 1
     assert not any(key.startswith("on") for _, attributes in page.tags for key in attributes)
@@ -61,7 +63,7 @@ def test_a_title_with_markup_stays_text(tmp_path: Path) -> None:
 
 
 def test_texts_keep_their_own_direction(tmp_path: Path) -> None:
-    page = Page(render(made_run(tmp_path, Made(text="שלום עולם", labels=("טוב", "רע")))))
+    page = Page(render(made_run(tmp_path, Made(text="שלום עולם", labels=("טוב", "רע"), learn=QUICKER))))
     texts = [attributes for attributes in page.with_class("text") if attributes]
     assert texts
     assert all(attributes.get("dir") == "auto" for attributes in texts)

@@ -57,14 +57,14 @@ def test_of_many_labels_only_the_most_frequent_changes_are_listed(tmp_path: Path
 
 
 def test_many_tables_are_folded_but_for_the_first_relation(tmp_path: Path) -> None:
-    made = Made(skills=(0.9, 0.8, 0.7), relations=("original", "voice", "synonym", "frame"))
+    made = Made(skills=(0.9, 0.8, 0.7), relations=("original", "voice", "synonym", "frame"), gold=False)
     unfolded = ["open" in attributes for attributes in shown(made, tmp_path).of("details")]
     assert unfolded == [True, False, False]
-    assert all("open" in attributes for attributes in shown(Made(), tmp_path).of("details"))
+    assert all("open" in attributes for attributes in shown(Made(gold=False), tmp_path).of("details"))
 
 
 def test_too_many_tables_are_left_out_and_counted(tmp_path: Path) -> None:
-    made = Made(rows=20, skills=(0.9,) * 25, relations=("original", "a", "b", "c"))
+    made = Made(rows=20, skills=(0.9,) * 25, relations=("original", "a", "b", "c"), gold=False)
     page = shown(made, tmp_path)
     assert "15 further tables are left out." in page.text
 

@@ -9,7 +9,9 @@ from pcs_annotator.faces.report import render, selection
 from pcs_annotator.faces.report.selection import certainty, select
 from pcs_annotator.faces.report.view import view_of
 from tests.faces.report.reading import Page
-from tests.faces.report.results import QUICK, Made, made_run
+from tests.faces.report.results import QUICKER, Made, made_run
+
+MANY = Made(rows=700, learn=replace(QUICKER, max_error=None))
 
 
 def test_all_rows_are_listed_in_the_order_of_the_file(tmp_path: Path) -> None:
@@ -20,7 +22,7 @@ def test_all_rows_are_listed_in_the_order_of_the_file(tmp_path: Path) -> None:
 
 
 def test_of_too_many_rows_the_least_certain_are_listed_and_the_page_says_so(tmp_path: Path) -> None:
-    result = made_run(tmp_path, Made(rows=700, learn=replace(QUICK, max_error=None)))
+    result = made_run(tmp_path, MANY)
     listed = select(view_of(result)).rows
     shown = {row.item.id for row in listed}
     hidden = [certainty(outcome) for outcome in result.outcomes if outcome.id not in shown]
@@ -31,7 +33,7 @@ def test_of_too_many_rows_the_least_certain_are_listed_and_the_page_says_so(tmp_
 
 
 def test_of_too_many_rows_some_accepted_ones_are_listed_although_they_are_certain(tmp_path: Path) -> None:
-    result = made_run(tmp_path, Made(rows=700))
+    result = made_run(tmp_path, MANY)
     surest = sorted(result.outcomes, key=certainty)[-200:]
     kept = {outcome.id for outcome in surest}
     outcomes = [replace(one, decision="accept" if one.id in kept else "review") for one in result.outcomes]

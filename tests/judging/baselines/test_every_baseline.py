@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -54,6 +54,7 @@ def test_all_are_registered() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=30)
 @given(votes=recorded())
 def test_rows_sum_to_1(name: str, votes: Votes) -> None:
     try:
@@ -67,6 +68,7 @@ def test_rows_sum_to_1(name: str, votes: Votes) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=30)
 @given(votes=recorded(), seed=st.integers(0, 9))
 def test_only_what_it_asks_for_matters(name: str, votes: Votes, seed: int) -> None:
     chosen = baselines.create(name)
@@ -90,6 +92,7 @@ def test_only_what_it_asks_for_matters(name: str, votes: Votes, seed: int) -> No
 
 
 @pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=30)
 @given(votes=recorded(), data=st.data())
 def test_order_of_annotators_and_relations_does_not_matter(name: str, votes: Votes, data: st.DataObject) -> None:
     chosen = baselines.create(name)
@@ -106,6 +109,7 @@ def test_order_of_annotators_and_relations_does_not_matter(name: str, votes: Vot
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("majority-vote", "spuq-intra")])
+@settings(max_examples=30)
 @given(votes=recorded())
 def test_several_annotators_are_scored_one_by_one_and_averaged(name: str, votes: Votes) -> None:
     chosen = baselines.create(name)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.cells import Cell
-from pcs_annotator.core.codes import NOT_ASKED
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
@@ -22,6 +21,7 @@ from pcs_annotator.judging.evaluation.metrics import Estimate, auroc, bootstrap_
 from pcs_annotator.judging.optimiser import fit_optimiser
 from pcs_annotator.judging.optimisers import optimisers
 from pcs_annotator.judging.scoring import score
+from pcs_annotator.judging.spending import only
 
 MIN_GOLD_ROWS = 10
 RESAMPLES = 200
@@ -104,15 +104,6 @@ class Designed:
         return self.curve[-1]
 
 
-def restricted(votes: Votes, cells: Sequence[Cell]) -> Votes:
-    """Return the votes as if only these cells had been asked."""
-    asked = np.zeros(votes.codes.shape[1:], dtype=np.bool_)
-    for cell in cells:
-        asked[cell] = True
-    stated = None if votes.stated is None else np.where(asked[..., np.newaxis], votes.stated, np.nan)
-    return replace(votes, codes=np.where(asked, votes.codes, NOT_ASKED).astype(np.int8), stated=stated)
-
-
 def choose_panel(
     votes: Votes,
     gold: Codes,
@@ -192,7 +183,7 @@ class _Designer:
     def design(self, votes: Votes, gold: Codes, seed: int) -> _Design:
         """Return the panels found on some gold rows."""
         steps = search(votes, gold, self.groups, self.tariff, self.budget)
-        panel = restricted(votes, affordable(steps, self.budget).cells)
+        panel = only(votes, affordable(steps, self.budget).cells)
         return _Design(steps=steps, optimiser=self._optimiser_for(panel, gold, seed))
 
     def _optimiser_for(self, panel: Votes, gold: Codes, seed: int) -> str:
@@ -235,8 +226,8 @@ def _held_out_scores(designer: _Designer, votes: Votes, gold: Codes, costs: Sequ
         chosen = optimisers.create(design.optimiser)
         for place, cost in enumerate(costs):
             cells = affordable(design.steps, cost).cells
-            weights = fit_optimiser(chosen, restricted(seen, cells), truth, seed)
-            scores[place, ~inside] = score(restricted(unseen, cells), weights)
+            weights = fit_optimiser(chosen, only(seen, cells), truth, seed)
+            scores[place, ~inside] = score(only(unseen, cells), weights)
     return scores
 
 
