@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtr
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.errors import UndefinedMetric
@@ -84,3 +85,19 @@ def test_intervals_of_auroc_agree_with_one_resample_at_a_time() -> None:
     values = np.concatenate([auroc_on(scores, gold, counts) for counts in resample_counts(gold, 2000, seed=0)])
     slow = metrics.bootstrap_estimate(metrics.auroc, scores, gold, resamples=2000, seed=5)
     assert interval_around(slow.value, values) == pytest.approx(slow.interval, abs=0.006)
+
+
+def test_intervals_cover_the_true_auroc_as_often_as_they_say() -> None:
+    """Two normal curves one standard deviation apart have an AUROC of Φ(1/√2)."""
+    true = float(ndtr(1 / np.sqrt(2)))
+    rng = np.random.default_rng(0)
+    covered = []
+    for seed in range(600):
+        gold = np.repeat([0, 1], 60).astype(np.int8)
+        logits = rng.normal(size=120) + gold
+        scores = np.stack([-logits, logits], axis=1)
+        [counts] = resample_counts(gold, 400, seed)
+        value = float(auroc_on(scores, gold, np.ones((120, 1)))[0])
+        low, high = interval_around(value, auroc_on(scores, gold, counts))
+        covered.append(low <= true <= high)
+    assert np.mean(covered) == pytest.approx(0.95, abs=0.02)
