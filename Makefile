@@ -9,7 +9,7 @@ demo: .venv/core  ## the whole tour on the embedded model: votes, weights, repor
 	$(BIN)/pcs demo
 
 test: .venv/dev  ## the test suite, with coverage
-	$(BIN)/pytest -n 2 --cov --cov-report=
+	$(BIN)/pytest -n 3 --dist worksteal --cov --cov-report=
 	$(BIN)/coverage report --fail-under=95
 	$(BIN)/coverage report --include='*/core/*,*/judging/*' --fail-under=100
 

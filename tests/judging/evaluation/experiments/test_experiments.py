@@ -285,3 +285,12 @@ def test_pcs_can_be_held_to_some_relations() -> None:
     study = Study.of({"mine": panel()}, replace(SETTINGS, relations=("original", "voice", "elsewhere")))
     assert study.benches[0].plain.relations == ("original", "voice")
     assert len(study.benches[0].votes.relations) == 4
+
+
+def test_names_that_the_paper_knows_have_its_figures_beside_ours() -> None:
+    sets = {"my gossipcop": panel()}
+    single, several = (run(name, sets).tables[0] for name in ("rq1", "rq3"))
+    assert column(single, "paper: PCS") == [0.62, 0.72, 0.80]
+    assert "paper: PCS against zero-shot" in dict(single.summary)
+    assert len(column(several, "paper: MV")) == 4
+    assert "paper: PCS against MV" in dict(several.summary)
