@@ -33,9 +33,9 @@ class Audit(NamedTuple):
     finding: Finding
 
 
-def draw_audit(accepted: Mask, rows: int, seed: int) -> Integers:
-    """Return positions of accepted rows, drawn at random, in order; all of them when there are no more."""
-    positions = np.flatnonzero(accepted)
+def draw_rows(among: Mask, rows: int, seed: int) -> Integers:
+    """Return positions of some rows, drawn at random, in order; all of them when there are no more."""
+    positions = np.flatnonzero(among)
     drawn = np.random.default_rng(seed).permutation(positions)[:rows]
     return np.sort(drawn)
 

@@ -25,7 +25,7 @@ from pcs_annotator.files.handed import (
     write_to_label,
 )
 from pcs_annotator.files.runs import RunFolder
-from pcs_annotator.judging.auditing import audit, draw_audit
+from pcs_annotator.judging.auditing import audit, draw_rows
 from pcs_annotator.judging.informative import review_order, rows_to_label
 from pcs_annotator.judging.model import Model
 
@@ -99,7 +99,7 @@ def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Mode
     elif certificate is None or not certificate.holds:
         missing = 0 if certificate is None else (certificate.rows_needed or 0) - certificate.gold_rows
         wanted = min(max(rows, missing), MOST_ROWS_TO_LABEL)
-        drawn, chosen = "at random", draw_audit(unlabelled, wanted, seed)
+        drawn, chosen = "at random", draw_rows(unlabelled, wanted, seed)
     else:
         drawn, chosen = "for review", _review_queue(votes, model, unlabelled)
     if len(chosen):
@@ -127,7 +127,7 @@ def hand_out_audit(folder: RunFolder, items: Sequence[Item], outcomes: Sequence[
     open_rows = np.array([one.decision == "accept" and not label for one, label in pairs], dtype=np.bool_)
     if not open_rows.any():
         raise GoldError("no row without gold is accepted, so there is nothing to audit")
-    drawn = draw_audit(open_rows, rows, seed=len(items))
+    drawn = draw_rows(open_rows, rows, seed=len(items))
     write_audit(folder.audit, ((items[row].id, items[row].text, outcomes[row].label or "") for row in drawn))
     return len(drawn)
 

@@ -19,7 +19,7 @@ from pcs_annotator.judging.evaluation.compare import ZERO_SHOT, Figures, cross_v
 from pcs_annotator.judging.evaluation.curves import Curves, curves_of
 from pcs_annotator.judging.fitting import fit_weights, in_canonical_order
 from pcs_annotator.judging.frugal import Frugality, Spending, learn_frugal
-from pcs_annotator.judging.learning import Learning, chosen_optimiser, learn_model, run_trial
+from pcs_annotator.judging.learning import Learning, Trial, chosen_optimiser, teach
 from pcs_annotator.judging.model import Model
 from pcs_annotator.pipeline.threads import one_thread
 from pcs_annotator.version import __version__
@@ -111,14 +111,15 @@ def learn(
     how = learning_of(settings)
     known = gold if isinstance(gold, Mapping) else list(gold)
     with one_thread():
-        model = learn_model(votes, known, how, drawn=drawn).over(votes)
+        model, trial = teach(votes, known, how, drawn=drawn)
+        model = model.over(votes)
         codes = gold_codes(votes, known)
         at_random = codes != UNLABELLED if drawn is None else (codes != UNLABELLED) & drawn
         _warn_of_unlike_gold(votes, at_random, codes == UNLABELLED, model)
         learned = _compared(model, votes, codes, settings)
         return replace(
             learned,
-            curves=_curves(model, votes, codes, settings),
+            curves=_curves(trial, settings),
             spending=_spending(model, votes, known, how),
         )
 
@@ -136,11 +137,7 @@ def _compared(model: Model, votes: Votes, codes: Codes, settings: LearnSettings)
     return Learned(model=model, figures=figures)
 
 
-def _curves(model: Model, votes: Votes, codes: Codes, settings: LearnSettings) -> Curves | None:
-    labelled = codes != UNLABELLED
-    rows, truth = in_canonical_order(votes.take(labelled), codes[labelled])
-    how = learning_of(settings)
-    trial = run_trial(chosen_optimiser(how.optimiser, model.weights), rows, truth, how.splits)
+def _curves(trial: Trial | None, settings: LearnSettings) -> Curves | None:
     if trial is None or not settings.resamples:  # without resamples there are no intervals, and so no picture
         return None
     calibrated = settings.calibration != "none"

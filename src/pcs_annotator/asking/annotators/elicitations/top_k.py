@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pcs_annotator.asking.annotators.elicitations.base import Messages, Stated, elicitation, followed_up, opening
 from pcs_annotator.asking.annotators.elicitations.guesses import (
@@ -19,10 +20,9 @@ _ONLY = "Write only these lines:"
 _LAST = "Answer with these lines and nothing else."
 
 
-@elicitation("1s-top-k")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneStepTopK:
-    """k guesses and their probabilities in one reply.
+class _TopK:
+    """What both ways share.
 
     Attributes:
         k: How many guesses; no more than there are labels.
@@ -31,11 +31,20 @@ class OneStepTopK:
 
     k: int = 2
     style: PromptStyle = "chat"
+    steps: ClassVar[int]
 
     @property
     def name(self) -> str:
         """Return the kind."""
-        return top_k_kind(1, self.k)
+        return top_k_kind(self.steps, self.k)
+
+
+@elicitation("1s-top-k")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneStepTopK(_TopK):
+    """k guesses and their probabilities in one reply."""
+
+    steps: ClassVar[int] = 1
 
     def first(self, task: Task, text: str) -> Messages:
         """Return the question."""
@@ -51,21 +60,10 @@ class OneStepTopK:
 
 @elicitation("2s-top-k")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TwoStepTopK:
-    """k guesses in the first reply, their probabilities in the second.
+class TwoStepTopK(_TopK):
+    """k guesses in the first reply, their probabilities in the second."""
 
-    Attributes:
-        k: How many guesses; no more than there are labels.
-        style: `plain` for models that know no system role.
-    """
-
-    k: int = 2
-    style: PromptStyle = "chat"
-
-    @property
-    def name(self) -> str:
-        """Return the kind."""
-        return top_k_kind(2, self.k)
+    steps: ClassVar[int] = 2
 
     def first(self, task: Task, text: str) -> Messages:
         """Return the question for the guesses."""
