@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 CHECKED := src tests benchmarks scripts
 
+# Tests start many processes; modules are compiled once, whatever the machine's own setting is.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test check format lint types walls docs bench clean
 
 demo: .venv/core  ## the whole tour on the embedded model: votes, weights, report

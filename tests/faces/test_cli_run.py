@@ -269,7 +269,7 @@ def test_ctrl_c_is_code_130_and_the_next_run_goes_on(capsys: pytest.CaptureFixtu
         while stub.stats().answered < 20:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=30)
+        _, error = process.communicate(timeout=120)
         assert process.returncode == 130
         assert "stopped; what was paid for is kept" in error
         assert "Traceback" not in error

@@ -59,7 +59,7 @@ def test_process_ends_when_its_parent_is_killed() -> None:
     code = "import os\nfrom tests.stub import stub_process\nwith stub_process() as stub:\n"
     code += "    print(stub.root, flush=True)\n    os.kill(os.getpid(), 9)"
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while not refuses_connections(result.stdout.strip()):
         assert time.monotonic() < until
         time.sleep(0.05)
@@ -68,6 +68,6 @@ def test_process_ends_when_its_parent_is_killed() -> None:
 def test_command_line_prints_the_url_and_stops_by_itself() -> None:
     command = [sys.executable, "-m", "tests.stub", "--port", "0", "--latency", "0.2", "--rate", "100"]
     command += ["--share-429", "0.1", "--models", "a", "b", "--no-limit-headers", "--max-seconds", "0.1"]
-    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=10)
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
     assert result.stdout.startswith("http://127.0.0.1:")
     assert result.stderr == ""

@@ -63,6 +63,6 @@ def test_ctrl_c_lets_the_work_put_itself_in_order_first() -> None:
     assert process.stdout.readline() == "started\n"
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=120)
     assert out == "put in order\ninterrupted\n"
     assert process.returncode == 130

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -190,7 +188,6 @@ def test_a_model_that_repeats_our_message_has_changed_nothing() -> None:
 @pytest.mark.parametrize(
     "sign", [" ", "\n", "a ", "<", "```", '"', "1. x\n", "Note: ", "(", "**", ":", "<text>", "-\n"]
 )
-def test_strange_replies_take_no_longer_than_plain_ones(sign: str) -> None:
-    started = time.perf_counter()
-    clean_reply(f"x{sign * 5000}x", f"y{sign * 100}")
-    assert time.perf_counter() - started < 0.25
+def test_strange_replies_are_cleaned_in_linear_time(sign: str) -> None:
+    # No clock: in quadratic time this would take minutes.
+    assert isinstance(clean_reply(f"x{sign * 100_000}x", f"y{sign * 100}"), str | Refused)

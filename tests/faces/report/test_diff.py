@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from time import process_time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,11 +43,10 @@ def test_equal_texts_have_no_marks() -> None:
     assert marked("The cat sat.", "The cat sat.", 100) == "The cat sat."
 
 
-@pytest.mark.parametrize("after", ["other " * 5000, "word " * 4000 + "end " + "word " * 1000, ""])
-def test_long_texts_are_shortened_quickly(after: str) -> None:
-    started = process_time()
-    shown = marked("word " * 5000, after, 300)
-    assert process_time() - started < 0.2
+@pytest.mark.parametrize("after", ["other " * 50_000, "word " * 40_000 + "end " + "word " * 10_000, ""])
+def test_long_texts_are_shortened_in_linear_time(after: str) -> None:
+    # No clock: in quadratic time this would take minutes.
+    shown = marked("word " * 50_000, after, 300)
     assert len(shown) < 1000
     assert "…" in shown
 
