@@ -136,6 +136,37 @@ def test_delong_equals_its_definition_for_two_labels(seed: int) -> None:
     )
 
 
+# Albumin, total protein and K-G score (where less is better) of DeLong et al.'s own 43 patients with all three tests.
+HELPED = """
+    4.5/7.4/5 4.3/7.0/5 4.3/7.0/4 4.3/6.5/4 4.2/7.7/6 4.1/8.2/6 4.1/6.6/5 4.0/7.0/7 3.9/6.8/3 3.8/6.8/7 3.8/6.6/6
+    3.8/5.7/5 3.7/7.4/5 3.7/6.9/5 3.7/6.7/6 3.7/6.1/5 3.6/6.6/5 3.6/5.7/5 3.5/6.2/5 3.5/5.8/6 3.3/6.3/7 3.3/5.7/6
+    3.2/6.3/5 3.2/5.8/3 3.2/5.4/4 3.2/5.1/5 3.1/6.6/6 2.6/4.7/6 2.3/4.4/6 2.1/4.8/7 1.6/5.6/5
+"""
+NOT_HELPED = """
+    4.2/7.6/4 4.0/6.6/6 3.6/6.7/4 3.3/6.8/6 3.0/5.8/10 3.0/4.7/8 2.9/5.7/9 2.8/6.2/8 2.8/4.8/6 2.5/5.7/8 1.7/4.0/7
+    0.9/4.0/5
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "difference", "error", "chi_square", "p_value"),
+    [("albumin", 0.0108, 0.0953, 0.0127, 0.9102), ("protein", -0.0780, 0.1046, 0.5554, 0.4561)],
+)
+def test_delong_finds_the_published_differences_from_the_k_g_score(
+    test: str, difference: float, error: float, chi_square: float, p_value: float
+) -> None:
+    """Figures: SAS/STAT User's Guide, LOGISTIC procedure, comparing receiver operating characteristic curves."""
+    patients = np.array([patient.split("/") for patient in (HELPED + NOT_HELPED).split()], dtype=np.float64)
+    gold = np.repeat([1, 0], [len(HELPED.split()), len(NOT_HELPED.split())]).astype(np.int8)
+    albumin, protein, k_g = patients.T * [[1], [1], [-1]]
+    scored, reference = (np.column_stack([-s, s]) for s in ({"albumin": albumin, "protein": protein}[test], k_g))
+    found = delong(scored, reference, gold)
+    assert found.difference == pytest.approx(difference, abs=5e-5)
+    assert found.difference / found.statistic == pytest.approx(error, abs=5e-5)
+    assert found.statistic**2 == pytest.approx(chi_square, abs=5e-5)
+    assert found.p_value == pytest.approx(p_value, abs=5e-5)
+
+
 def test_delong_agrees_with_the_bootstrap_for_three_labels() -> None:
     ours, theirs, gold = noisy_rows(250, 3, seed=1, noise=1.5)
     found = delong(ours, theirs, gold)
