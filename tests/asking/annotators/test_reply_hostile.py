@@ -12,7 +12,7 @@ from pcs_annotator.asking.annotators.reply import read_label
 from pcs_annotator.asking.annotators.vocabulary import vocabulary
 
 NEWS = ("Fake", "Real")
-SIZE = 500_000
+SIZE = 250_000
 
 PIECES = st.sampled_from(
     [
@@ -77,7 +77,7 @@ def test_repeated_pieces_are_read_in_linear_time(piece: str, asked: str) -> None
 
 
 @pytest.mark.parametrize("piece", ["<label>", "< ", "fake ", '"'])
-def test_half_a_million_characters_are_read(piece: str) -> None:
+def test_a_quarter_of_a_million_characters_are_read(piece: str) -> None:
     assert read_label("a" + piece * (SIZE // len(piece)), NEWS).label in (*NEWS, None)
 
 
@@ -85,5 +85,5 @@ def test_deeply_nested_json_is_no_trouble() -> None:
     assert read_label('{"a":' * 100_000 + '{"label": "Fake"}', NEWS).label == "Fake"
 
 
-def test_answer_behind_half_a_million_characters_is_found() -> None:
+def test_answer_behind_a_quarter_of_a_million_characters_is_found() -> None:
     assert read_label("x " * (SIZE // 2) + "<label>Fake</label>", NEWS).label == "Fake"
