@@ -15,9 +15,9 @@ from pcs_annotator.core.result_table import Content, Figure, ResultTable, number
 
 DASH = "–"
 CSV_DECIMALS = 6
-WIDE = 6
-"""A LaTeX table of more columns is shrunk to the width of the line."""
 
+_PACKAGES = r"% needs \usepackage{booktabs,graphicx}"
+_NO_WIDER_THAN_THE_LINE = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 _MARKDOWN = re.compile(r"([\\`*_\[\]|])")
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -75,13 +75,11 @@ def to_latex(table: ResultTable) -> str:
     left = max(len(table.columns) - 1, 1)
     for name, value in table.summary:
         lines.append(rf"\multicolumn{{{left}}}{{l}}{{{_latex(name)}}} & {_latex(value)} \\")
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    if len(table.columns) > WIDE:
-        lines = [r"\resizebox{\linewidth}{!}{%", *lines, "}"]
+    lines = [_NO_WIDER_THAN_THE_LINE, *lines, r"\bottomrule", r"\end{tabular}", "}"]
     caption = rf"\caption{{{_latex(table.title)}}}"
     notes = [rf"\par\footnotesize {_latex(' '.join(table.notes))}"] if table.notes else []
     parts = [r"\begin{table}[t]", r"\centering", caption, rf"\label{{tab:{_label(table.name)}}}", *lines, *notes]
-    return "\n".join([*parts, r"\end{table}", ""])
+    return "\n".join([_PACKAGES, *parts, r"\end{table}", ""])
 
 
 def _has_intervals(table: ResultTable, column: int) -> bool:
