@@ -8,13 +8,15 @@ from __future__ import annotations
 import itertools
 import sys
 import warnings
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.development_data import DATA, Dataset, babe, development_sets, read_models
-from pcs_annotator.core.arrays import Floats, Integers
+from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.crossfit import Splits
 from pcs_annotator.judging.evaluation.metrics import auroc
@@ -28,6 +30,7 @@ from pcs_annotator.judging.scoring import choose, score
 CHOSEN = 30
 GOLD_ROWS = 100
 TARGET = 0.95
+ROUND = 0.05
 
 
 class Split(NamedTuple):
@@ -35,6 +38,13 @@ class Split(NamedTuple):
 
     pool: Integers
     test: Integers
+
+
+class Review(NamedTuple):
+    """Whether a person sees the least certain rows first, and whether what they say is learned from on the way."""
+
+    ordered: bool
+    again: bool
 
 
 def split(rows: int, pool: int, seed: int) -> Split:
@@ -79,43 +89,65 @@ def show_triples(seeds: int) -> None:
     print(f"  chosen rows are better for {int((means[:, 1] > means[:, 0]).sum())} of {len(means)} choices of models")
 
 
-def seen_until(right: Floats, order: Integers) -> int:
-    """Return how many rows a person sees and corrects until the whole set is right to the target."""
-    wrong_left = (1 - right[order])[::-1].cumsum()[::-1]
-    return int((np.append(wrong_left, 0) > (1 - TARGET) * len(order) + 1e-9).sum())
+Belief = Callable[[Votes], tuple[Codes, Integers]]
+"""Labels of some rows, and the order in which a person should see them."""
 
 
-def review_work(data: Dataset, optimiser: str | None, seed: int) -> tuple[int, int, int]:
-    """Return rows to see in random order and in review order, and all rows; without gold when no optimiser."""
+def unsupervised(votes: Votes) -> tuple[Codes, Integers]:
+    """Return what Dawid–Skene believes of rows, without any gold."""
+    weights = fit_optimiser(optimisers.create("dawid-skene"), votes, np.full(len(votes), UNLABELLED, np.int8), seed=0)
+    return choose(score(votes, weights), votes.labels), review_order(votes)
+
+
+def taught(data: Dataset, gold: Integers, optimiser: str, seed: int) -> Belief:
+    """Return what is believed after learning from gold rows."""
+    chosen, votes, codes = optimisers.create(optimiser), data[0].take(gold), data[1][gold]
+    weights = fit_optimiser(chosen, votes, codes, seed)
+    calibrator = fit_out_of_fold_calibrator(chosen, votes, codes, Splits(seed=seed))
+    assert calibrator is not None
+
+    def belief(some: Votes) -> tuple[Codes, Integers]:
+        scores = score(some, weights)
+        best = choose(scores, some.labels)
+        confidence = calibrator.apply(scores, some.labels)[np.arange(len(some)), best]
+        return best, review_order(some, confidence)
+
+    return belief
+
+
+def rows_seen(data: Dataset, optimiser: str | None, seed: int, how: Review) -> float:
+    """Return the share of rows that a person sees and corrects until the whole set is right to the target."""
     votes, codes, _ = data
     gold, rest = split(len(votes), GOLD_ROWS if optimiser else 0, seed)
-    rest = np.sort(rest)
-    some, truth = votes.take(rest), codes[rest]
-    if optimiser:
-        chosen = optimisers.create(optimiser)
-        weights = fit_optimiser(chosen, votes.take(gold), codes[gold], seed)
-        calibrator = fit_out_of_fold_calibrator(chosen, votes.take(gold), codes[gold], Splits(seed=seed))
-        assert calibrator is not None
-        belief = calibrator.apply(score(some, weights), votes.labels)
-        best = choose(score(some, weights), votes.labels)
-        order = review_order(some, belief[np.arange(len(rest)), best])
-    else:
-        weights = fit_optimiser(optimisers.create("dawid-skene"), some, np.full(len(rest), UNLABELLED, np.int8), seed)
-        best = choose(score(some, weights), votes.labels)
-        order = review_order(some)
-    right = (best == truth).astype(np.float64)
-    by_chance = np.random.default_rng(seed).permutation(len(rest))
-    return seen_until(right, by_chance), seen_until(right, order), len(rest)
+    belief = taught(data, gold, optimiser, seed) if optimiser else unsupervised
+    left, allowed, step = np.sort(rest), (1 - TARGET) * len(rest) + 1e-9, int(ROUND * len(rest))
+    rng = np.random.default_rng(seed)
+    while True:
+        labels, order = belief(votes.take(left))
+        if not how.ordered:
+            order = rng.permutation(len(left))
+        wrong = (labels != codes[left])[order]
+        until = int((np.append(wrong[::-1].cumsum()[::-1], 0) > allowed).sum())
+        if until <= step or not how.again:
+            return (len(rest) - len(left) + until) / len(rest)
+        gold, left = np.concatenate([gold, left[order[:step]]]), left[np.sort(order[step:])]
+        assert optimiser
+        belief = taught(data, gold, optimiser, seed)
 
 
 def show_review(sets: dict[str, Dataset], names: list[str | None], seeds: int) -> None:
     print(f"\nShare of rows seen until the whole set is {TARGET:.0%} right: random order, review order, rows saved")
-    for optimiser in names:
+    for optimiser, again in itertools.product(names, (False, True)):
+        if again and not optimiser:
+            continue
         title = f"{GOLD_ROWS} gold rows, {optimiser}" if optimiser else "no gold, dawid-skene"
+        title += f", learning again after every {ROUND:.0%}" if again else ""
         for name, data in sets.items():
-            runs = np.array([review_work(data, optimiser, seed) for seed in range(seeds)], dtype=np.float64)
-            random, ordered = (runs[:, :2] / runs[:, 2:]).mean(axis=0)
-            print(f"  {title:22} {name:22}{random:8.1%}{ordered:8.1%}{1 - ordered / random:8.1%}", flush=True)
+            random, ordered = (
+                np.mean([rows_seen(data, optimiser, seed, Review(one, again)) for seed in range(seeds)])
+                for one in (False, True)
+            )
+            print(f"  {title:52} {name:22}{random:8.1%}{ordered:8.1%}{1 - ordered / random:8.1%}", flush=True)
 
 
 def main() -> None:

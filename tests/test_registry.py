@@ -208,7 +208,7 @@ def test_built_ins_and_plug_ins_stand_side_by_side() -> None:
 def test_optimiser_of_an_installed_package_fits_weights() -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=30)
 
-    with pytest.warns(PcsWarning, match="model-0 has 100% of the weight and decides alone"):
+    with pytest.warns(PcsWarning, match="model-0 has 100 % of the weight and decides alone"):
         weights = pcs_annotator.fit_weights(votes, gold, optimiser="first-come")
 
     assert weights.by_annotator == {"model-0": 1.0, "model-1": 0.0}

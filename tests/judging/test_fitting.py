@@ -131,7 +131,7 @@ def test_silence_on_all_gold_rows_leaves_equal_weights() -> None:
 def test_a_constant_annotator_is_named() -> None:
     votes, gold = simulated_votes([0.7, 0.7, 0.7], items=40)
     with pytest.warns(
-        PcsWarning, match=r"model-1 says 'positive' in 100\.0% of 160 votes: it carries nothing, drop it"
+        PcsWarning, match=r"model-1 says 'positive' in 100\.0 % of 160 votes: it carries nothing, drop it"
     ):
         weights = fit_weights(with_annotator(votes, 1, 2), gold)
     assert kinds(weights) == ["constant annotator"]
@@ -155,7 +155,7 @@ def test_a_silent_annotator_is_named() -> None:
 
 def test_an_annotator_that_decides_alone_is_named() -> None:
     votes, gold = simulated_votes([1.0, 0.4], items=80)
-    with pytest.warns(PcsWarning, match="model-0 has 100% of the weight and decides alone"):
+    with pytest.warns(PcsWarning, match="model-0 has 100 % of the weight and decides alone"):
         weights = fit_weights(votes, gold, "least-squares")
     assert kinds(weights) == ["one annotator decides alone"]
 

@@ -118,7 +118,9 @@ def _flags(votes: Votes, gold: Codes, weights: Weights, needs_gold: bool) -> Ite
             yield Flag("label without gold", f"no gold row says {listed}, so nothing is learned about it")
     for name, weight in weights.by_annotator.items():
         if weight >= ALONE_SHARE and len(votes.annotators) > 1:
-            detail = f"{name} has {weight:.0%} of the weight and decides alone: the other annotators change nothing"
+            detail = (
+                f"{name} has {100 * weight:.0f} % of the weight and decides alone: the other annotators change nothing"
+            )
             yield Flag("one annotator decides alone", detail)
 
 
@@ -130,6 +132,6 @@ def _useless_annotators(votes: Votes) -> Iterator[Flag]:
         if not total:
             yield Flag("silent annotator", f"{name} never gave a usable label: look at its answers, or drop it")
         elif total >= CONSTANT_MIN_VOTES and counts[top] >= CONSTANT_SHARE * total:
-            share = counts[top] / total
-            detail = f"{name} says {votes.labels[top]!r} in {share:.1%} of {total} votes: it carries nothing, drop it"
+            share = 100 * counts[top] / total
+            detail = f"{name} says {votes.labels[top]!r} in {share:.1f} % of {total} votes: it carries nothing, drop it"
             yield Flag("constant annotator", detail)

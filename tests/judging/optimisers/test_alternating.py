@@ -108,3 +108,9 @@ def test_descent_ends_when_no_annotator_is_worth_anything() -> None:
     found = alternate(nobody, not_asked, (2, 3))
     assert not found.annotators.any()
     assert (found.objective, found.iterations) == (0.0, 1)
+
+
+@pytest.mark.parametrize("quadratic", [-3e-17, 3e-17, -7e-35])
+def test_a_sum_of_squares_that_is_only_rounding_counts_as_nothing(quadratic: float) -> None:
+    """A single annotator that always says the same leaves this much, with either sign."""
+    assert non_negative_minimum(np.array([[quadratic]]), np.array([3e-17])) == pytest.approx(0, abs=1e-6)

@@ -43,7 +43,7 @@ def print_labelled(labelled: Labelled, notes: Sequence[str], console: Console | 
     if labelled.frugal is not None and tally.spared:
         share = tally.spared / (tally.spared + tally.questions)
         console.print(
-            f"{tally.spared:,} questions ({share:.0%}) were not asked, because the label was settled; "
+            f"{tally.spared:,} questions ({100 * share:.0f} %) were not asked, because the label was settled; "
             "[dim]--ask-all asks everything[/]"
         )
     print_promise(labelled.model, len(labelled.outcomes), console)
@@ -68,7 +68,9 @@ def print_label_plan(plan: LabelPlan, console: Console | None = None) -> None:
     if plan.frugal is None or plan.spending is None:
         console.print("\nnothing was learned in that run that could tell when a label is settled: everything is asked")
         return
-    console.print(f"\n[bold]asking until the label is settled[/], about {plan.spending.questions:.0%} of the questions")
+    console.print(
+        f"\n[bold]asking until the label is settled[/], about {100 * plan.spending.questions:.0f} % of the questions"
+    )
     print_plan(plan.frugal, console)
 
 

@@ -107,7 +107,7 @@ def _votes(result: RunResult, row: int, relation: int) -> list[Text]:
 
 def _verdict(outcome: Outcome, gold: str | None) -> Panel:
     scores = ", ".join(f"{label} {value:.2f}" for label, value in outcome.scores.items())
-    sure = "" if outcome.confidence is None else f", right with a probability of {outcome.confidence:.0%}"
+    sure = "" if outcome.confidence is None else f", right with a probability of {100 * outcome.confidence:.0f} %"
     return Panel(Text(f"{outcome.label}{sure}\nPCS: {scores}\ngold: {gold}"), expand=False)
 
 
@@ -121,8 +121,9 @@ def _gain(result: RunResult) -> Text:
     low, high = test.interval
     cells = result.votes.codes.shape[1] * result.votes.codes.shape[2]
     return Text(
-        f"One question to the better prompt is right on {single.accuracy.value:.0%} of the rows; asking both prompts "
-        f"about the text and its rewrites, weighed by what was learned on other rows, on {ours.accuracy.value:.0%}: "
+        f"One question to the better prompt is right on {100 * single.accuracy.value:.0f} % of the rows; asking both "
+        "prompts about the text and its rewrites, weighed by what was learned on other rows, on "
+        f"{100 * ours.accuracy.value:.0f} %: "
         f"{test.difference * 100:+.0f} points ({low * 100:+.0f} to {high * 100:+.0f}, {test.n} rows), for up to "
         f"{cells} questions instead of one.\n"
         "This is a model of 135 million weights, a thousandth of a large one: take it as a tour, not as a measure. "

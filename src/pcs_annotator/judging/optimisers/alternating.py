@@ -11,6 +11,7 @@ from scipy.optimize import nnls
 from pcs_annotator.core.arrays import Floats
 
 RIDGE = 1e-10  # relative; picks one solution when two annotators always agree
+NOTHING = 1e-9  # below this, a sum of squares is rounding and may even be negative
 
 
 class Solution(NamedTuple):
@@ -69,7 +70,8 @@ def non_negative_minimum(quadratic: Floats, linear: Floats) -> Floats:
     Solves without the bounds, drops what came out negative and solves again; nearly always the result is optimal, and
     far cheaper than a general solver, which takes over where it is not.
     """
-    ridged = quadratic + RIDGE * (float(quadratic.trace()) or 1.0) * np.eye(len(linear))
+    size = float(quadratic.trace())
+    ridged = quadratic + RIDGE * (size if size > NOTHING else 1.0) * np.eye(len(linear))
     solution: Floats = np.asarray(np.linalg.solve(ridged, linear), dtype=np.float64)
     if solution.min() >= 0:
         return solution
