@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -35,12 +37,10 @@ class Source(NamedTuple):
     """The annotators that a method listens to.
 
     Attributes:
-        who: The method, for messages.
         rows: Where they stand among the annotators.
         stated: Everything that was stated, `[item, annotator, relation, draw, label]`.
     """
 
-    who: str
     rows: list[int]
     stated: Floats
 
@@ -60,16 +60,35 @@ def elicited(votes: Votes, fits: Callable[[str], bool], who: str, record: str) -
             f"{who} needs probabilities that the annotators state themselves, and these votes hold none: "
             f"record them with the elicitation {record!r}"
         )
-    return Source(who, rows, votes.stated)
+    return Source(rows, votes.stated)
 
 
-def stated_scores(votes: Votes, source: Source, draws: int | None) -> Floats:
-    """Return what was stated about the original, averaged over draws, then over annotators."""
-    shares = complete(source.stated[:, source.rows, original_of(votes, source.who), :draws])
-    answers = (shares.sum(axis=-1, keepdims=True) > 0).sum(axis=2)
-    return mean_scores(shares.sum(axis=2) / np.maximum(answers, 1))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedBaseline(ABC):
+    """A method that takes what annotators stated about the original.
 
+    Attributes:
+        draws: How many draws to average, the first ones; all of them when None.
+    """
 
-def stated_asks(votes: Votes, source: Source, draws: int | None) -> Asks:
-    """Return the answers on the original that `stated_scores` uses."""
-    return Asks(cells_of(votes, source.rows, [original_of(votes, source.who)], draws))
+    draws: int | None = 1
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name for tables; unless `source` says otherwise, the kind of its annotators as well."""
+
+    def source(self, votes: Votes) -> Source:
+        """Return the annotators to listen to."""
+        return elicited(votes, self.name.__eq__, self.name, self.name)
+
+    def scores(self, votes: Votes) -> Floats:
+        """Return what was stated about the original, averaged over draws, then over annotators."""
+        source = self.source(votes)
+        shares = complete(source.stated[:, source.rows, original_of(votes, self.name), : self.draws])
+        answers = (shares.sum(axis=-1, keepdims=True) > 0).sum(axis=2)
+        return mean_scores(shares.sum(axis=2) / np.maximum(answers, 1))
+
+    def asks(self, votes: Votes) -> Asks:
+        """Return the answers on the original that count, of one or two calls each."""
+        return Asks(cells_of(votes, self.source(votes).rows, [original_of(votes, self.name)], self.draws))

@@ -8,42 +8,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.elicitations import guesses_of, kind_of
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.baselines.baseline import Asks, baseline
-from pcs_annotator.judging.baselines.stated import Source, elicited, stated_asks, stated_scores
+from pcs_annotator.judging.baselines.baseline import baseline
+from pcs_annotator.judging.baselines.stated import Source, StatedBaseline, elicited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopK:
+class TopK(StatedBaseline):
     """The probabilities stated for k guesses; what they leave is spread evenly over labels that were not guessed.
 
     Attributes:
         steps: 1 when guesses and probabilities come in one reply, 2 when the probabilities are asked for afterwards.
         k: How many guesses; by default the only number that the votes hold.
-        draws: How many draws to average, the first ones; the paper takes one.
     """
 
     steps: Literal[1, 2] = 1
     k: int | None = None
-    draws: int | None = 1
 
     @property
     def name(self) -> str:
         """`1s-top-2` and so on; `1s-top-k` where k is left open."""
         return f"{self.steps}s-top-{self.k or 'k'}"
 
-    def scores(self, votes: Votes) -> Floats:
-        """Return what was stated about the original."""
-        return stated_scores(votes, self._source(votes), self.draws)
-
-    def asks(self, votes: Votes) -> Asks:
-        """Return one answer per annotator, of one or two calls."""
-        return stated_asks(votes, self._source(votes), self.draws)
-
-    def _source(self, votes: Votes) -> Source:
+    def source(self, votes: Votes) -> Source:
+        """Return the annotators that gave so many guesses."""
         source = elicited(votes, self._fits, self.name, f"{self.steps}s-top-{self.k or 2}")
         kinds = sorted({kind_of(votes.annotators[row]) for row in source.rows}, key=guesses_of)
         if len(kinds) > 1:

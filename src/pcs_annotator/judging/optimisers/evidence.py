@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from pcs_annotator.core.arrays import Floats
@@ -11,15 +13,7 @@ from pcs_annotator.core.weights import Diagnostics, Evidence, Weights
 
 def weights_from_evidence(votes: Votes, evidence: Evidence, worth: Floats, told: Diagnostics) -> Weights:
     """Return weights that carry the evidence, summarised by what each cell is worth, `[annotator, relation]`."""
-    summary = Weights.normalised(votes, worth.sum(axis=1), worth.sum(axis=0))
-    return Weights(
-        annotators=votes.annotators,
-        relations=votes.relations,
-        annotator_weights=summary.annotator_weights,
-        relation_weights=summary.relation_weights,
-        evidence=evidence,
-        diagnostics=told,
-    )
+    return replace(Weights.normalised(votes, worth.sum(axis=1), worth.sum(axis=0), told), evidence=evidence)
 
 
 def log_confusion(counts: Floats, pseudo: Floats) -> Floats:

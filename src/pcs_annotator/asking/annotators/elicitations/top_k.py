@@ -27,16 +27,27 @@ class _TopK:
     Attributes:
         k: How many guesses; no more than there are labels.
         style: `plain` for models that know no system role.
+        steps: How many questions there are.
+        also: What is wanted in the first reply besides guesses.
+        line: What that reply says of the n-th guess.
     """
 
     k: int = 2
     style: PromptStyle = "chat"
     steps: ClassVar[int]
+    also: ClassVar[str]
+    line: ClassVar[str]
 
     @property
     def name(self) -> str:
         """Return the kind."""
         return top_k_kind(self.steps, self.k)
+
+    def first(self, task: Task, text: str) -> Messages:
+        """Return the first question."""
+        size = min(self.k, len(task.labels))
+        wanted = f"{_likeliest(size)}{self.also}. {_ONLY}\n{_numbered(self.line, size)}"
+        return opening(task, text, wanted=wanted, last=_LAST, style=self.style)
 
 
 @elicitation("1s-top-k")
@@ -45,13 +56,8 @@ class OneStepTopK(_TopK):
     """k guesses and their probabilities in one reply."""
 
     steps: ClassVar[int] = 1
-
-    def first(self, task: Task, text: str) -> Messages:
-        """Return the question."""
-        size = min(self.k, len(task.labels))
-        lines = "\n".join(f"G{n}: <label>\nP{n}: <probability>" for n in _upto(size))
-        wanted = f"{_likeliest(size)}, each with the probability from 0 to 1 that it is right. {_ONLY}\n{lines}"
-        return opening(task, text, wanted=wanted, last=_LAST, style=self.style)
+    also: ClassVar[str] = ", each with the probability from 0 to 1 that it is right"
+    line: ClassVar[str] = "G{n}: <label>\nP{n}: <probability>"
 
     def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
         """Return what the reply states."""
@@ -64,13 +70,8 @@ class TwoStepTopK(_TopK):
     """k guesses in the first reply, their probabilities in the second."""
 
     steps: ClassVar[int] = 2
-
-    def first(self, task: Task, text: str) -> Messages:
-        """Return the question for the guesses."""
-        size = min(self.k, len(task.labels))
-        lines = "\n".join(f"G{n}: <label>" for n in _upto(size))
-        wanted = f"{_likeliest(size)}. {_ONLY}\n{lines}"
-        return opening(task, text, wanted=wanted, last=_LAST, style=self.style)
+    also: ClassVar[str] = ""
+    line: ClassVar[str] = "G{n}: <label>"
 
     def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
         """Return the question for the probabilities, then what the replies state."""
@@ -82,13 +83,13 @@ class TwoStepTopK(_TopK):
         if len(replies) > 1:
             return read_probabilities_of(replies[1], guesses, task.labels)
         made = "\n".join(f"G{n}: {label}" for n, label in enumerate(guesses, start=1))
-        lines = "\n".join(f"P{n}: <probability>" for n in _upto(len(guesses)))
+        lines = _numbered("P{n}: <probability>", len(guesses))
         asked = f"What is the probability, from 0 to 1, that each of your guesses is right? {_ONLY}\n{lines}"
         return followed_up(self.first(task, text), made, asked)
 
 
-def _upto(size: int) -> range:
-    return range(1, size + 1)
+def _numbered(line: str, size: int) -> str:
+    return "\n".join(line.format(n=n) for n in range(1, size + 1))
 
 
 def _likeliest(size: int) -> str:
