@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -47,14 +49,8 @@ def test_class_aware_weights_are_ordered_by_how_far_a_vote_moves_the_odds() -> N
     table = np.zeros((2, 2, 2, 2))
     table[0, 1], table[1, 0] = np.eye(2), -3 * np.eye(2)
     votes = votes_of([[[0, 0], [0, 0]]])
-    even = Weights.uniform(votes)
-    weights = Weights(
-        annotators=votes.annotators,
-        relations=votes.relations,
-        annotator_weights=even.annotator_weights,
-        relation_weights=even.relation_weights,
-        evidence=Evidence(labels=votes.labels, log_prior=np.zeros(2), log_likelihood=table),
-    )
+    evidence = Evidence(labels=votes.labels, log_prior=np.zeros(2), log_likelihood=table)
+    weights = replace(Weights.uniform(votes), evidence=evidence)
     assert order_of(weights)[:2] == [Cell(1, 0), Cell(0, 1)]
 
 

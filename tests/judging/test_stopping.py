@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -51,13 +52,7 @@ def with_evidence(draw: st.DrawFn, votes: Votes, weights: Weights) -> Weights:
         log_prior=draw(arrays(np.float64, labels, elements=numbers)),
         log_likelihood=np.where(empty[..., np.newaxis, np.newaxis], 0.0, table),
     )
-    return Weights(
-        annotators=votes.annotators,
-        relations=votes.relations,
-        annotator_weights=weights.annotator_weights,
-        relation_weights=weights.relation_weights,
-        evidence=evidence,
-    )
+    return replace(weights, evidence=evidence)
 
 
 class OneByOne:
@@ -177,14 +172,7 @@ def test_a_strong_prior_still_needs_a_vote() -> None:
     evidence = Evidence(
         labels=votes.labels, log_prior=np.array([0, 9.0]), log_likelihood=np.tile(np.eye(2), (1, 2, 1, 1))
     )
-    weights = Weights.uniform(votes)
-    sure = Weights(
-        annotators=votes.annotators,
-        relations=votes.relations,
-        annotator_weights=weights.annotator_weights,
-        relation_weights=weights.relation_weights,
-        evidence=evidence,
-    )
+    sure = replace(Weights.uniform(votes), evidence=evidence)
     assert simulate(votes, ExactStop(sure, votes.labels, 1, all_cells(votes))).asked.tolist() == [1]
 
 
@@ -212,14 +200,8 @@ def biased_panel(draws: int) -> tuple[ExactStop, Codes]:
     """A vote for the first label, and an open cell in which any vote at all speaks for the second."""
     votes = votes_of([[[0, 0]]])
     table = np.array([[1.5 * np.eye(2), [[0, 3], [0, 3]]]])
-    even = Weights.uniform(votes)
-    weights = Weights(
-        annotators=votes.annotators,
-        relations=votes.relations,
-        annotator_weights=even.annotator_weights,
-        relation_weights=even.relation_weights,
-        evidence=Evidence(labels=votes.labels, log_prior=np.zeros(2), log_likelihood=table),
-    )
+    evidence = Evidence(labels=votes.labels, log_prior=np.zeros(2), log_likelihood=table)
+    weights = replace(Weights.uniform(votes), evidence=evidence)
     cells = np.full((1, 2, draws), OPEN, dtype=np.int8)
     cells[0, 0] = 0
     return ExactStop(weights, votes.labels, draws, [Cell(*place) for place in np.ndindex(1, 2, draws)]), cells

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import inf
@@ -32,6 +32,7 @@ from pcs_annotator.core.item import Item
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import AccessDenied, ConfigError, ServerTrouble
+from tests.asking.reading import assert_read_as_needed
 from tests.stub import Behaviour, StubServer
 
 TASK = Task("How does the writer feel?", ["positive", "neutral", "negative"])
@@ -427,26 +428,8 @@ def test_a_bug_in_a_strategy_is_shown_as_it_is(budget: Budget, tmp_path: Path) -
 
 
 def test_without_a_budget_items_are_read_as_they_are_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pcs_annotator.asking.engine.collect.SECONDS_TO_COME_HOME", 0.1)
-    read = 0
-
-    def stream() -> Iterator[Item]:
-        nonlocal read
-        for row in range(100_000):
-            read += 1
-            yield Item(id=str(row), text=f"Text {row}.")
-
-    async def main() -> None:
-        slow = ScriptedModel("positive", latency=30.0)
-        job = make_job([slow], Needs(all_cells(1, 1), 1))
-        task = asyncio.create_task(asked(job, stream(), tmp_path))
-        await asyncio.sleep(0.2)
-        assert 0 < read < 200
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(main())
+    job = make_job([ScriptedModel("positive", latency=30.0)], Needs(all_cells(1, 1), 1))
+    assert_read_as_needed(lambda items: asked(job, items, tmp_path), monkeypatch)
 
 
 def test_one_cell_at_a_time_still_fills_the_places_in_flight(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,7 @@ from pcs_annotator.errors import (
     UserError,
 )
 from pcs_annotator.pipeline.collecting import CollectSettings, collect
+from tests.asking.reading import assert_read_as_needed
 from tests.stub import Behaviour, Stats, StubServer
 
 TASK = Task("How does the writer feel?", ["positive", "neutral", "negative"])
@@ -289,33 +290,12 @@ def test_a_budget_in_dollars_needs_every_price(tmp_path: Path) -> None:
         )
 
 
-def test_items_are_read_as_they_are_needed(tmp_path: Path) -> None:
-    read = 0
-
-    def stream() -> Iterator[Item]:
-        nonlocal read
-        for row in range(100_000):
-            read += 1
-            yield Item(id=str(row), text=f"Text {row}.")
-
-    async def main() -> None:
-        slow = ScriptedModel(lambda request: "<label>neutral</label>", latency=30.0)
-        run = collect(TASK, stream(), [slow], ledger=tmp_path / "l.db", settings=CollectSettings(environment={}))
-        task = asyncio.create_task(run)
-        await asyncio.sleep(0.2)
-        assert 0 < read < 200
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    import pcs_annotator.asking.engine.collect as loop
-
-    patch = pytest.MonkeyPatch()
-    patch.setattr(loop, "SECONDS_TO_COME_HOME", 0.1)
-    try:
-        asyncio.run(main())
-    finally:
-        patch.undo()
+def test_items_are_read_as_they_are_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = ScriptedModel(lambda request: "<label>neutral</label>", latency=30.0)
+    settings = CollectSettings(environment={})
+    assert_read_as_needed(
+        lambda items: collect(TASK, items, [slow], ledger=tmp_path / "l.db", settings=settings), monkeypatch
+    )
 
 
 def test_an_asynchronous_stream_of_items_works_too(tmp_path: Path) -> None:
