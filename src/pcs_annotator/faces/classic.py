@@ -11,24 +11,15 @@ from pathlib import Path
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
-from pcs_annotator.core.tabular import as_arrow
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.errors import ConfigError, GoldError, PcsWarning, TableError
-from pcs_annotator.faces.classic_annotations import (
-    GENERATE,
-    Annotated,
-    Axes,
-    has_votes,
-    read_annotations,
-    with_annotations,
-)
+from pcs_annotator.errors import ConfigError, GoldError, PcsWarning
+from pcs_annotator.faces.classic_annotations import Axes
+from pcs_annotator.faces.classic_answers import ask_about, read_answers, warn_of_open_questions, warn_of_silence
 from pcs_annotator.faces.classic_saved import Learned, Registered, Saved, as_saved
-from pcs_annotator.faces.classic_table import ClassicDataset, beside, labels_of_prompt, read_classic_dataset
+from pcs_annotator.faces.classic_table import beside, labels_of_prompt, read_classic_dataset
 from pcs_annotator.pipeline.classic import (
-    Asked,
     OwnRelation,
     RelationLike,
     Secrets,
@@ -45,7 +36,6 @@ from pcs_annotator.pipeline.classic import (
     save_values,
     scores_by_label,
     wait_for,
-    write_annotations,
 )
 from pcs_annotator.pipeline.collecting import CollectSettings
 from pcs_annotator.pipeline.learning import needs_gold
@@ -217,8 +207,8 @@ class PCS:
         if not given:
             return []
         asked = await ask_texts(self._panel(learned.task), given)
-        _warn_of_open_questions(asked)
-        _warn_of_silence(asked)
+        warn_of_open_questions(asked)
+        warn_of_silence(asked)
         return scores_by_label(asked.votes, learned.weights)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -350,10 +340,11 @@ class PCS:
             raise GoldError(f"{dataset.name}: the column 'label' is empty: label some rows (30 are a start)")
         panel = self._panel(Task(self.prompt, dataset.labels))
         axes = Axes(names, relation_names(panel))
+        path = beside(Path(self.dataset_path), "annotations.csv")
         if self.generate_annotations:
-            votes = await self._generate(panel, dataset, rows)
+            votes = await ask_about(panel, dataset, rows, path)
         else:
-            votes, rows = self._read(dataset, rows, axes)
+            votes, rows = read_answers(dataset, rows, axes, path)
         gold = [dataset.gold[row] for row in rows]
         weights = await asyncio.to_thread(learned_weights, votes, gold, optimiser, self.seed)
         return Learned(panel.task, weights)
@@ -362,36 +353,6 @@ class PCS:
         task = Task(self.prompt, labels_of_prompt(self.prompt))
         warnings.warn("no dataset is given, so all votes count the same", PcsWarning, stacklevel=2)
         return Learned(task, equal_weights(names, relation_names(self._panel(task))))
-
-    async def _generate(self, panel: Panel, dataset: ClassicDataset, rows: Sequence[int]) -> Votes:
-        """Ask about rows of the dataset, and write what was said beside it."""
-        texts = [dataset.texts[row] for row in rows]
-        asked = await ask_texts(panel, texts)
-        _warn_of_open_questions(asked)
-        for relation, cause in asked.unchanged.items():
-            message = f"relation {relation!r} changed none of {len(texts)} texts ({cause}): it casts no vote"
-            warnings.warn(message, PcsWarning, stacklevel=2)
-        rewrites = {relation: [asked.rewrite(text, relation) for text in texts] for relation in asked.votes.relations}
-        path = self._annotations_path(dataset)
-        try:
-            write_annotations(path, with_annotations(dataset, rows, rewrites, asked.votes))
-        except (OSError, TableError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            message = f"{path.name} is not written ({reason}); the answers are safe in {panel.ledger}"
-            warnings.warn(message, PcsWarning, stacklevel=2)
-        return asked.votes
-
-    def _read(self, dataset: ClassicDataset, rows: Sequence[int], axes: Axes) -> Annotated:
-        """Return votes that were given before."""
-        path = self._annotations_path(dataset)
-        if path.exists():
-            return read_annotations(as_arrow(path), path.name, dataset, rows, axes)
-        if has_votes(dataset.table, axes.annotators):
-            return read_annotations(dataset.table, dataset.name, dataset, rows, axes)
-        raise TableError(f"there are no answers to learn from, no file {path}: {GENERATE} about {dataset.name}")
-
-    def _annotations_path(self, dataset: ClassicDataset) -> Path:
-        return beside(Path(self.dataset_path or dataset.name), "annotations.csv")
 
 
 def _texts(texts: Sequence[str]) -> list[str]:
@@ -402,18 +363,3 @@ def _texts(texts: Sequence[str]) -> list[str]:
         if not isinstance(text, str):
             raise ConfigError(f"text {number} is a {type(text).__name__}, not a text; annotate_many takes several")
     return given
-
-
-def _warn_of_open_questions(asked: Asked) -> None:
-    failed = asked.tally.failed
-    if failed:
-        causes = ", ".join(f"{cause}: {count}" for cause, count in failed.most_common())
-        message = f"{failed.total()} questions stay open ({causes}); the same call again asks only those"
-        warnings.warn(message, PcsWarning, stacklevel=3)
-
-
-def _warn_of_silence(asked: Asked) -> None:
-    silent = int(asked.votes.silent.sum())
-    if silent:
-        message = f"nobody gave a usable label to {silent} of {len(asked.votes)} texts: their scores are equal"
-        warnings.warn(message, PcsWarning, stacklevel=3)
