@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -72,14 +70,6 @@ def test_a_posterior_stop_asks_at_once_what_it_asks_one_by_one(panel: Panel, lev
     once = simulate(panel.votes, rule).asked
     np.testing.assert_array_equal(once, simulate(panel.votes, OneByOne(rule)).asked)
     assert (once <= simulate(panel.votes, inner).asked).all()
-
-
-def test_checkpoints_survive_json() -> None:
-    votes = votes_of([[[0, 0]]])
-    points = posterior(votes, 0.9, [1]).checkpoints
-    again = Checkpoints.from_dict(json.loads(json.dumps(points.to_dict())))
-    assert (again.order, again.ends) == (points.order, (1,))
-    assert again.calibrators[0].to_dict() == points.calibrators[0].to_dict()
 
 
 def test_probabilities_come_from_the_checkpoint_where_a_row_was_stopped() -> None:

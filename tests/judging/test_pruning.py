@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -66,14 +65,6 @@ def test_a_dropped_cell_is_neither_asked_nor_counted() -> None:
     np.testing.assert_array_equal(left[:, 0, 1], votes.codes[:, 0, 1])
     assert (left != -2).sum() == len(gold)
     assert pruned.order([Cell(0, 0), Cell(0, 1, 1), Cell(2, 1)]) == [Cell(0, 1, 1)]
-
-
-def test_what_was_pruned_survives_json() -> None:
-    points = [CurvePoint(1, 0.5, 0.25, 0.5), CurvePoint(2, 0.75, 0.5, 1.0)]
-    pruned = Pruned(keep=np.array([[True, False]]), curve=points)
-    again = Pruned.from_dict(json.loads(json.dumps(pruned.to_dict())))
-    assert again.keep.tolist() == [[True, False]]
-    assert again.curve == pruned.curve
 
 
 def test_quality_is_mostly_the_steadier_figure_and_less_for_weight_left_out() -> None:

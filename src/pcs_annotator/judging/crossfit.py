@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Floats, Integers
+from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.calibration import fitter_of
@@ -44,6 +44,17 @@ class Splits:
         if self.repeats is not None:
             return self.repeats
         return int(np.clip(ROWS_FOR_ONE_SPLIT // max(rows, 1), 1, MAX_SPLITS))
+
+    def fold_of(self, gold: Codes, turn: int) -> Integers:
+        """Return the fold of every row in one of several random splits."""
+        return stratified_folds(gold, min(self.folds, len(gold)), self.seed + turn)
+
+
+class HeldOut(NamedTuple):
+    """Which rows were held out, and the weights that the others gave."""
+
+    rows: Mask
+    weights: Weights
 
 
 class CrossFit(NamedTuple):
@@ -83,15 +94,20 @@ def cross_fit(
         seen: Which votes of a held-out row are scored; by default all.
         turn: Which of several random splits to take.
     """
-    seed = splits.seed + turn
-    fold = stratified_folds(gold, min(splits.folds, len(gold)), seed)
     scores = np.empty((len(votes), len(votes.labels)))
-    for part in np.unique(fold):
-        inside = fold != part
-        weights = fit_optimiser(chosen, votes.take(inside), gold[inside], seed)
-        held_out = votes.take(~inside)
-        scores[~inside] = score(held_out if seen is None else seen(held_out, weights), weights)
+    for rows, weights in held_out(chosen, votes, gold, splits, turn):
+        part = votes.take(rows)
+        scores[rows] = score(part if seen is None else seen(part, weights), weights)
+    fold = splits.fold_of(gold, turn)
     return CrossFit(scores, calibrated_out_of_fold(scores, gold, fold, votes.labels, splits.calibration))
+
+
+def held_out(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn: int = 0) -> Iterator[HeldOut]:
+    """Yield every fold of one random split of fully labelled rows, with the weights learned from the others."""
+    fold = splits.fold_of(gold, turn)
+    for number in np.unique(fold):
+        inside = fold != number
+        yield HeldOut(~inside, fit_optimiser(chosen, votes.take(inside), gold[inside], splits.seed + turn))
 
 
 def calibrated_out_of_fold(

@@ -2,44 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.cells import Cell
 from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED, OPEN
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import GoldError
-from pcs_annotator.judging.calibration import Calibrator, calibrator_from_dict, fit_calibrator
-from pcs_annotator.judging.crossfit import MIN_ROWS_TO_CALIBRATE, Seen, Splits, stratified_folds
-from pcs_annotator.judging.optimiser import Optimiser, fit_optimiser
+from pcs_annotator.judging.calibration import Calibrator, fit_calibrator
+from pcs_annotator.judging.crossfit import MIN_ROWS_TO_CALIBRATE, Seen, Splits, held_out
+from pcs_annotator.judging.optimiser import Optimiser
 from pcs_annotator.judging.scoring import score
 from pcs_annotator.judging.spending import only
 from pcs_annotator.judging.stopping import REMEMBERED, ExactStop, cells_of, places_of
-
-
-class Fold(NamedTuple):
-    """Rows held out in one fold of one repetition, and the weights that the others gave."""
-
-    repeat: int
-    rows: Mask
-    weights: Weights
-
-
-def held_out_folds(votes: Votes, gold: Codes, chosen: Optimiser, splits: Splits) -> Iterator[Fold]:
-    """Yield every fold of every repetition over fully labelled rows."""
-    for turn in range(splits.turns(len(gold))):
-        fold = stratified_folds(gold, min(splits.folds, len(gold)), splits.seed + turn)
-        for number in np.unique(fold):
-            inside = fold != number
-            yield Fold(turn, ~inside, fit_optimiser(chosen, votes.take(inside), gold[inside], splits.seed))
 
 
 def labelled_rows(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
@@ -77,23 +59,6 @@ class Checkpoints:
         for place, calibrator in enumerate(self.calibrators):
             scores[nearest == place] = calibrator.apply(scores[nearest == place], votes.labels)
         return scores
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {
-            "order": [list(cell) for cell in self.order],
-            "ends": list(self.ends),
-            "calibrators": [calibrator.to_dict() for calibrator in self.calibrators],
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Checkpoints:
-        """Return the checkpoints that `to_dict` wrote."""
-        return cls(
-            order=tuple(Cell(*cell) for cell in values["order"]),
-            ends=tuple(values["ends"]),
-            calibrators=tuple(calibrator_from_dict(one) for one in values["calibrators"]),
-        )
 
 
 class PosteriorStop:
@@ -169,7 +134,9 @@ def _out_of_fold_calibrators(
     """Return one calibrator for each way of seeing only a part of a held-out row's votes."""
     votes, gold = labelled_rows(votes, gold)
     scores = np.zeros((len(seen), len(votes), len(votes.labels)))
-    for _, rows, weights in held_out_folds(votes, gold, chosen, splits):
-        for number, part in enumerate(seen):
-            scores[number, rows] += score(part(votes.take(rows), weights), weights) / splits.turns(len(gold))
+    turns = splits.turns(len(gold))
+    for turn in range(turns):
+        for rows, weights in held_out(chosen, votes, gold, splits, turn):
+            for number, part in enumerate(seen):
+                scores[number, rows] += score(part(votes.take(rows), weights), weights) / turns
     return tuple(fit_calibrator(one, gold, votes.labels) for one in scores)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,11 +14,11 @@ from pcs_annotator.core.codes import NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights, to_simplex
 from pcs_annotator.judging.calibration import fit_calibrator
-from pcs_annotator.judging.crossfit import Splits
+from pcs_annotator.judging.crossfit import HeldOut, Splits, cross_fits, held_out
 from pcs_annotator.judging.evaluation.metrics import auroc
 from pcs_annotator.judging.optimiser import Optimiser, fit_optimiser
 from pcs_annotator.judging.optimisers import optimisers
-from pcs_annotator.judging.posterior import Fold, held_out_folds, labelled_rows
+from pcs_annotator.judging.posterior import labelled_rows
 from pcs_annotator.judging.scoring import score
 
 TOLERANCE = 0.005
@@ -79,15 +79,6 @@ class Pruned:
         """Return an order without the cells that are dropped."""
         return [cell for cell in order if self.keep[cell.annotator, cell.relation]]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {"keep": self.keep.tolist(), "curve": [list(point) for point in self.curve]}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Pruned:
-        """Return what `to_dict` wrote."""
-        return cls(keep=np.array(values["keep"]), curve=[CurvePoint(*point) for point in values["curve"]])
-
 
 def prune(
     votes: Votes, gold: Codes, chosen: Optimiser, splits: Splits | None = None, tolerance: float = TOLERANCE
@@ -110,7 +101,7 @@ def prune(
     trial = _Trial(
         votes,
         gold,
-        list(held_out_folds(votes, gold, chosen, splits)),
+        [list(held_out(chosen, votes, gold, splits, turn)) for turn in range(splits.turns(len(gold)))],
         _truth(votes, gold, splits),
         _weight_heard(votes, fit_optimiser(chosen, votes, gold, splits.seed)),
     )
@@ -125,7 +116,7 @@ class _Trial(NamedTuple):
 
     votes: Votes
     gold: Codes
-    folds: Sequence[Fold]
+    turns: Sequence[Sequence[HeldOut]]
     truth: Floats
     weight: Floats
 
@@ -143,10 +134,8 @@ def _weight_heard(votes: Votes, weights: Weights) -> Floats:
 
 def _truth(votes: Votes, gold: Codes, splits: Splits) -> Floats:
     """Return the probability of every label by a class-aware model that did not see the row, `[item, label]`."""
-    model = optimisers.create(CLASS_AWARE)
-    scores = np.zeros((len(votes), len(votes.labels)))
-    for _, rows, weights in held_out_folds(votes, gold, model, splits):
-        scores[rows] += score(votes.take(rows), weights) / splits.turns(len(gold))
+    fits = cross_fits(optimisers.create(CLASS_AWARE), votes, gold, splits)
+    scores = np.mean([fit.scores for fit in fits], axis=0)
     return fit_calibrator(scores, gold, votes.labels).apply(scores, votes.labels)
 
 
@@ -182,14 +171,15 @@ def _rated(trial: _Trial, masks: Mask) -> list[_Subset]:
 
 def _held_out_scores(trial: _Trial, masks: Mask) -> Floats:
     """Return scores by each of some sets of cells, `[set, repeat, item, label]`."""
-    votes, repeats = trial.votes, 1 + max(fold.repeat for fold in trial.folds)
-    scores = np.empty((len(masks), repeats, len(votes), len(votes.labels)))
-    for repeat, rows, weights in trial.folds:
-        # all sets at once, one below the other: a call for each would take most of the time
-        codes = np.where(masks[:, np.newaxis, ..., np.newaxis], votes.codes[rows], NOT_ASKED).astype(np.int8)
-        codes = codes.reshape(-1, *votes.codes.shape[1:])
-        stacked = replace(votes, codes=codes, ids=[str(row) for row in range(len(codes))], stated=None)
-        scores[:, repeat, rows] = score(stacked, weights).reshape(len(masks), -1, len(votes.labels))
+    votes = trial.votes
+    scores = np.empty((len(masks), len(trial.turns), len(votes), len(votes.labels)))
+    for turn, folds in enumerate(trial.turns):
+        for rows, weights in folds:
+            # all sets at once, one below the other: a call for each would take most of the time
+            codes = np.where(masks[:, np.newaxis, ..., np.newaxis], votes.codes[rows], NOT_ASKED).astype(np.int8)
+            codes = codes.reshape(-1, *votes.codes.shape[1:])
+            stacked = replace(votes, codes=codes, ids=[str(row) for row in range(len(codes))], stated=None)
+            scores[:, turn, rows] = score(stacked, weights).reshape(len(masks), -1, len(votes.labels))
     return scores
 
 

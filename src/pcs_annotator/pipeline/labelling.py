@@ -16,7 +16,7 @@ from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError
-from pcs_annotator.files.runs import RunFolder, read_json
+from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.files.sources import read_source
 from pcs_annotator.files.tables import Dataset, with_outcomes, write_table
 from pcs_annotator.judging.frugal import Frugal, Frugality, Spending, learn_frugal
@@ -97,8 +97,9 @@ def label(request: RunRequest, out: Path, saving: Saving | None = None) -> Label
         tally=tally,
     )
     job = _job(recorded, settings)
-    frugal = _frugal(recorded, job, settings, saving)
-    model = recorded.model_in_force() if frugal is None else _unless_revoked(frugal.model, recorded)
+    fitted = recorded.model_in_force()
+    frugal = _frugal(recorded, fitted, job, settings, saving)
+    model = fitted if frugal is None else _unless_revoked(frugal.model, fitted)
     asking = job if frugal is None else replace(job, strategy=frugal.strategy)
     votes = run_sync(lambda: ask_job(asking, dataset.items, recorded.folder.ledger, settings))
     model = model.over(votes)
@@ -132,7 +133,7 @@ def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPl
         everything = make_plan(job, dataset.items, pricing(settings.prices))
     finally:
         run_sync(lambda: close_models(job))
-    frugal = _frugal(recorded, job, settings, saving or Saving())
+    frugal = _frugal(recorded, recorded.model_in_force(), job, settings, saving or Saving())
     if frugal is None:
         return LabelPlan(everything, None, None)
     return LabelPlan(everything, _scaled(everything, job, frugal.spending), frugal.spending)
@@ -149,10 +150,9 @@ def _within_budget(settings: CollectSettings, saving: Saving) -> CollectSettings
     return replace(settings, budget=Budget(usd=usd, calls=saving.max_calls))
 
 
-def _frugal(recorded: Recorded, job: Job, settings: CollectSettings, saving: Saving) -> Frugal | None:
+def _frugal(recorded: Recorded, fitted: Model, job: Job, settings: CollectSettings, saving: Saving) -> Frugal | None:
     """Return how to spare questions; None when all are wanted, or when nothing was learned that could tell which."""
-    model = Model.from_dict(read_json(recorded.folder.model))
-    if saving.ask_all or model.calibrator is None:
+    if saving.ask_all or fitted.calibrator is None:
         return None
     prices = _prices(job, settings) if saving.cascade else {}
     frugality = Frugality(stop=saving.stop, level=saving.level, prune=saving.prune, prices=prices)
@@ -162,9 +162,9 @@ def _frugal(recorded: Recorded, job: Job, settings: CollectSettings, saving: Sav
         return learn_frugal(recorded.votes, gold.labels, how, frugality, gold.drawn)
 
 
-def _unless_revoked(model: Model, recorded: Recorded) -> Model:
+def _unless_revoked(model: Model, fitted: Model) -> Model:
     """Return the model without its promise when an audit revoked that of the run: what broke there breaks here."""
-    earlier = recorded.model_in_force().certificate
+    earlier = fitted.certificate
     if model.certificate is None or earlier is None or not earlier.revoked:
         return model
     return replace(model, certificate=replace(model.certificate, audit=earlier.audit))
