@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from pcs_annotator.faces.cli.options import JSON, PATH, QUIET
+from pcs_annotator.faces.cli.options import JSON, PATH, QUIET, echo_json
 from pcs_annotator.faces.cli.pulling import pull_missing
 from pcs_annotator.faces.cli.run_view import run_json
 from pcs_annotator.faces.demo.tour import FOLDER, STYLES, print_tour, run_tour
@@ -33,6 +32,6 @@ def command(out: Path, to_json: bool, quiet: bool) -> None:
     result = run_tour(out, progress=shown)
     write_report(result, result.folder.report)
     if to_json:
-        click.echo(json.dumps(run_json(result, []), ensure_ascii=False, indent=2, allow_nan=False))
+        echo_json(run_json(result, []))
     elif shown:
         print_tour(result, console)

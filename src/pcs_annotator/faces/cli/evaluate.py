@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from pcs_annotator.faces.cli.evaluate_view import evaluated_json, print_evaluation
-from pcs_annotator.faces.cli.options import JSON, PATH, QUIET, F, gathered_warnings
+from pcs_annotator.faces.cli.options import JSON, PATH, QUIET, F, echo_json, gathered_warnings
 from pcs_annotator.pipeline.evaluating import EvaluateRequest, Splitting, evaluate_source
 
 _SPLITTING = (
@@ -68,6 +67,6 @@ def command(*, source: Path, methods: str | None, to_json: bool, quiet: bool, **
     with gathered_warnings() as notes:
         found = evaluate_source(request)
     if to_json:
-        click.echo(json.dumps(evaluated_json(found, notes), ensure_ascii=False, indent=2, allow_nan=False))
+        echo_json(evaluated_json(found, notes))
     elif not quiet:
         print_evaluation(found, notes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,16 @@ import click
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli.evaluate import splitting_of, splitting_options
 from pcs_annotator.faces.cli.experiment_view import experimented_json, print_experiments
-from pcs_annotator.faces.cli.options import JSON, LIMIT, PATH, QUIET, flags_of, gathered_warnings, settings_options
+from pcs_annotator.faces.cli.options import (
+    JSON,
+    LIMIT,
+    PATH,
+    QUIET,
+    echo_json,
+    flags_of,
+    gathered_warnings,
+    settings_options,
+)
 from pcs_annotator.faces.cli.pulling import pull_missing
 from pcs_annotator.faces.cli.run import EXIT_BUDGET
 from pcs_annotator.pipeline.experiment_sources import Asking, find_sources
@@ -65,7 +73,7 @@ def command(
     with gathered_warnings() as notes:
         done = experiment(request)
     if to_json:
-        click.echo(json.dumps(experimented_json(done, notes), ensure_ascii=False, indent=2, allow_nan=False))
+        echo_json(experimented_json(done, notes))
     elif not quiet:
         print_experiments(done, notes)
     return EXIT_BUDGET if done.unanswered.get("budget reached") else 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import click
 from pcs_annotator.core.vote_columns import Unknown
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli.fit_view import as_json, print_fit
-from pcs_annotator.faces.cli.options import JSON, PATH, QUIET, TO_LABEL, gathered_warnings, promise_options
+from pcs_annotator.faces.cli.options import JSON, PATH, QUIET, TO_LABEL, echo_json, gathered_warnings, promise_options
 from pcs_annotator.faces.cli.run_view import print_run, run_json
 from pcs_annotator.faces.report.page import write_report
 from pcs_annotator.pipeline.project import FitFiles, fit_table
@@ -84,7 +83,7 @@ def command(
     with gathered_warnings() as notes:
         fitted = fit_table(files, LearnSettings(**given))
     if to_json:
-        click.echo(json.dumps(as_json(fitted, files, notes), ensure_ascii=False, indent=2, allow_nan=False))
+        echo_json(as_json(fitted, files, notes))
     elif not quiet:
         print_fit(fitted, files, notes)
     return EXIT_UNLABELLED if fitted.unlabelled else 0
@@ -95,7 +94,7 @@ def _fit_folder(folder: Path, given: dict[str, Any], people: FromPeople, *, to_j
         result = fit_run(folder, given, people)
     write_report(result, result.folder.report)
     if to_json:
-        click.echo(json.dumps(run_json(result, notes), ensure_ascii=False, indent=2, allow_nan=False))
+        echo_json(run_json(result, notes))
     elif not quiet:
         print_run(result, notes)
     return EXIT_UNLABELLED if result.unlabelled else 0

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from pcs_annotator.faces.cli.options import JSON, PATH
+from pcs_annotator.faces.cli.options import JSON, PATH, echo_json
 from pcs_annotator.pipeline.starting import write_first_config
 
 
@@ -20,7 +19,7 @@ def command(data: Path, out: Path | None, force: bool, to_json: bool) -> None:
     """Look at DATA and write a commented pcs.toml that suits it."""
     path = write_first_config(data, out, force=force)
     if to_json:
-        click.echo(json.dumps({"config": str(path)}))
+        echo_json({"config": str(path)})
         return
     click.echo(f"wrote {path}: look at the instruction, the labels and the models in it, then\n")
     click.echo(f"  pcs plan {data}    # what it would cost\n  pcs run {data}")

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from pcs_annotator.faces.cli.label_view import labelled_json, print_labelled
-from pcs_annotator.faces.cli.options import JSON, LIMIT, PATH, QUIET, gathered_warnings, saving_of, saving_options
+from pcs_annotator.faces.cli.options import (
+    JSON,
+    LIMIT,
+    PATH,
+    QUIET,
+    echo_json,
+    gathered_warnings,
+    saving_of,
+    saving_options,
+)
 from pcs_annotator.faces.cli.run import EXIT_BUDGET, EXIT_UNLABELLED
 from pcs_annotator.pipeline.labelling import label
 from pcs_annotator.pipeline.run import RunRequest
@@ -48,7 +56,7 @@ def command(
     with gathered_warnings() as notes:
         labelled = label(request, place, saving_of(options))
     if to_json:
-        click.echo(json.dumps(labelled_json(labelled, notes), ensure_ascii=False, indent=2))
+        echo_json(labelled_json(labelled, notes))
     elif not quiet:
         print_labelled(labelled, notes)
     if labelled.tally.failed["budget reached"]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
 import click
 
-from pcs_annotator.faces.cli.options import JSON
+from pcs_annotator.faces.cli.options import JSON, echo_json
 from pcs_annotator.pipeline.ledgers import export_ledger, import_ledger, ledger_sizes, prune_ledger
 
 LEDGER = click.argument("ledger", type=click.Path(path_type=Path))
@@ -27,7 +26,7 @@ def size(ledger: Path, to_json: bool) -> None:
     """Show calls, tokens and money per model."""
     sizes = ledger_sizes(ledger)
     if to_json:
-        click.echo(json.dumps({"bytes": ledger.stat().st_size, "models": [asdict(one) for one in sizes]}, indent=2))
+        echo_json({"bytes": ledger.stat().st_size, "models": [asdict(one) for one in sizes]})
         return
     for one in sizes:
         money = "price unknown" if one.usd is None else f"${one.usd:.4f}"
@@ -71,4 +70,7 @@ def prune(ledger: Path, model: str | None, before: datetime | None, yes: bool, t
 
 
 def _tell(to_json: bool, name: str, count: int, words: str) -> None:
-    click.echo(json.dumps({name: count}) if to_json else f"{count:,} {words}")
+    if to_json:
+        echo_json({name: count})
+    else:
+        click.echo(f"{count:,} {words}")

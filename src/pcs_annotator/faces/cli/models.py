@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from pcs_annotator.faces.cli.options import JSON
+from pcs_annotator.faces.cli.options import JSON, echo_json
 from pcs_annotator.faces.cli.pulling import pull_with_bar
 from pcs_annotator.pipeline.models import Checkup, KnownModel, check_models, list_models
 
@@ -24,7 +23,7 @@ def list_(to_json: bool) -> None:
     """List the models whose size or price is known; any other model works too."""
     models = list_models()
     if to_json:
-        click.echo(json.dumps([asdict(model) for model in models], indent=2, default=str))
+        echo_json([asdict(model) for model in models])
         return
     for model in models:
         click.echo(f"{model.name:<60} {_size(model):>12}  {_price(model)}")
@@ -48,7 +47,7 @@ def pull_(model: str, to_json: bool) -> None:
     """Fetch the weights of an embedded MODEL, such as embedded:smollm2; this also happens at its first use."""
     path = pull_with_bar(model, shown=not to_json)
     if to_json:
-        click.echo(json.dumps({"model": model, "path": str(path), "bytes": path.stat().st_size}))
+        echo_json({"model": model, "path": str(path), "bytes": path.stat().st_size})
     else:
         click.echo(f"{model}: {path}")
 
@@ -63,7 +62,7 @@ def check(model: tuple[str, ...], to_json: bool) -> int:
     """
     checkups = check_models(model, Path.cwd())
     if to_json:
-        click.echo(json.dumps([asdict(one) for one in checkups], indent=2))
+        echo_json([asdict(one) for one in checkups])
     else:
         for one in checkups:
             click.echo(_line(one))

@@ -1,7 +1,8 @@
-"""Options that several verbs share."""
+"""What several verbs share: options, gathered warnings, and one way to print JSON."""
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -136,6 +137,11 @@ def flags_of(options: dict[str, Any]) -> Flags:
 
 def _listed(value: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (value or "").split(",") if part.strip())
+
+
+def echo_json(values: object) -> None:
+    """Print values as JSON; what is neither number nor text, such as a path, as it prints."""
+    click.echo(json.dumps(values, ensure_ascii=False, indent=2, allow_nan=False, default=str))
 
 
 @contextmanager

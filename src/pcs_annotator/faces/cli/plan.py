@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from pcs_annotator.faces.cli.options import (
     JSON,
     LIMIT,
     PATH,
+    echo_json,
     flags_of,
     saving_of,
     settings_options,
@@ -80,6 +80,6 @@ def _price(given: str) -> tuple[str, float]:
 
 def _show(found: Any, as_json: Any, show: Any, to_json: bool) -> None:
     if to_json:
-        click.echo(json.dumps(as_json(found), ensure_ascii=False, indent=2))
+        echo_json(as_json(found))
     else:
         show(found)

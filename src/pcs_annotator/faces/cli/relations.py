@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from pcs_annotator.faces.cli.options import JSON
+from pcs_annotator.faces.cli.options import JSON, echo_json
 from pcs_annotator.faces.cli.relations_view import (
     audit_json,
     coverage_json,
@@ -51,7 +50,7 @@ def list_(config: Path | None, to_json: bool) -> None:
     """List every relation: built in, from plug-ins, and your own."""
     relations = list_relations(RelationChoice(config=config))
     if to_json:
-        click.echo(json.dumps([asdict(relation) for relation in relations], indent=2))
+        echo_json([asdict(relation) for relation in relations])
     else:
         print_relations(relations)
 
@@ -70,7 +69,7 @@ def try_(name: str, text: str, rewriter: str, config: Path | None, to_json: bool
     """
     variant = try_relation(name, text, RelationChoice(rewriter=rewriter, config=config))
     if to_json:
-        click.echo(json.dumps(variant_json(variant), indent=2, ensure_ascii=False))
+        echo_json(variant_json(variant))
     else:
         print_variant(variant)
     return 0 if variant.text is not None else EXIT_NOT_CHANGED
@@ -110,7 +109,7 @@ def check(
     request = CheckRequest(file=file, relations=chosen, **rest)  # type: ignore[arg-type]  # click checked the types
     found = check_relations(request, RelationChoice(rewriter=rewriter, config=config, ledger=ledger))
     if to_json:
-        click.echo(json.dumps(coverage_json(found), indent=2, ensure_ascii=False))
+        echo_json(coverage_json(found))
     else:
         print_coverage(found, request.out)
 
@@ -131,6 +130,6 @@ def audit(file: Path, relation: str, out: Path | None, config: Path | None, to_j
     """
     audited = audit_rewrites(file, relation, RelationChoice(config=config), out)
     if to_json:
-        click.echo(json.dumps(audit_json(audited), indent=2, ensure_ascii=False))
+        echo_json(audit_json(audited))
     else:
         print_audit(audited, out)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
-from pcs_annotator.faces.cli.options import JSON, PATH
+from pcs_annotator.faces.cli.options import JSON, PATH, echo_json
 from pcs_annotator.faces.report.page import write_figures, write_report
 from pcs_annotator.pipeline.run import open_run
 
@@ -30,7 +29,7 @@ def command(folder: Path, out: Path | None, figures: bool, to_json: bool) -> Non
     drawn = write_figures(result, path.parent / "figures") if figures else []
     if to_json:
         told = {"report": str(path), "bytes": path.stat().st_size, "figures": [str(one) for one in drawn]}
-        click.echo(json.dumps(told))
+        echo_json(told)
         return
     click.echo(f"wrote {path}")
     if drawn:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from pcs_annotator.faces.cli.options import (
     PATH,
     QUIET,
     TO_LABEL,
+    echo_json,
     flags_of,
     gathered_warnings,
     settings_options,
@@ -56,7 +56,7 @@ def command(*, data: Path, config: Path | None, out: Path | None, to_json: bool,
         result = run(request)
     write_report(result, result.folder.report)
     if to_json:
-        click.echo(json.dumps(run_json(result, notes), ensure_ascii=False, indent=2, allow_nan=False))
+        echo_json(run_json(result, notes))
     elif not quiet:
         print_run(result, notes)
     return exit_code(result)
