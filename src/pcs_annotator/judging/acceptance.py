@@ -22,6 +22,7 @@ from scipy.special import bdtr, bdtrik
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.errors import ConfigError
+from pcs_annotator.judging.evaluation.metrics import ends_of_runs
 
 PromiseKind = Literal["error-among-accepted", "accepted-and-wrong"]
 EVERY_LABEL = ""
@@ -111,7 +112,7 @@ def accepted(confidence: Floats, best: Codes, labels: Sequence[str], thresholds:
     return np.asarray(confidence >= least[best])
 
 
-class _Steps(NamedTuple):
+class Steps(NamedTuple):
     """What every distinct confidence would accept as a threshold, strictest first."""
 
     threshold: Floats
@@ -120,19 +121,20 @@ class _Steps(NamedTuple):
     expected_error: Floats
 
 
-def _steps(judged: Judged) -> _Steps:
+def steps_of(judged: Judged) -> Steps:
+    """Return what every threshold would accept."""
     order = np.argsort(-judged.confidence, kind="stable")
     confidence = judged.confidence[order]
-    ends = np.flatnonzero(np.append(np.diff(confidence) != 0, True))
+    ends = ends_of_runs(confidence)
     rows = ends + 1
     expected = np.cumsum(1 - confidence)[ends] / rows
-    return _Steps(confidence[ends], rows, np.cumsum(~judged.right[order], dtype=np.intp)[ends], expected)
+    return Steps(confidence[ends], rows, np.cumsum(~judged.right[order], dtype=np.intp)[ends], expected)
 
 
 def _threshold(judged: Judged, promise: Promise, delta: float) -> float | None:
     if not len(judged.right):
         return None
-    steps = _steps(judged)
+    steps = steps_of(judged)
     if promise.kind == "accepted-and-wrong":
         passes = _risk_controlled(steps, len(judged.right), promise.max_error)
         last = int(np.argmin(np.append(passes, False))) - 1
@@ -141,7 +143,7 @@ def _threshold(judged: Judged, promise: Promise, delta: float) -> float | None:
     return float(steps.threshold[last]) if last >= 0 else None
 
 
-def _learn_then_test(steps: _Steps, alpha: float, delta: float) -> int:
+def _learn_then_test(steps: Steps, alpha: float, delta: float) -> int:
     """Return the last step of the sequence that passes; −1 when the first fails."""
     # the most errors with which a step passes; below 0 where even none would be too few rows to tell
     allowed = np.where(bdtr(0, steps.rows, alpha) <= delta, np.floor(bdtrik(delta, steps.rows, alpha)), -1)
@@ -152,6 +154,6 @@ def _learn_then_test(steps: _Steps, alpha: float, delta: float) -> int:
     return start + passed - 1 if passed else -1
 
 
-def _risk_controlled(steps: _Steps, rows: int, alpha: float) -> Mask:
+def _risk_controlled(steps: Steps, rows: int, alpha: float) -> Mask:
     """Return which thresholds keep the bound; it gets no easier as thresholds loosen, so the first failure ends it."""
     return np.asarray((steps.wrong + 1) / (rows + 1) <= alpha)

@@ -14,8 +14,9 @@ from scipy.special import betaincinv
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
+from pcs_annotator.judging.acceptance import steps_of
 from pcs_annotator.judging.evaluation.bootstrap import auroc_on, interval_around, resample_counts
-from pcs_annotator.judging.evaluation.metrics import Estimate, ReliabilityBin, binary_auroc, reliability
+from pcs_annotator.judging.evaluation.metrics import Estimate, ReliabilityBin, binary_auroc, ends_of_runs, reliability
 from pcs_annotator.judging.learning import Trial
 
 MOST_POINTS = 200
@@ -127,7 +128,7 @@ def _roc_of(trial: Trial, label: int, drawn: bool, resamples: int, seed: int) ->
     if not drawn:
         return roc
     order = np.argsort(-scores, kind="stable")
-    ends = _group_ends(scores[order])
+    ends = ends_of_runs(scores[order])
     hits = np.append(0.0, np.cumsum(positive[order])[ends] / positive.sum())
     false_alarms = np.append(0.0, np.cumsum(~positive[order])[ends] / (~positive).sum())
     kept = _kept(len(hits))
@@ -135,20 +136,12 @@ def _roc_of(trial: Trial, label: int, drawn: bool, resamples: int, seed: int) ->
 
 
 def _risk(trial: Trial) -> Risk:
-    judged = trial.judged
-    order = np.argsort(-judged.confidence, kind="stable")
-    ends = _group_ends(judged.confidence[order])
-    ends = ends[_kept(len(ends))]
-    seen = ends + 1
-    wrong = np.cumsum(~judged.right[order])[ends]
+    steps = steps_of(trial.judged)
+    kept = _kept(len(steps.rows))
+    seen, wrong = steps.rows[kept], steps.wrong[kept]
     low = np.where(wrong > 0, betaincinv(np.maximum(wrong, 1), seen - wrong + 1, 0.025), 0.0)
     high = np.where(wrong < seen, betaincinv(wrong + 1, np.maximum(seen - wrong, 1), 0.975), 1.0)
-    return Risk(*(_rounded(values) for values in (seen / len(order), wrong / seen, low, high)))
-
-
-def _group_ends(falling: Floats) -> Integers:
-    """Return the last position of every run of equal values: rows that tie are taken together or not at all."""
-    return np.flatnonzero(np.append(np.diff(falling) != 0, True)).astype(np.intp)
+    return Risk(*(_rounded(values) for values in (seen / len(trial.gold), wrong / seen, low, high)))
 
 
 def _kept(points: int) -> Integers:

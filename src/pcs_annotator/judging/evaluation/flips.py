@@ -51,15 +51,10 @@ class FlipMatrix(NamedTuple):
 
 def flips_by_relation(votes: Votes) -> dict[str, Flips]:
     """Return for every relation but the original how often answers changed; empty without votes on the original."""
-    if ORIGINAL not in votes.relations:
-        return {}
-    original = votes.codes[:, :, votes.relations.index(ORIGINAL), :]
-    found = {}
-    for place, relation in enumerate(votes.relations):
-        if relation != ORIGINAL:
-            rewritten = votes.codes[:, :, place, :]
-            both = (original >= 0) & (rewritten >= 0)
-            found[relation] = Flips(int(both.sum()), int((both & (original != rewritten)).sum()))
+    found: dict[str, Flips] = {}
+    for one in flip_matrices(votes):
+        pairs, changed = found.get(one.relation, Flips(0, 0))
+        found[one.relation] = Flips(pairs + one.flips.pairs, changed + one.flips.changed)
     return found
 
 

@@ -175,9 +175,14 @@ def risk_coverage(scores: Floats, gold: Codes) -> RiskCoverage:
     _require_rows(gold)
     confidence, wrong = scores.max(axis=1), 1 - _correct(scores, gold)
     order = np.argsort(-confidence, kind="stable")
-    ends = np.flatnonzero(np.append(np.diff(confidence[order]) != 0, True))
+    ends = ends_of_runs(confidence[order])
     seen = ends + 1
     return RiskCoverage(seen / len(gold), np.cumsum(wrong[order])[ends] / seen)
+
+
+def ends_of_runs(ordered: Floats) -> Integers:
+    """Return the last position of every run of equal values: rows that tie are taken together or not at all."""
+    return np.flatnonzero(np.append(np.diff(ordered) != 0, True)).astype(np.intp)
 
 
 def aurc(scores: Floats, gold: Codes) -> float:
