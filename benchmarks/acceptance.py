@@ -17,11 +17,11 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.development_data import DATA, Dataset, babe, load
 from pcs_annotator.errors import PcsWarning
-from pcs_annotator.judging.acceptance import Promise, accepted, find_thresholds
-from pcs_annotator.judging.crossfit import Splits
-from pcs_annotator.judging.frugal import Frugality, learn_frugal
-from pcs_annotator.judging.learning import Learning, teach
-from pcs_annotator.judging.spending import simulate
+from pcs_annotator.judging.fit_model import Learning, fit_model
+from pcs_annotator.judging.promising.acceptance import Promise, accepted, find_thresholds
+from pcs_annotator.judging.spending.frugal import StoppingOptions, learn_frugal
+from pcs_annotator.judging.spending.strategy import simulate
+from pcs_annotator.judging.weighing.crossfit import Splits
 
 DELTA = 0.1
 TRIPLES = (("flan_ul2", "gpt_3_5", "mistral_7b"), ("llama_13b", "openchat", "zephyr"))
@@ -45,10 +45,10 @@ def repetition(data: Dataset, gold_rows: int, optimiser: str, seed: int, *, stop
     gold = [name if here else None for name, here in zip(names, known, strict=True)]
     how = Learning(optimiser=optimiser, splits=Splits(seed=seed))
     if stopped:
-        model, strategy, _, trial = learn_frugal(votes, gold, how, Frugality())
+        model, strategy, _, trial = learn_frugal(votes, gold, how, StoppingOptions())
         seen = simulate(votes, strategy).votes
     else:
-        model, trial = teach(votes, gold, how)
+        model, trial = fit_model(votes, gold, how)
         seen = votes
     assert trial is not None
     verdicts = model.judged(seen)

@@ -14,12 +14,12 @@ import numpy as np
 from benchmarks.development_data import Dataset, babe, load, read_models
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.errors import PcsWarning
-from pcs_annotator.judging.calibration import CalibrationMethod, fit_calibrator
-from pcs_annotator.judging.crossfit import Splits, cross_fits
-from pcs_annotator.judging.evaluation.metrics import ece
-from pcs_annotator.judging.fitting import fit_weights
-from pcs_annotator.judging.optimisers import optimisers
-from pcs_annotator.judging.scoring import score
+from pcs_annotator.judging.metrics.metrics import ece
+from pcs_annotator.judging.weighing.calibration import CalibrationMethod, fit_calibrator
+from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
+from pcs_annotator.judging.weighing.fitting import fit_weights
+from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.scoring import score
 
 SIMULATED = ("sentiment", "gossipcop", "politifact")
 TRIPLES = (

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
-import importlib
 import os
-import pkgutil
 import random
 import re
 import sys
@@ -20,13 +18,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import pcs_annotator.asking.relations.rules as rule_modules
-from pcs_annotator.asking.relations.base import Context, relations
-from pcs_annotator.asking.relations.checks.base import Rewrite
-from pcs_annotator.asking.relations.checks.run import run_checks, verdicts
-from pcs_annotator.asking.relations.checks.surface import length, numbers, unchanged
-from pcs_annotator.asking.relations.rules.parse import Parser
-from pcs_annotator.core.expectation import Expectation
+from pcs_annotator.core.variant import Expectation
+from pcs_annotator.relations.base import Context
+from pcs_annotator.relations.checks.base import Rewrite
+from pcs_annotator.relations.checks.run import run_checks, verdicts
+from pcs_annotator.relations.checks.surface import length, numbers, unchanged
+from pcs_annotator.relations.choose import known_relations
+from pcs_annotator.relations.parse import Parser
 
 DATA = Path(os.environ.get("PCS_SHARED_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 STRANGERS = ("Michael Jackson", "Velmora Quist", "Canada", "Apple", "Angela Merkel", "Boeing", "Lisbon", "Tom Hanks")
@@ -106,16 +104,13 @@ def sentences(count: int, seed: int) -> list[str]:
 
 
 async def good_rewrites(texts: list[str], parser: Parser) -> dict[str, list[Good]]:
-    for module in pkgutil.iter_modules(rule_modules.__path__):
-        importlib.import_module(f"{rule_modules.__name__}.{module.name}")
     made: dict[str, list[Good]] = {}
     context = Context(parser=parser)
-    for name in relations.names():
-        if not name.startswith("rule:"):
+    for relation in known_relations():
+        if not relation.name.startswith("rule:"):
             continue
-        relation = relations.create(name)
         found = [await relation.rewrite(text, context) for text in texts]
-        made[name] = [(each.source, each.text, relation.expects) for each in found if each.text is not None]
+        made[relation.name] = [(each.source, each.text, relation.expects) for each in found if each.text is not None]
     return made
 
 

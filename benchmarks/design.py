@@ -16,15 +16,15 @@ import numpy as np
 
 from benchmarks.development_data import DATA, PAPER_RELATIONS, Dataset, load
 from pcs_annotator.core.arrays import Floats, Integers
-from pcs_annotator.core.cells import Cell
+from pcs_annotator.core.vote import Cell
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import PcsWarning
-from pcs_annotator.judging.design import Prices, choose_panel, design_panel
-from pcs_annotator.judging.evaluation.metrics import auroc
-from pcs_annotator.judging.optimiser import fit_optimiser
-from pcs_annotator.judging.optimisers import optimisers
-from pcs_annotator.judging.scoring import score
-from pcs_annotator.judging.spending import only
+from pcs_annotator.judging.metrics.metrics import auroc
+from pcs_annotator.judging.spending.design import Prices, choose_panel, design_panel
+from pcs_annotator.judging.spending.strategy import only
+from pcs_annotator.judging.weighing.optimiser import fit_optimiser
+from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.scoring import score
 
 GOLD_ROWS, SPLITS = 100, 20
 SMALL, LARGE = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -25,20 +25,18 @@ import aiohttp
 
 from pcs_annotator.asking.annotators.annotator import Annotator, Question
 from pcs_annotator.asking.engine.ask import Asker, Patience
-from pcs_annotator.asking.engine.budget import Budget, Purse
+from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.ledger import Ledger
-from pcs_annotator.asking.engine.tally import Tally
+from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.models.resolve import resolve_model
-from pcs_annotator.asking.relations.function import FunctionRelation
-from pcs_annotator.asking.relations.prompted import PromptedRelation
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.cells import Cell
-from pcs_annotator.core.codes import OPEN
-from pcs_annotator.core.item import Item
-from pcs_annotator.core.task import Task
+from pcs_annotator.core.task import Item, Task
+from pcs_annotator.core.vote import OPEN, Cell
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.pipeline.collecting import CollectSettings, close_models, collect, open_job
+from pcs_annotator.pipeline.ask import CollectSettings, close_models, collect, open_job
+from pcs_annotator.relations.function import FunctionRelation
+from pcs_annotator.relations.prompted.prompted import PromptedRelation
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -159,7 +157,7 @@ class StopHalfway:
 
 
 async def ask_panel(
-    url: str, rows: int, ledger: Path, strategy: StopHalfway | None, purse: Purse, tally: Tally
+    url: str, rows: int, ledger: Path, strategy: StopHalfway | None, tracker: BudgetTracker, tally: Tally
 ) -> None:
     """Ask three models about four variants that need no rewriter."""
     loud = [FunctionRelation(word, (word + ": {}").format) for word in ("hear", "look", "listen")]
@@ -167,8 +165,8 @@ async def ask_panel(
     job = open_job(TASK, names, ["original", *loud], CollectSettings(environment={}))
     try:
         with Ledger(ledger) as opened:
-            asker = Asker(opened, purse, tally, lambda model, tokens_in, tokens_out: 0.0)
-            await run_job(replace(job, strategy=strategy), items(rows), asker)
+            asker = Asker(opened, tracker, tally, lambda model, tokens_in, tokens_out: 0.0)
+            await run_job(job, items(rows), asker, strategy)
     finally:
         await close_models(job)
 
@@ -181,7 +179,7 @@ async def compare_adaptive(latency: float, strategy: StopHalfway, budget: Budget
             for side, rows, given in ((0, 200, None), (1, 400, strategy)):
                 tally = Tally()
                 ledger = Path(folder, f"{turn}-{rows}.db")
-                cost = await measured(lambda: ask_panel(stub.url, rows, ledger, given, Purse(budget), tally))  # noqa: B023
+                cost = await measured(lambda: ask_panel(stub.url, rows, ledger, given, BudgetTracker(budget), tally))  # noqa: B023
                 speeds[side].append(tally.calls / cost.wall)
     return speeds
 

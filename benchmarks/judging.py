@@ -19,9 +19,9 @@ from benchmarks.development_data import DATA, PAPER_RELATIONS, Dataset, babe, de
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import PcsWarning
-from pcs_annotator.judging.evaluation.metrics import auroc
-from pcs_annotator.judging.fitting import fit_weights
-from pcs_annotator.judging.scoring import score
+from pcs_annotator.judging.metrics.metrics import auroc
+from pcs_annotator.judging.weighing.fitting import fit_weights
+from pcs_annotator.judging.weighing.scoring import score
 
 GOLD_ROWS = 100
 

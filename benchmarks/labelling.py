@@ -18,14 +18,14 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import PcsWarning
-from pcs_annotator.judging.crossfit import Splits
-from pcs_annotator.judging.evaluation.metrics import auroc
-from pcs_annotator.judging.fitting import fit_weights
-from pcs_annotator.judging.informative import review_order, rows_to_label
-from pcs_annotator.judging.learning import fit_out_of_fold_calibrator
-from pcs_annotator.judging.optimiser import fit_optimiser
-from pcs_annotator.judging.optimisers import optimisers
-from pcs_annotator.judging.scoring import choose, score
+from pcs_annotator.judging.fit_model import fit_out_of_fold_calibrator
+from pcs_annotator.judging.metrics.metrics import auroc
+from pcs_annotator.judging.promising.informative import review_order, rows_to_label
+from pcs_annotator.judging.weighing.crossfit import Splits
+from pcs_annotator.judging.weighing.fitting import fit_weights
+from pcs_annotator.judging.weighing.optimiser import fit_optimiser
+from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.scoring import choose, score
 
 CHOSEN = 30
 GOLD_ROWS = 100

@@ -17,9 +17,9 @@ from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.files.config import AskSettings, Config, RelationSettings, TaskSettings
-from pcs_annotator.judging.evaluation.metrics import accuracy, auroc
-from pcs_annotator.judging.fitting import fit_weights
-from pcs_annotator.judging.scoring import score
+from pcs_annotator.judging.metrics.metrics import accuracy, auroc
+from pcs_annotator.judging.weighing.fitting import fit_weights
+from pcs_annotator.judging.weighing.scoring import score
 from pcs_annotator.pipeline.run import RunRequest, RunResult, run
 
 TWEETS = Path(__file__).resolve().parents[2] / "shared" / "data" / "texts" / "tweets_sentiment.csv"

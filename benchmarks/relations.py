@@ -11,9 +11,9 @@ import random
 import time
 from collections.abc import Sequence
 
-from pcs_annotator.asking.relations.base import Context, Relation, relations
-from pcs_annotator.asking.relations.rules.built_in import BUILT_IN
 from pcs_annotator.core.variant import ORIGINAL, Variant
+from pcs_annotator.relations.base import Context, Relation, relations
+from pcs_annotator.relations.choose import known_relations
 
 PARSER_FREE = 20_000
 PARSED = 600
@@ -74,11 +74,11 @@ def show(name: str, floor: float) -> float:
 
 
 def main() -> None:
-    print(f"{len(BUILT_IN)} rules on one core, CPU time; × is the cost of a rewrite that changes nothing")
+    rules = [relation for relation in known_relations() if relation.name.startswith("rule:")]
+    print(f"{len(rules)} rules on one core, CPU time; × is the cost of a rewrite that changes nothing")
     floor = show(ORIGINAL, 0.0)
-    names = [name for name in relations.names() if name.startswith("rule:")]
-    for name in sorted(names, key=lambda name: (bool(relations.create(name).needs), name)):
-        show(name, floor)
+    for relation in sorted(rules, key=lambda relation: (bool(relation.needs), relation.name)):
+        show(relation.name, floor)
 
 
 if __name__ == "__main__":

@@ -16,22 +16,21 @@ import numpy as np
 
 from benchmarks.development_data import Dataset, babe, load
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.cells import Cell
-from pcs_annotator.core.codes import NOT_ASKED, OPEN
+from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import PcsWarning
-from pcs_annotator.judging.crossfit import Splits
-from pcs_annotator.judging.evaluation.metrics import accuracy, auroc, ece
-from pcs_annotator.judging.frugal import Frugality, learn_frugal
-from pcs_annotator.judging.learning import Learning, fit_out_of_fold_calibrator
-from pcs_annotator.judging.optimiser import Optimiser, fit_optimiser
-from pcs_annotator.judging.optimisers import optimisers
-from pcs_annotator.judging.posterior import PosteriorStop, fit_checkpoints
-from pcs_annotator.judging.pruning import prune
-from pcs_annotator.judging.scoring import choose, score
-from pcs_annotator.judging.spending import order_of, simulate, tier_ends
-from pcs_annotator.judging.stopping import ExactStop
+from pcs_annotator.judging.fit_model import Learning, fit_out_of_fold_calibrator
+from pcs_annotator.judging.metrics.metrics import accuracy, auroc, ece
+from pcs_annotator.judging.spending.frugal import StoppingOptions, learn_frugal
+from pcs_annotator.judging.spending.posterior import PosteriorStop, fit_checkpoints
+from pcs_annotator.judging.spending.pruning import prune
+from pcs_annotator.judging.spending.stopping import ExactStop
+from pcs_annotator.judging.spending.strategy import order_of, simulate, tier_ends
+from pcs_annotator.judging.weighing.crossfit import Splits
+from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser
+from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.scoring import choose, score
 
 GOLD_ROWS = 100
 MORE_GOLD_ROWS = 250
@@ -131,7 +130,7 @@ def honest_rows(trial: Trial) -> dict[str, dict[str, float]]:
     usual = fit_out_of_fold_calibrator(trial.chosen, trial.votes, trial.gold, splits)
     names = [trial.votes.labels[code] for code in trial.gold]
     own = learn_frugal(
-        trial.votes, names, Learning(optimiser=trial.chosen, splits=splits), Frugality()
+        trial.votes, names, Learning(optimiser=trial.chosen, splits=splits), StoppingOptions()
     ).model.calibrator
     points = fit_checkpoints(trial.votes, trial.gold, trial.chosen, order, range(1, len(order) + 1), splits)
     assert usual is not None

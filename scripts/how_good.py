@@ -17,7 +17,7 @@ from pathlib import Path
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.faces.demo.tour import run_tour
 from pcs_annotator.files.result_tables import to_markdown
-from pcs_annotator.pipeline.evaluating import Evaluated, EvaluateRequest, evaluate_source
+from pcs_annotator.pipeline.evaluate import Evaluated, EvaluateRequest, evaluate_source
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("PCS_SHARED_DATA", ROOT.parent / "shared" / "data"))

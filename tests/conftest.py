@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from pcs_annotator.asking.relations.base import relations
 from pcs_annotator.errors import PcsWarning
-from pcs_annotator.judging.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.relations.base import relations
 
 # A busy machine is slow, which is no fault of the code; 60 examples keep the whole suite under five minutes.
 settings.register_profile("patient", deadline=None, max_examples=60)

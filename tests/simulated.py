@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.asking.models.base import ChatModel, Request
 from pcs_annotator.asking.models.provider import providers
 from pcs_annotator.asking.models.scripted import ScriptedModel
+from pcs_annotator.core.chat import ChatModel, Request
 from pcs_annotator.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.pipeline.run import RunRequest, RunResult, run
 from tests.stub.behaviour import pick

@@ -16,7 +16,6 @@ PUBLIC = [
     "NOT_ASKED",
     "PCS",
     "Annotator",
-    "Choosing",
     "CollectSettings",
     "Decision",
     "Expectation",
@@ -28,6 +27,7 @@ PUBLIC = [
     "PcsWarning",
     "PromptedRelation",
     "Relation",
+    "RelationOptions",
     "Task",
     "UserError",
     "Variant",
@@ -78,6 +78,12 @@ def test_every_public_name_can_be_imported_at_once() -> None:
 def test_unknown_attribute_is_refused_like_that_of_any_module() -> None:
     with pytest.raises(AttributeError, match="module 'pcs_annotator' has no attribute 'nonsense'"):
         pcs_annotator.nonsense  # noqa: B018  # looking is what is tested
+
+
+def test_a_former_name_still_works_and_says_what_it_is_called_now() -> None:
+    with pytest.warns(DeprecationWarning, match="RelationOptions"):
+        former = pcs_annotator.Choosing
+    assert former is pcs_annotator.RelationOptions
 
 
 def test_importing_loads_nothing_heavy() -> None:

@@ -12,8 +12,8 @@ import pytest
 
 import pcs_annotator
 from pcs_annotator.errors import PcsWarning, UnknownNameError, UserError
-from pcs_annotator.judging.optimiser import Optimiser
-from pcs_annotator.judging.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import Optimiser
+from pcs_annotator.judging.weighing.optimisers import optimisers
 from pcs_annotator.registry import Registry
 from tests.builders import simulated_votes
 

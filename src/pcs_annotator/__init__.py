@@ -3,6 +3,7 @@
 The names below are the public interface. They are loaded when first used, so that importing stays light.
 """
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -10,32 +11,29 @@ from pcs_annotator.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from pcs_annotator.asking.annotators.annotator import Annotator
-    from pcs_annotator.asking.relations.base import Relation
-    from pcs_annotator.asking.relations.choose import Choosing
-    from pcs_annotator.asking.relations.function import relation
-    from pcs_annotator.asking.relations.prompted import PromptedRelation
-    from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED
-    from pcs_annotator.core.expectation import Expectation
-    from pcs_annotator.core.item import Item
     from pcs_annotator.core.outcome import Decision, Outcome
-    from pcs_annotator.core.task import Task
-    from pcs_annotator.core.variant import Variant
+    from pcs_annotator.core.task import Item, Task
+    from pcs_annotator.core.variant import Expectation, Variant
+    from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
     from pcs_annotator.core.votes import Votes
     from pcs_annotator.core.weights import Weights
     from pcs_annotator.errors import PcsError, PcsWarning, UserError
-    from pcs_annotator.faces.classic import PCS
+    from pcs_annotator.faces.classic.pcs import PCS
     from pcs_annotator.faces.classifier import PCSClassifier
-    from pcs_annotator.judging.fitting import fit_weights
-    from pcs_annotator.judging.optimiser import Optimiser, optimiser
-    from pcs_annotator.judging.scoring import score
-    from pcs_annotator.pipeline.collecting import CollectSettings, collect
+    from pcs_annotator.judging.weighing.fitting import fit_weights
+    from pcs_annotator.judging.weighing.optimiser import Optimiser, optimiser
+    from pcs_annotator.judging.weighing.scoring import score
+    from pcs_annotator.pipeline.ask import CollectSettings, collect
+    from pcs_annotator.relations.base import Relation
+    from pcs_annotator.relations.choose import RelationOptions
+    from pcs_annotator.relations.function import relation
+    from pcs_annotator.relations.prompted.prompted import PromptedRelation
 
 __all__ = [
     "ABSTAINED",
     "NOT_ASKED",
     "PCS",
     "Annotator",
-    "Choosing",
     "CollectSettings",
     "Decision",
     "Expectation",
@@ -47,6 +45,7 @@ __all__ = [
     "PcsWarning",
     "PromptedRelation",
     "Relation",
+    "RelationOptions",
     "Task",
     "UserError",
     "Variant",
@@ -60,36 +59,43 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ABSTAINED": "core.codes",
-    "NOT_ASKED": "core.codes",
-    "PCS": "faces.classic",
+    "ABSTAINED": "core.vote",
+    "NOT_ASKED": "core.vote",
+    "PCS": "faces.classic.pcs",
     "Annotator": "asking.annotators.annotator",
-    "Choosing": "asking.relations.choose",
-    "CollectSettings": "pipeline.collecting",
+    "CollectSettings": "pipeline.ask",
     "Decision": "core.outcome",
-    "Expectation": "core.expectation",
-    "Item": "core.item",
-    "Optimiser": "judging.optimiser",
+    "Expectation": "core.variant",
+    "Item": "core.task",
+    "Optimiser": "judging.weighing.optimiser",
     "Outcome": "core.outcome",
     "PCSClassifier": "faces.classifier",
     "PcsError": "errors",
     "PcsWarning": "errors",
-    "PromptedRelation": "asking.relations.prompted",
-    "Relation": "asking.relations.base",
+    "PromptedRelation": "relations.prompted.prompted",
+    "Relation": "relations.base",
+    "RelationOptions": "relations.choose",
     "Task": "core.task",
     "UserError": "errors",
     "Variant": "core.variant",
     "Votes": "core.votes",
     "Weights": "core.weights",
-    "collect": "pipeline.collecting",
-    "fit_weights": "judging.fitting",
-    "optimiser": "judging.optimiser",
-    "relation": "asking.relations.function",
-    "score": "judging.scoring",
+    "collect": "pipeline.ask",
+    "fit_weights": "judging.weighing.fitting",
+    "optimiser": "judging.weighing.optimiser",
+    "relation": "relations.function",
+    "score": "judging.weighing.scoring",
 }
 
 
+# Names of the release before; they go with the next.
+_FORMER = {"Choosing": "RelationOptions"}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _FORMER:
+        warnings.warn(f"{name} is now called {_FORMER[name]}", DeprecationWarning, stacklevel=2)
+        return __getattr__(_FORMER[name])
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pcs_annotator.asking.engine import collect
-from pcs_annotator.core.item import Item
+from pcs_annotator.core.task import Item
 
 Begin = Callable[[Iterator[Item]], Coroutine[Any, Any, object]]
 """Asks a model that takes long about items."""

@@ -4,7 +4,7 @@ from dataclasses import FrozenInstanceError, fields
 
 import pytest
 
-from pcs_annotator.core.item import Item
+from pcs_annotator.core.task import Item
 
 
 def test_item_has_no_room_for_gold() -> None:

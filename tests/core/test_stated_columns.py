@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
-from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import LabelError, TableError
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes, read_vote_table
 from pcs_annotator.errors import LabelError, PcsWarning, TableError, UserError
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pyarrow import parquet
 
-from pcs_annotator.core.codes import NOT_ASKED
+from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.vote_table import Form
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import TableError

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import LabelError, TableError, UnknownNameError
 from tests.builders import votes_of

@@ -23,7 +23,7 @@ from pcs_annotator.core.task import Task
 from pcs_annotator.errors import ConfigError, GoldError, LabelError, PcsWarning, UserError
 from pcs_annotator.faces.classifier import PCSClassifier
 from pcs_annotator.faces.columns import InputError
-from pcs_annotator.pipeline.collecting import CollectSettings
+from pcs_annotator.pipeline.ask import CollectSettings
 from tests.stub import Behaviour, stub_process
 
 TASK = Task("What is it about?", ["sport", "politics"])
@@ -211,7 +211,7 @@ def test_an_optimiser_that_needs_no_gold_learns_without_any() -> None:
 
 
 def test_an_optimiser_of_ones_own_is_used_and_auto_picks_one() -> None:
-    from pcs_annotator.judging.optimisers.lr import LinearRegression
+    from pcs_annotator.judging.weighing.optimisers.lr import LinearRegression
 
     own = classifier(Reader(), optimiser=LinearRegression()).fit(TEXTS, GOLD)
     assert own.calibrated_

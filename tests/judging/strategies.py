@@ -15,10 +15,10 @@ from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights, to_simplex
 from pcs_annotator.errors import PcsWarning
-from pcs_annotator.judging.fitting import fit_weights
-from pcs_annotator.judging.optimiser import Optimiser
-from pcs_annotator.judging.optimisers import optimisers
-from pcs_annotator.judging.optimisers.ga import GeneticAlgorithm
+from pcs_annotator.judging.weighing.fitting import fit_weights
+from pcs_annotator.judging.weighing.optimiser import Optimiser
+from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm
 from tests.builders import simulated_votes
 
 LABELS = ("alpha", "beta", "gamma", "delta")

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.acceptance import EVERY_LABEL, Promise
-from pcs_annotator.judging.calibration import SoftmaxCalibrator
-from pcs_annotator.judging.certificate import Certificate, no_promise
-from pcs_annotator.judging.crossfit import MIN_ROWS_TO_CALIBRATE, Splits
-from pcs_annotator.judging.fitting import fit_weights
-from pcs_annotator.judging.learning import Learning, fit_out_of_fold_calibrator, learn_model
+from pcs_annotator.judging.fit_model import Learning, fit_out_of_fold_calibrator, learn_model
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.optimisers.lr import LinearRegression
+from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
+from pcs_annotator.judging.promising.certificate import Certificate, no_promise
+from pcs_annotator.judging.weighing.calibration import SoftmaxCalibrator
+from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, Splits
+from pcs_annotator.judging.weighing.fitting import fit_weights
+from pcs_annotator.judging.weighing.optimisers.lr import LinearRegression
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import coded, silenced
 

@@ -10,11 +10,10 @@ import pytest
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.models.scripted import ScriptedModel
-from pcs_annotator.asking.relations.prompted import PromptedRelation
-from pcs_annotator.core.item import Item
-from pcs_annotator.core.task import Task
+from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.errors import ConfigError, UnknownNameError
+from pcs_annotator.pipeline.ask import CollectSettings, Panel
 from pcs_annotator.pipeline.classic import (
     NO_KEY,
     annotator_names,
@@ -26,8 +25,7 @@ from pcs_annotator.pipeline.classic import (
     relation_names,
     scores_by_label,
 )
-from pcs_annotator.pipeline.collecting import CollectSettings
-from pcs_annotator.pipeline.panel import Panel
+from pcs_annotator.relations.prompted.prompted import PromptedRelation
 
 TASK = Task("Which?", ["a", "b"])
 

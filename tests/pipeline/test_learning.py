@@ -5,17 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pcs_annotator.core.codes import ABSTAINED
-from pcs_annotator.judging.optimisers.lr import LinearRegression
-from pcs_annotator.pipeline.learning import fit_model, needs_gold, probabilities
-from pcs_annotator.pipeline.steps import LearnSettings, learn
+from pcs_annotator.core.vote import ABSTAINED
+from pcs_annotator.judging.weighing.optimisers.lr import LinearRegression
+from pcs_annotator.pipeline.learn import LearnSettings, fit_for_classifier, learn, needs_gold, probabilities
 from tests.builders import simulated_votes
 
 
 def test_the_model_is_the_one_that_a_run_learns() -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=60)
     from_run = learn(votes, gold, LearnSettings(optimiser="lr", resamples=20)).model
-    here = fit_model(votes, gold, "lr", seed=0)
+    here = fit_for_classifier(votes, gold, "lr", seed=0)
     assert here.weights.by_annotator == from_run.weights.by_annotator
     assert here.calibrator is not None
     assert from_run.calibrator is not None
@@ -24,7 +23,7 @@ def test_the_model_is_the_one_that_a_run_learns() -> None:
 
 def test_an_optimiser_may_be_named_or_given() -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=60)
-    named, given = (fit_model(votes, gold, one, seed=0) for one in ("lr", LinearRegression()))
+    named, given = (fit_for_classifier(votes, gold, one, seed=0) for one in ("lr", LinearRegression()))
     assert named.weights.by_annotator == given.weights.by_annotator
     assert needs_gold("lr")
     assert needs_gold(LinearRegression())
@@ -36,7 +35,7 @@ def test_probabilities_come_in_the_order_asked_for_and_are_uniform_where_nobody_
     codes = np.array(votes.codes)
     codes[0] = ABSTAINED
     silent = replace(votes, codes=codes)
-    model = fit_model(silent, gold, "lr", seed=0)
+    model = fit_for_classifier(silent, gold, "lr", seed=0)
     there, back = (probabilities(model, silent, labels) for labels in (votes.labels, votes.labels[::-1]))
     assert (there == back[:, ::-1]).all()
     assert there.sum(axis=1) == pytest.approx(1)

@@ -7,7 +7,7 @@ import pytest
 from pcs_annotator import __version__
 from pcs_annotator.errors import TableError
 from pcs_annotator.files.runs import RunFolder, write_json
-from pcs_annotator.pipeline.pages import Origin, read_origin, write_page
+from pcs_annotator.pipeline.run_folder import Origin, read_origin, write_page
 
 
 def test_the_origin_names_version_and_file_but_not_the_folders_above(tmp_path: Path) -> None:

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pcs_annotator.core.item import Item
+from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import Variant
-from pcs_annotator.files.recorded import writing_variants
 from pcs_annotator.files.runs import RunFolder
-from pcs_annotator.pipeline.variants import VariantCount, count_variants, read_variants
+from pcs_annotator.files.vote_files import writing_variants
+from pcs_annotator.pipeline.run_folder import VariantCount, count_variants, read_variants
 
 ITEMS = [Item(id=name, text=f"text {name}") for name in "abc"]
 CHANGED = Variant(relation="voice", status="changed", text="rewritten")

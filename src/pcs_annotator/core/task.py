@@ -9,6 +9,14 @@ from pcs_annotator.core.labels import check_labels, label_lookup
 from pcs_annotator.errors import LabelError
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One text to label. It carries no gold label, so that gold cannot leak into a prompt."""
+
+    id: str
+    text: str
+
+
 @dataclass(frozen=True)
 class Task:
     """An instruction, a closed set of labels and, optionally, what each label means.

@@ -3,6 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Cell(NamedTuple):
+    """One question that can be asked about every item; positions along the axes of `Votes`."""
+
+    annotator: int
+    relation: int
+    draw: int = 0
+
+
+ABSTAINED = -1
+"""Asked, but no usable label came back."""
+NOT_ASKED = -2
+"""Never asked, or the rewrite did not apply."""
+OPEN = -3
+"""May still be asked; only while an item is being asked about, never in `Votes`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,21 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
-from pcs_annotator.core.codes import NOT_ASKED
 from pcs_annotator.core.labels import check_labels
-from pcs_annotator.core.stated_columns import read_stated, with_stated_labels, write_stated
 from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, text_column
-from pcs_annotator.core.vote_columns import Column, Unknown, in_order, indexed, label_codes, seen_labels, texts_of
+from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator.core.vote_columns import (
+    Column,
+    Unknown,
+    in_order,
+    indexed,
+    label_codes,
+    read_stated,
+    seen_labels,
+    texts_of,
+    with_stated_labels,
+    write_stated,
+)
 from pcs_annotator.errors import PcsWarning, TableError
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask, frozen
-from pcs_annotator.core.codes import NOT_ASKED
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.labels import check_labels
+from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.vote_columns import Unknown
 from pcs_annotator.core.vote_table import Form, VoteArrays, parse_vote_table, write_vote_table
 from pcs_annotator.errors import LabelError, TableError, UnknownNameError

@@ -18,10 +18,8 @@ from pcs_annotator.core.task import Task
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError, GoldError, PcsWarning
 from pcs_annotator.faces.columns import Classes, classes_of, gold_of, texts_of
-from pcs_annotator.pipeline.collecting import CollectSettings
-from pcs_annotator.pipeline.learning import fit_model, needs_gold, probabilities
-from pcs_annotator.pipeline.panel import Panel
-from pcs_annotator.pipeline.turns import turn_at
+from pcs_annotator.pipeline.ask import CollectSettings, Panel
+from pcs_annotator.pipeline.learn import fit_for_classifier, needs_gold, probabilities
 
 
 class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -103,7 +101,9 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 "(uniform, majority, dawid-skene)"
             )
         votes = self._ask(task, [texts[row] for row in rows])
-        self.model_ = fit_model(votes, [gold[row] for row in rows], self.optimiser, self.seed, max_error=self.max_error)
+        self.model_ = fit_for_classifier(
+            votes, [gold[row] for row in rows], self.optimiser, self.seed, max_error=self.max_error
+        )
         self.weights_, self.calibrated_ = self.model_.weights, self.model_.calibrator is not None
         self.certificate_ = self.model_.certificate
         self.classes_, self.labels_, self.task_ = classes.values, tuple(classes.labels), task
@@ -189,8 +189,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             ),
         )
         places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-        with turn_at(self.ledger):
-            votes = panel.ask_now(list(places)).plain()
+        votes = panel.ask_now(list(places)).plain()
         return votes.resampled(np.array([places[text] for text in texts], dtype=np.intp))
 
     def _instruction(self) -> Task | str:

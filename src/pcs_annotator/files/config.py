@@ -10,7 +10,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from pcs_annotator.core.expectation import Expectation
+from pcs_annotator.core.variant import Expectation
 from pcs_annotator.errors import ConfigError
 
 CONFIG_NAME = "pcs.toml"

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pcs_annotator.core.item import Item
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.tabular import PARQUET, as_arrow, columns_of
 from pcs_annotator.core.tabular import text_column as text_of
+from pcs_annotator.core.task import Item
 from pcs_annotator.errors import TableError
 from pcs_annotator.files.runs import atomic_path
 

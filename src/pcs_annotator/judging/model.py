@@ -12,12 +12,12 @@ from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.outcome import Decision, Outcome
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.calibration import Calibrator, calibrator_from_dict
-from pcs_annotator.judging.certificate import Certificate
-from pcs_annotator.judging.drift import Profile
-from pcs_annotator.judging.prediction_sets import PredictionSets
-from pcs_annotator.judging.reasons import reasons
-from pcs_annotator.judging.scoring import choose, score
+from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.judging.promising.drift import Profile
+from pcs_annotator.judging.promising.prediction_sets import PredictionSets
+from pcs_annotator.judging.promising.reasons import reasons
+from pcs_annotator.judging.weighing.calibration import Calibrator, calibrator_from_dict
+from pcs_annotator.judging.weighing.scoring import choose, score
 
 UNCALIBRATED = "uncalibrated"
 

@@ -12,28 +12,27 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from pcs_annotator.asking.annotators.annotator import Annotator
-from pcs_annotator.asking.engine.bridge import run_sync
-from pcs_annotator.asking.engine.tally import Tally
-from pcs_annotator.asking.models.environment import read_environment
-from pcs_annotator.asking.relations.base import Relation
-from pcs_annotator.asking.relations.choose import choose_relations
-from pcs_annotator.asking.relations.compose import InTurn
-from pcs_annotator.asking.relations.function import FunctionRelation, Rewritten
-from pcs_annotator.asking.relations.prompted import PromptedRelation
-from pcs_annotator.asking.relations.rules.parse import INSTALL, Parser
-from pcs_annotator.asking.relations.rules.result import NotApplicable
-from pcs_annotator.core.expectation import Expectation
-from pcs_annotator.core.item import Item
-from pcs_annotator.core.variant import Variant
+from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.models.provider import read_environment
+from pcs_annotator.core.concurrency import run_sync
+from pcs_annotator.core.task import Item
+from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import ConfigError, MissingPackage, PcsError, UnknownNameError
 from pcs_annotator.files.runs import read_json, write_json
 from pcs_annotator.files.tables import write_table
-from pcs_annotator.judging.fitting import fit_weights
-from pcs_annotator.judging.optimisers import optimisers
-from pcs_annotator.judging.scoring import score
-from pcs_annotator.pipeline.panel import Panel
+from pcs_annotator.judging.weighing.fitting import fit_weights
+from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.scoring import score
+from pcs_annotator.pipeline.ask import Panel
+from pcs_annotator.relations.base import Relation
+from pcs_annotator.relations.choose import choose_relations
+from pcs_annotator.relations.compose import InTurn
+from pcs_annotator.relations.function import FunctionRelation, Rewritten
+from pcs_annotator.relations.parse import INSTALL, Parser
+from pcs_annotator.relations.prompted.prompted import PromptedRelation
+from pcs_annotator.relations.rules.rule import NotApplicable
 from pcs_annotator.version import __version__
 
 if TYPE_CHECKING:

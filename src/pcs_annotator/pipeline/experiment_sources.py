@@ -9,20 +9,20 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.codes import NOT_ASKED
 from pcs_annotator.core.elicitations import elicited_name, kind_of
 from pcs_annotator.core.tabular import as_arrow
 from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.vote_table import LONG_COLUMNS
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError, GoldError
 from pcs_annotator.files.config import Config
-from pcs_annotator.files.recorded import write_votes
 from pcs_annotator.files.runs import RunFolder, read_json, write_json
 from pcs_annotator.files.sources import is_public_set, read_source
-from pcs_annotator.pipeline.recorded import Recorded
+from pcs_annotator.files.vote_files import write_votes
+from pcs_annotator.pipeline.resolve_config import columns_of, settled
 from pcs_annotator.pipeline.run import RunRequest, RunResult, run
-from pcs_annotator.pipeline.settling import columns_of, settled
+from pcs_annotator.pipeline.run_folder import Recorded
 
 __all__ = ["Asked", "Asking", "Source", "ask_source", "find_sources"]
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from pcs_annotator.asking.engine.bridge import run_sync
-from pcs_annotator.asking.models.base import ChatModel, Message, Request, Sampling
 from pcs_annotator.asking.models.catalog import context_of, known_models, price_of
-from pcs_annotator.asking.models.environment import read_environment
+from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.asking.models.pull import Progress, is_intact, pull, weights_of, weights_path
 from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.core.chat import ChatModel, Message, Request, Sampling
+from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.errors import PcsError
 
 CHECK_CALLS = 3

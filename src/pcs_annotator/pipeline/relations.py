@@ -11,28 +11,27 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pcs_annotator.asking.engine.ask import Asker
-from pcs_annotator.asking.engine.bridge import run_sync
-from pcs_annotator.asking.engine.budget import Budget, Purse
+from pcs_annotator.asking.engine.ask import Asker, Rewriter
+from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.ledger import Ledger
-from pcs_annotator.asking.engine.rewriter import Rewriter
-from pcs_annotator.asking.engine.tally import Tally
-from pcs_annotator.asking.models.environment import read_environment
+from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.asking.models.resolve import resolve_model
-from pcs_annotator.asking.relations.base import Context, Relation
-from pcs_annotator.asking.relations.checks.similarity import Similarity
-from pcs_annotator.asking.relations.choose import Choosing, choose_relations, known_relations
-from pcs_annotator.asking.relations.prompted import PromptedRelation
-from pcs_annotator.asking.relations.rules.parse import Parser
-from pcs_annotator.asking.relations.rules.rule import why_not_parsed
-from pcs_annotator.core.item import Item
+from pcs_annotator.core.concurrency import run_sync
+from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import Status, Variant
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.files.config import RelationSettings, read_config
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.files.tables import Columns, read_dataset, write_table
 from pcs_annotator.judging.evaluation.flips import Flips, flips_by_relation
-from pcs_annotator.pipeline.collecting import pricing
+from pcs_annotator.pipeline.ask import pricing
+from pcs_annotator.relations.base import Context, Relation
+from pcs_annotator.relations.checks.similarity import Similarity
+from pcs_annotator.relations.choose import RelationOptions, choose_relations, known_relations
+from pcs_annotator.relations.parse import Parser
+from pcs_annotator.relations.prompted.prompted import PromptedRelation
+from pcs_annotator.relations.rules.rule import why_not_parsed
 
 AT_ONCE = 256
 WARM_UP = "The council approved the plan on Monday, and it did not say why."
@@ -262,7 +261,7 @@ async def _opened(names: Sequence[str], choice: RelationChoice) -> AsyncIterator
     """Give relations that are ready to rewrite, and close what they used."""
     settings = read_config(choice.config, choice.folder).relations
     spec = choice.rewriter or settings.rewriter
-    choosing = choosing_of(settings, rewriter=bool(spec))
+    choosing = relation_options_of(settings, rewriter=bool(spec))
     relations = choose_relations(names or settings.use or DEFAULT, choosing)
     unchecked = choose_relations(names or settings.use or DEFAULT, replace(choosing, checked=False))
     if not spec:
@@ -270,16 +269,16 @@ async def _opened(names: Sequence[str], choice: RelationChoice) -> AsyncIterator
         return
     model = resolve_model(spec, read_environment(choice.folder))
     with TemporaryDirectory() as folder, Ledger(choice.ledger or Path(folder) / "ledger.db") as ledger:
-        asker = Asker(ledger, Purse(Budget()), Tally(), pricing({}))
+        asker = Asker(ledger, BudgetTracker(Budget()), Tally(), pricing({}))
         try:
             yield _Bench(relations, unchecked, Context(ask=Rewriter(model, asker)))
         finally:
             await model.close()
 
 
-def choosing_of(settings: RelationSettings, *, rewriter: bool) -> Choosing:
+def relation_options_of(settings: RelationSettings, *, rewriter: bool) -> RelationOptions:
     """Return how names of relations are understood under these settings."""
-    return Choosing(
+    return RelationOptions(
         rewriter=rewriter,
         own=_own(settings),
         joint=settings.joint,

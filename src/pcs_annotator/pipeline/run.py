@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pcs_annotator.asking.engine.bridge import run_sync
 from pcs_annotator.asking.engine.plan import Plan, make_plan
-from pcs_annotator.asking.engine.tally import Tally
+from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.files.config import Config, config_to_dict
-from pcs_annotator.files.recorded import write_votes, writing_variants
 from pcs_annotator.files.runs import RunFolder, write_json
 from pcs_annotator.files.sources import read_source
 from pcs_annotator.files.tables import Dataset, write_table
-from pcs_annotator.pipeline.collecting import ask_job, close_models, open_job, pricing
-from pcs_annotator.pipeline.people import ROWS_TO_LABEL
-from pcs_annotator.pipeline.recorded import FromPeople, Recorded, RunResult, fit_run, open_run
-from pcs_annotator.pipeline.settling import collecting_of, columns_of, settled, task_of
-from pcs_annotator.pipeline.steps import learning_of
+from pcs_annotator.files.vote_files import write_votes, writing_variants
+from pcs_annotator.pipeline.ask import ask_job, close_models, open_job, pricing
+from pcs_annotator.pipeline.human_review import ROWS_TO_LABEL
+from pcs_annotator.pipeline.learn import learning_of
+from pcs_annotator.pipeline.resolve_config import collecting_of, columns_of, settled, task_of
+from pcs_annotator.pipeline.run_folder import FromPeople, Recorded, RunResult, fit_run, open_run
 from pcs_annotator.version import __version__
 
 __all__ = ["FromPeople", "Plan", "RunRequest", "RunResult", "fit_run", "open_run", "plan", "run"]

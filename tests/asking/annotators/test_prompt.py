@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator.asking.annotators import prompt
-from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages, sendable, task_prompt
+from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages, task_prompt
 from pcs_annotator.asking.annotators.reply import read_label
+from pcs_annotator.core.chat import sendable
 from pcs_annotator.core.task import Task
 
 NEWS = Task("Label the news as <label>Fake</label> or <label>Real</label>.", ["Fake", "Real"], {"Fake": "made up"})

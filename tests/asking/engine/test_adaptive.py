@@ -8,30 +8,31 @@ from dataclasses import dataclass, field
 from itertools import product
 from math import inf
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from pcs_annotator.asking.annotators.annotator import Annotator
-from pcs_annotator.asking.engine.adaptive import Strategy, calls_left
+from pcs_annotator.asking.engine.adaptive import calls_left
 from pcs_annotator.asking.engine.ask import Asker, Patience
-from pcs_annotator.asking.engine.budget import Budget, Cost, Purse
-from pcs_annotator.asking.engine.collect import Job, run_job
+from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
+from pcs_annotator.asking.engine.collect import run_job
+from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.ledger import Ledger
-from pcs_annotator.asking.engine.tally import Tally
-from pcs_annotator.asking.models.base import ChatModel, Reply, Request, Usage
+from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.asking.models.scripted import ScriptedModel, answer_by_hash
-from pcs_annotator.asking.relations.base import Original, Relation
-from pcs_annotator.asking.relations.function import FunctionRelation
-from pcs_annotator.asking.relations.prompted import PromptedRelation
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.cells import Cell
-from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED, OPEN
-from pcs_annotator.core.item import Item
-from pcs_annotator.core.task import Task
+from pcs_annotator.core.chat import ChatModel, Reply, Request, Usage
+from pcs_annotator.core.strategy import Strategy
+from pcs_annotator.core.task import Item, Task
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, OPEN, Cell
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import AccessDenied, ConfigError, ServerTrouble
+from pcs_annotator.relations.base import Original, Relation
+from pcs_annotator.relations.function import FunctionRelation
+from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from tests.asking.reading import assert_read_as_needed
 from tests.stub import Behaviour, StubServer
 
@@ -95,20 +96,25 @@ def hashing(count: int, latency: float = 0.0) -> list[ScriptedModel]:
     return [model(number) for number in range(count)]
 
 
-def make_job(models: Sequence[ChatModel], strategy: Strategy | None, **fields: object) -> Job:
+class Planned(NamedTuple):
+    job: Job
+    strategy: Strategy | None
+
+
+def make_job(models: Sequence[ChatModel], strategy: Strategy | None, **fields: object) -> Planned:
     annotators = [(Annotator(model), model) for model in models]
-    return Job(task=TASK, annotators=annotators, strategy=strategy, **fields)  # type: ignore[arg-type]  # any of Job's
+    return Planned(Job(task=TASK, annotators=annotators, **fields), strategy)  # type: ignore[arg-type]  # any of Job's
 
 
-async def asked(job: Job, items: Iterable[Item], path: Path, budget: Budget | None = None) -> tuple[Votes, Tally]:
+async def asked(plan: Planned, items: Iterable[Item], path: Path, budget: Budget | None = None) -> tuple[Votes, Tally]:
     with Ledger(path / "l.db") as ledger:
-        purse = Purse(budget or Budget())
-        asker = Asker(ledger, purse, Tally(), lambda model, tokens_in, tokens_out: 0.001, Patience(attempts=1))
-        return await run_job(job, items, asker), asker.tally
+        tracker = BudgetTracker(budget or Budget())
+        asker = Asker(ledger, tracker, Tally(), lambda model, tokens_in, tokens_out: 0.001, Patience(attempts=1))
+        return await run_job(plan.job, items, asker, plan.strategy), asker.tally
 
 
-def ask(job: Job, items: list[Item], path: Path, budget: Budget | None = None) -> tuple[Votes, Tally]:
-    return asyncio.run(asked(job, items, path, budget))
+def ask(plan: Planned, items: list[Item], path: Path, budget: Budget | None = None) -> tuple[Votes, Tally]:
+    return asyncio.run(asked(plan, items, path, budget))
 
 
 def majority(votes: Votes) -> list[int]:
@@ -188,7 +194,7 @@ def test_a_text_is_rewritten_once_and_only_when_that_is_needed(budget: Budget, t
     assert rewriter.calls == 1
     assert sorted(heard) == ["0 original", "1 original", "1 voice"]
     stepwise = make_job(models, Needs(order, 1), relations=[Original(), VOICE], rewriter=rewriter, draws=2,
-                        on_variant=job.on_variant)  # fmt: skip
+                        on_variant=job.job.on_variant)  # fmt: skip
     heard.clear()
     ask(stepwise, some_items(2), tmp_path, budget)
     assert sorted(heard) == ["0 original", "0 voice", "1 original", "1 voice"]
@@ -450,21 +456,22 @@ def test_one_cell_at_a_time_still_fills_the_places_in_flight(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("cell", [Cell(1, 0), Cell(0, 2), Cell(0, 0, 1), Cell(-1, 0)])
-def test_a_strategy_for_another_job_is_refused(cell: Cell) -> None:
+def test_a_strategy_for_another_job_is_refused(cell: Cell, tmp_path: Path) -> None:
+    job = make_job(hashing(1), Needs([cell], 1), relations=[Original(), LOUD])
     with pytest.raises(ConfigError, match="this job does not have"):
-        make_job(hashing(1), Needs([cell], 1), relations=[Original(), LOUD])
+        ask(job, some_items(1), tmp_path)
 
 
 def test_how_many_calls_a_budget_still_pays_for() -> None:
-    def spent(budget: Budget, paid: Cost, calls: int) -> Purse:
-        purse = Purse(budget)
+    def spent(budget: Budget, paid: Cost, calls: int) -> BudgetTracker:
+        tracker = BudgetTracker(budget)
         for _ in range(calls):
-            purse.hold(paid)
-            purse.settle(paid, paid)
-        return purse
+            tracker.hold(paid)
+            tracker.settle(paid, paid)
+        return tracker
 
-    assert calls_left(Purse(Budget())) == inf
-    assert calls_left(Purse(Budget(usd=1.0))) == inf
+    assert calls_left(BudgetTracker(Budget())) == inf
+    assert calls_left(BudgetTracker(Budget(usd=1.0))) == inf
     assert calls_left(spent(Budget(calls=10), Cost(0.0, 5), 3)) == 7
     assert calls_left(spent(Budget(usd=1.0), Cost(0.125, 5), 2)) == pytest.approx(6)
     assert calls_left(spent(Budget(usd=1.0, tokens=20), Cost(0.125, 5), 2)) == pytest.approx(2)

@@ -11,18 +11,15 @@ import pytest
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.ask import Asker, Patience
-from pcs_annotator.asking.engine.budget import Budget, Purse
-from pcs_annotator.asking.engine.collect import Job, run_job
+from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
+from pcs_annotator.asking.engine.collect import run_job
+from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.ledger import Ledger
-from pcs_annotator.asking.engine.tally import Tally
-from pcs_annotator.asking.models.base import Request, Sampling
+from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.models.scripted import ScriptedModel
-from pcs_annotator.asking.relations.base import Relation
-from pcs_annotator.asking.relations.function import FunctionRelation
-from pcs_annotator.asking.relations.prompted import PromptedRelation
-from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED
-from pcs_annotator.core.item import Item
-from pcs_annotator.core.task import Task
+from pcs_annotator.core.chat import Request, Sampling
+from pcs_annotator.core.task import Item, Task
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import (
     AccessDenied,
@@ -34,7 +31,10 @@ from pcs_annotator.errors import (
     TableError,
     UserError,
 )
-from pcs_annotator.pipeline.collecting import CollectSettings, collect
+from pcs_annotator.pipeline.ask import CollectSettings, collect
+from pcs_annotator.relations.base import Relation
+from pcs_annotator.relations.function import FunctionRelation
+from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from tests.asking.reading import assert_read_as_needed
 from tests.stub import Behaviour, Stats, StubServer
 
@@ -406,8 +406,8 @@ def test_a_ledger_that_fails_in_the_middle_stops_the_run_and_keeps_what_it_has(t
         with Ledger(tmp_path / "l.db") as ledger:
             (pages,) = ledger._change().execute("PRAGMA page_count").fetchone()
             ledger._change().execute(f"PRAGMA max_page_count = {pages + 50}")  # a disk with little room
-            purse = Purse(Budget())
-            asker = Asker(ledger, purse, Tally(), lambda model, tokens_in, tokens_out: 0.0, max_in_flight=4)
+            tracker = BudgetTracker(Budget())
+            asker = Asker(ledger, tracker, Tally(), lambda model, tokens_in, tokens_out: 0.0, max_in_flight=4)
             job = Job(task=TASK, annotators=[(Annotator(model), model)])
             with pytest.raises(LedgerError, match="disk is full"):
                 await run_job(job, some_items(500), asker)

@@ -12,19 +12,17 @@ import pytest
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.budget import Budget
-from pcs_annotator.asking.engine.sheet import FIRST_ROWS, Sheet
-from pcs_annotator.asking.models.base import Reply, Request
+from pcs_annotator.asking.engine.vote_buffer import FIRST_ROWS, VoteBuffer
 from pcs_annotator.asking.models.scripted import ScriptedModel
-from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED
-from pcs_annotator.core.item import Item
-from pcs_annotator.core.task import Task
-from pcs_annotator.core.vote import Vote
+from pcs_annotator.core.chat import Reply, Request
+from pcs_annotator.core.task import Item, Task
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, Vote
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import BadRequest, ServerTrouble
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.files.recorded import Axes, read_votes
+from pcs_annotator.files.vote_files import Axes, read_votes
 from pcs_annotator.judging.baselines import baselines
-from pcs_annotator.pipeline.collecting import CollectSettings, collect, open_job
+from pcs_annotator.pipeline.ask import CollectSettings, collect, open_job
 from tests.stub import Behaviour, StubServer
 from tests.stub.answers import Answer, answer, chosen_label, labels_of
 from tests.stub.questions import Question
@@ -213,11 +211,11 @@ def test_a_second_question_is_retried_like_any_other(tmp_path: Path) -> None:
 
 
 def test_more_rows_than_at_first_expected_keep_what_was_stated() -> None:
-    sheet = Sheet(["m", "m/1s-top-2"], ["original"], ["x", "y"], 1)
+    buffer = VoteBuffer(["m", "m/1s-top-2"], ["original"], ["x", "y"], 1)
     for row in range(FIRST_ROWS + 1):
-        sheet.add_row(str(row))
-        sheet.put(row, 1, 0, 0, Vote(label="x", stated=(0.75, 0.25)))
-    votes = sheet.votes()
+        buffer.add_row(str(row))
+        buffer.put(row, 1, 0, 0, Vote(label="x", stated=(0.75, 0.25)))
+    votes = buffer.votes()
     assert votes.stated is not None
     assert votes.stated.shape == (FIRST_ROWS + 1, 2, 1, 1, 2)
     assert (votes.stated[:, 1, 0, 0] == (0.75, 0.25)).all()

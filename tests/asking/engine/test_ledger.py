@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.asking.engine.ledger import SCHEMA, Ledger, call_key, entry_of
-from pcs_annotator.asking.models.base import Constraint, Message, Reply, Request, Sampling, Usage
+from pcs_annotator.core.chat import Constraint, Message, Reply, Request, Sampling, Usage
 from pcs_annotator.errors import LedgerError
 
 

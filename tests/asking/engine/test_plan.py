@@ -4,14 +4,13 @@ import pytest
 
 from pcs_annotator.asking.annotators.annotator import Annotator, Question
 from pcs_annotator.asking.engine.budget import expected_tokens
-from pcs_annotator.asking.engine.collect import Job
+from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.plan import make_plan
-from pcs_annotator.asking.models.base import Reply
 from pcs_annotator.asking.models.scripted import ScriptedModel
-from pcs_annotator.asking.relations.base import Original
-from pcs_annotator.asking.relations.prompted import PromptedRelation
-from pcs_annotator.core.item import Item
-from pcs_annotator.core.task import Task
+from pcs_annotator.core.chat import Reply
+from pcs_annotator.core.task import Item, Task
+from pcs_annotator.relations.base import Original
+from pcs_annotator.relations.prompted.prompted import PromptedRelation
 
 TASK = Task("How does the writer feel?", ["positive", "negative"])
 

@@ -6,16 +6,15 @@ import io
 import pytest
 
 from pcs_annotator.asking.engine import progress
-from pcs_annotator.asking.engine.budget import Budget, Cost, Purse
-from pcs_annotator.asking.engine.progress import describe, showing
-from pcs_annotator.asking.engine.tally import Tally
+from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
+from pcs_annotator.asking.engine.progress import Tally, describe, showing
 
 
-def a_purse(usd: float | None = 0.25) -> Purse:
-    purse = Purse(Budget())
-    purse.hold(Cost(usd, 10))
-    purse.settle(Cost(usd, 10), Cost(usd, 10))
-    return purse
+def a_purse(usd: float | None = 0.25) -> BudgetTracker:
+    tracker = BudgetTracker(Budget())
+    tracker.hold(Cost(usd, 10))
+    tracker.settle(Cost(usd, 10), Cost(usd, 10))
+    return tracker
 
 
 def test_one_line_tells_rows_calls_rate_money_time_and_trouble() -> None:
@@ -36,7 +35,7 @@ def test_an_unknown_price_is_said_and_long_waits_are_told_in_hours() -> None:
 
 
 def test_nothing_is_promised_before_there_is_anything_to_go_by() -> None:
-    assert describe(Tally(), Purse(Budget()), 0.0) == "0 rows · 0 calls · $0.0000"
+    assert describe(Tally(), BudgetTracker(Budget()), 0.0) == "0 rows · 0 calls · $0.0000"
 
 
 class Terminal(io.StringIO):
@@ -51,7 +50,7 @@ def test_a_run_is_shown_on_a_terminal_and_in_a_pipe(stream: io.StringIO, monkeyp
     tally = Tally(rows_expected=2)
 
     async def run() -> None:
-        async with showing(tally, Purse(Budget()), stream):
+        async with showing(tally, BudgetTracker(Budget()), stream):
             await asyncio.sleep(0.05)
             tally.rows = 2
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from pcs_annotator.asking.models.base import ChatModel, Constraint, Message, Reply, Request, Sampling
+from pcs_annotator.core.chat import ChatModel, Constraint, Message, Reply, Request, Sampling
 
 KEY = "sk-test-0123456789abcdef"
 T = TypeVar("T")

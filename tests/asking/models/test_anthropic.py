@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pcs_annotator.asking.models.base import Message, RateHint, Reply, Request, Sampling
 from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.core.chat import Message, RateHint, Reply, Request, Sampling
 from pcs_annotator.errors import AccessDenied, ConfigError, ModelError, RateLimited, ServerTrouble, Unanswerable
 from tests.asking.models.stub import KEY, Answer, Stub, ask_once, question, run, says, serving
 

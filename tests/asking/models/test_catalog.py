@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from pcs_annotator.asking.models.base import Usage
 from pcs_annotator.asking.models.catalog import Price, context_of, known_models, price_of, provider_of
+from pcs_annotator.core.chat import Usage
 
 
 @pytest.mark.parametrize("name", known_models())

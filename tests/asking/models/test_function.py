@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pcs_annotator.asking.models.base import Message, Request
 from pcs_annotator.asking.models.function import FunctionModel
 from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.core.chat import Message, Request
 from pcs_annotator.errors import ConfigError, RateLimited, ServerTrouble
 from tests.asking.models.stub import ask_once, question, run
 

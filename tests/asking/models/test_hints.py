@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pcs_annotator.asking.models.base import RateHint
-from pcs_annotator.asking.models.hints import parse_duration, parse_retry_after, rate_hint
+from pcs_annotator.asking.models.failures import parse_duration, parse_retry_after, rate_hint
+from pcs_annotator.core.chat import RateHint
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 

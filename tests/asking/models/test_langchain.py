@@ -9,9 +9,9 @@ from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from pcs_annotator.asking.models.base import Message, Request, Sampling
 from pcs_annotator.asking.models.langchain import LangChainModel
 from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.core.chat import Message, Request, Sampling
 from pcs_annotator.errors import (
     AccessDenied,
     ConfigError,

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from pcs_annotator.asking.models.base import Constraint, Sampling
 from pcs_annotator.asking.models.llama import LlamaModel, choices_grammar
 from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.core.chat import Constraint, Sampling
 from pcs_annotator.errors import ConfigError, MissingPackage, ServerTrouble, Unanswerable
 from tests.asking.models.stub import ask_once, completion, question, run
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.asking.models.environment import parse_environment, read_environment
-from pcs_annotator.asking.models.provider import providers
+from pcs_annotator.asking.models.provider import parse_environment, providers, read_environment
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.asking.models.scripted import ScriptedModel
 from pcs_annotator.errors import ConfigError, UserError

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from pcs_annotator.asking.models.base import Constraint, Reply, Request
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.asking.models.scripted import ScriptedModel, answer_by_hash
+from pcs_annotator.core.chat import Constraint, Reply, Request
 from pcs_annotator.errors import ConfigError, RateLimited
 from tests.asking.models.stub import ask_once, question, run
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from pcs_annotator.asking.models.base import Constraint, RateHint, Reply, Request, Sampling
 from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.core.chat import Constraint, RateHint, Reply, Request, Sampling
 from pcs_annotator.errors import ServerTrouble
 from tests.asking.models.stub import KEY, Answer, Stub, ask_once, completion, question, run, says, serving
 

@@ -12,18 +12,18 @@ import numpy as np
 import pyarrow as pa
 
 from pcs_annotator.asking.engine.budget import Bill
-from pcs_annotator.asking.engine.tally import Tally
-from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED
-from pcs_annotator.core.item import Item
+from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL, Variant
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.files.config import AskSettings, Config, RelationSettings, TaskSettings
-from pcs_annotator.files.recorded import writing_variants
 from pcs_annotator.files.runs import RunFolder, write_json
 from pcs_annotator.files.tables import Columns, Dataset
+from pcs_annotator.files.vote_files import writing_variants
+from pcs_annotator.pipeline.learn import Learned, LearnSettings, learn_if_possible
 from pcs_annotator.pipeline.run import RunResult
-from pcs_annotator.pipeline.steps import Learned, LearnSettings, learn_if_possible
 
 QUICK = LearnSettings(optimiser="lr", resamples=20)
 QUICKER = replace(QUICK, folds=2)  # for many rows, labels or models

@@ -7,7 +7,7 @@ import pytest
 
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.faces.report import render
-from pcs_annotator.judging.auditing import Audit
+from pcs_annotator.judging.promising.auditing import Audit
 from pcs_annotator.pipeline.run import RunResult
 from tests.faces.report.reading import Page
 from tests.faces.report.results import QUICK, Made, made_run

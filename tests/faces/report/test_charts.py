@@ -30,8 +30,8 @@ from pcs_annotator.faces.report.charts.plot import (
 from pcs_annotator.faces.report.page import write_figures
 from pcs_annotator.faces.report.sections.curves import plots
 from pcs_annotator.faces.report.view import view_of
+from pcs_annotator.pipeline.learn import learn_if_possible
 from pcs_annotator.pipeline.run import RunResult
-from pcs_annotator.pipeline.steps import learn_if_possible
 from tests.faces.report.reading import Page
 from tests.faces.report.results import QUICK, QUICKER, Made, made_run
 

@@ -8,7 +8,7 @@ import pytest
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.faces.report import render
 from pcs_annotator.faces.report.markup import Markup, escaped, joined, tag
-from pcs_annotator.files.recorded import writing_variants
+from pcs_annotator.files.vote_files import writing_variants
 from tests.faces.report.reading import Page
 from tests.faces.report.results import QUICKER, Made, made_run
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pcs_annotator.asking.engine.tally import Tally
+from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.weights import Evidence, Interval
 from pcs_annotator.faces.report import render, write_report
 from tests.faces.report.reading import Page

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.report import render
-from pcs_annotator.pipeline.steps import Spending
+from pcs_annotator.pipeline.learn import Spending
 from tests.faces.report.reading import Page
 from tests.faces.report.results import Made, made_run
 

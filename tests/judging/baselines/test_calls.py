@@ -9,12 +9,9 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.baselines import Baseline, baselines
 from pcs_annotator.judging.baselines.baseline import spread
-from pcs_annotator.judging.baselines.linguistic import Linguistic
-from pcs_annotator.judging.baselines.majority import MajorityVote
-from pcs_annotator.judging.baselines.p_true import PTrue
-from pcs_annotator.judging.baselines.self_consistency import SelfConsistency
+from pcs_annotator.judging.baselines.plain_votes import MajorityVote, SelfConsistency
 from pcs_annotator.judging.baselines.spuq import Spuq
-from pcs_annotator.judging.baselines.top_k import TopK
+from pcs_annotator.judging.baselines.stated import Linguistic, PTrue, TopK
 
 KINDS = ("1s-top-2", "1s-top-3", "2s-top-2", "ling-1s", "p-true")
 RELATIONS = ("original", "paraphrase-1", "paraphrase-2", "dummy", "voice")

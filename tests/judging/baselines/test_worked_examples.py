@@ -8,13 +8,9 @@ import pytest
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.elicitations import PHRASES
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.baselines.linguistic import Linguistic
-from pcs_annotator.judging.baselines.majority import MajorityVote
-from pcs_annotator.judging.baselines.p_true import PTrue
-from pcs_annotator.judging.baselines.self_consistency import SelfConsistency
+from pcs_annotator.judging.baselines.plain_votes import MajorityVote, SelfConsistency, ZeroShot
 from pcs_annotator.judging.baselines.spuq import Spuq
-from pcs_annotator.judging.baselines.top_k import TopK
-from pcs_annotator.judging.baselines.zero_shot import ZeroShot
+from pcs_annotator.judging.baselines.stated import Linguistic, PTrue, TopK
 
 LABELS = ("negative", "neutral", "positive")
 NAN = float("nan")

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.crossfit import Splits, cross_fits
 from pcs_annotator.judging.evaluation.compare import cross_validate
-from pcs_annotator.judging.evaluation.metrics import accuracy, auroc, ece
-from pcs_annotator.judging.optimisers.lr import LinearRegression
+from pcs_annotator.judging.metrics.metrics import accuracy, auroc, ece
+from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
+from pcs_annotator.judging.weighing.optimisers.lr import LinearRegression
 from tests.builders import simulated_votes
 from tests.judging.strategies import coded
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.evaluation.curves import MOST_POINTS, MOST_ROC, Curves, curves_of
-from pcs_annotator.judging.evaluation.metrics import binary_auroc, reliability
-from pcs_annotator.judging.learning import Trial
+from pcs_annotator.judging.fit_model import Trial
+from pcs_annotator.judging.metrics.metrics import binary_auroc, reliability
 
 
 def trial_of(scores: object, gold: object, probabilities: object = None) -> Trial:

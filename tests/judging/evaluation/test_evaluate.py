@@ -12,14 +12,13 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.result_table import number_of
 from pcs_annotator.core.votes import Votes, read_vote_table
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.crossfit import Splits, cross_fit
-from pcs_annotator.judging.evaluation import metrics
 from pcs_annotator.judging.evaluation.evaluate import HARD_AND_GRADED, How, evaluate
 from pcs_annotator.judging.evaluation.evaluation_tables import evaluation_tables
-from pcs_annotator.judging.evaluation.method_figures import FIGURES, hard_scores
-from pcs_annotator.judging.evaluation.methods import OnCells
-from pcs_annotator.judging.evaluation.significance import delong, holm
-from pcs_annotator.judging.optimisers import optimisers
+from pcs_annotator.judging.evaluation.methods import FIGURES, OnCells, hard_scores
+from pcs_annotator.judging.metrics import metrics
+from pcs_annotator.judging.metrics.significance import delong, holm
+from pcs_annotator.judging.weighing.crossfit import Splits, cross_fit
+from pcs_annotator.judging.weighing.optimisers import optimisers
 from tests.builders import simulated_votes
 from tests.judging.evaluation.test_methods import FirstVote
 from tests.judging.strategies import coded

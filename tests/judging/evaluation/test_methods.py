@@ -19,7 +19,7 @@ from pcs_annotator.judging.evaluation.methods import (
     ready,
     self_consistency,
 )
-from pcs_annotator.judging.optimisers.simple import Uniform
+from pcs_annotator.judging.weighing.optimisers.simple import Uniform
 from tests.builders import simulated_votes
 from tests.judging.strategies import coded
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcs_annotator.judging.evaluation.significance import average_relative_improvement, paired_t_test
+from pcs_annotator.judging.metrics.significance import average_relative_improvement, paired_t_test
 
 # tab:singleLLMs, rows L, M, G on sentiment, Gossipcop and Politifact
 ZERO_SHOT = [0.68, 0.70, 0.85, 0.54, 0.62, 0.72, 0.88, 0.73, 0.85]

@@ -17,7 +17,7 @@ from pcs_annotator.judging.evaluation.published import (
     SINGLE_P_VALUE,
     published_key,
 )
-from pcs_annotator.judging.evaluation.significance import average_relative_improvement, paired_t_test, stars
+from pcs_annotator.judging.metrics.significance import average_relative_improvement, paired_t_test, stars
 
 # These improvements of tab:pvalues do not follow from the AUROCs that the paper prints, however those were rounded.
 NOT_OF_ITS_OWN_TABLE = {

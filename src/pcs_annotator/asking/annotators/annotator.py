@@ -10,9 +10,9 @@ from typing import Any
 from pcs_annotator.asking.annotators.elicitations import Elicitation, Messages, Stated, elicitation_of
 from pcs_annotator.asking.annotators.elicitations.p_true import PTrue
 from pcs_annotator.asking.annotators.length import CutPolicy, estimate_tokens, fit_text
-from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages, sendable, task_prompt
+from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages, task_prompt
 from pcs_annotator.asking.annotators.reply import read_label
-from pcs_annotator.asking.models.base import ChatModel, Constraint, Reply, Request, Sampling
+from pcs_annotator.core.chat import ChatModel, Constraint, Reply, Request, Sampling, sendable
 from pcs_annotator.core.elicitations import P_TRUE, base_annotator, elicited_name
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.vote import Vote

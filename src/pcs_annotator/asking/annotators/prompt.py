@@ -12,7 +12,7 @@ from hashlib import blake2b
 from itertools import count
 from typing import Literal
 
-from pcs_annotator.asking.models.base import Message
+from pcs_annotator.core.chat import Message, sendable
 from pcs_annotator.core.task import Task
 
 PromptStyle = Literal["chat", "plain"]
@@ -83,15 +83,6 @@ def _menu(labels: tuple[str, ...]) -> str:
         return "<label>…</label> with the label inside"
     tags = [f"<label>{label}</label>" for label in labels]
     return f"{', '.join(tags[:-1])} or {tags[-1]}"
-
-
-def sendable(text: str) -> str:
-    """Return the text with lone surrogates and NUL, which no server takes, replaced by U+FFFD; else untouched."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text.replace("\0", "\ufffd")
 
 
 def _marker(text: str, key: bytes) -> str:

@@ -9,17 +9,17 @@ from functools import partial
 from heapq import heappop, heappush
 from itertools import islice
 from math import inf
-from typing import Protocol
 
 import numpy as np
 
-from pcs_annotator.asking.engine.budget import Budget, Purse
-from pcs_annotator.asking.engine.poll import NO_MONEY, Poll, all_of
-from pcs_annotator.asking.engine.tally import Tally
+from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
+from pcs_annotator.asking.engine.item_asker import NO_MONEY, ItemAsker
+from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.cells import Cell
-from pcs_annotator.core.codes import NOT_ASKED, OPEN
-from pcs_annotator.core.item import Item
+from pcs_annotator.core.concurrency import gather_all
+from pcs_annotator.core.strategy import Strategy
+from pcs_annotator.core.task import Item
+from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell
 
 CALLS_LEFT_PER_STEP = 4
 """Calls that must still be affordable for each step under way, so that the last money goes to the most urgent."""
@@ -27,59 +27,42 @@ CALLS_LEFT_PER_STEP = 4
 Work = Callable[[], Awaitable[None]]
 
 
-class Strategy(Protocol):
-    """What is asked first, and when to stop.
-
-    Both methods see the codes of one item by annotator, relation and draw: a label, `ABSTAINED`, `OPEN` where it may
-    still be asked, `NOT_ASKED` where it never can be. They must not change them.
-    """
-
-    @property
-    def order(self) -> Sequence[Cell]:
-        """The cells of a job, those to ask first in front; what is not among them is never asked."""
-        ...
-
-    def needed(self, cells: Codes) -> int:
-        """Return how many of the next open cells must be asked in any case; 0 when the label is settled."""
-        ...
-
-    def urgency(self, cells: Codes) -> float:
-        """Return how likely further votes change the label, on any scale; the highest is asked about first."""
-        ...
-
-
-def adaptive_work(poll: Poll, strategy: Strategy, items: AsyncIterable[Item]) -> AsyncIterator[Work]:
+def adaptive_work(item_asker: ItemAsker, strategy: Strategy, items: AsyncIterable[Item]) -> AsyncIterator[Work]:
     """Return the work on all items: item by item without a budget, step by step with one.
 
     Without a budget an item is forgotten once it is settled. With one, the items that are not settled are all kept,
     with their texts and a byte per cell, to choose among them.
     """
-    purse = poll.asker.purse
-    inquiries = _inquiries(poll, strategy, items)
-    return _one_by_one(inquiries) if purse.budget == Budget() else Rationing(purse, poll.tally).steps(inquiries)
+    tracker = item_asker.asker.tracker
+    waiting = _adaptive_items(item_asker, strategy, items)
+    if tracker.budget == Budget():
+        return _one_by_one(waiting)
+    return Rationing(tracker, item_asker.tally).steps(waiting)
 
 
-async def _inquiries(poll: Poll, strategy: Strategy, items: AsyncIterable[Item]) -> AsyncIterator[Inquiry]:
-    untouched = np.full(poll.job.shape, NOT_ASKED, dtype=np.int8)
+async def _adaptive_items(
+    item_asker: ItemAsker, strategy: Strategy, items: AsyncIterable[Item]
+) -> AsyncIterator[AdaptiveItem]:
+    untouched = np.full(item_asker.job.shape, NOT_ASKED, dtype=np.int8)
     for cell in strategy.order:
         untouched[cell] = OPEN
     async for item in items:
-        yield Inquiry(poll, strategy, item, poll.sheet.add_row(item.id), untouched.copy())
+        yield AdaptiveItem(item_asker, strategy, item, item_asker.buffer.add_row(item.id), untouched.copy())
 
 
-async def _one_by_one(inquiries: AsyncIterable[Inquiry]) -> AsyncIterator[Work]:
-    async for inquiry in inquiries:
-        yield inquiry.settle
+async def _one_by_one(adaptive_items: AsyncIterable[AdaptiveItem]) -> AsyncIterator[Work]:
+    async for adaptive_item in adaptive_items:
+        yield adaptive_item.settle
 
 
-class Inquiry:
+class AdaptiveItem:
     """One item that is asked about until its label is settled or nothing is open any more."""
 
-    __slots__ = ("_cells", "_item", "_next", "_poll", "_strategy", "_texts", "row")
+    __slots__ = ("_cells", "_item", "_item_asker", "_next", "_strategy", "_texts", "row")
 
-    def __init__(self, poll: Poll, strategy: Strategy, item: Item, row: int, cells: Codes) -> None:
+    def __init__(self, item_asker: ItemAsker, strategy: Strategy, item: Item, row: int, cells: Codes) -> None:
         self.row = row
-        self._poll, self._strategy, self._item, self._cells = poll, strategy, item, cells
+        self._item_asker, self._strategy, self._item, self._cells = item_asker, strategy, item, cells
         self._texts: dict[int, str | None] = {}
         self._next: list[Cell] | None = None
 
@@ -101,8 +84,8 @@ class Inquiry:
             batch = self._choose()
         self._next = batch
         if not batch:
-            self._poll.tally.rows += 1
-            self._poll.tally.spared += int((self._cells == OPEN).sum())
+            self._item_asker.tally.rows += 1
+            self._item_asker.tally.spared += int((self._cells == OPEN).sum())
         return bool(batch)
 
     def _choose(self) -> list[Cell]:
@@ -113,15 +96,15 @@ class Inquiry:
         by_relation: dict[int, list[Cell]] = defaultdict(list)
         for cell in batch:
             by_relation[cell.relation].append(cell)
-        await all_of(self._ask_relation(relation, some) for relation, some in by_relation.items())
-        votes = self._poll.votes_on(self.row)
+        await gather_all(self._ask_relation(relation, some) for relation, some in by_relation.items())
+        votes = self._item_asker.votes_on(self.row)
         for cell in batch:
             # what failed reads `NOT_ASKED` and is no longer open, so that every step comes closer to the end
             self._cells[cell] = votes[cell]
 
     async def _ask_relation(self, relation: int, batch: Sequence[Cell]) -> None:
         if relation not in self._texts:
-            self._texts[relation] = await self._poll.rewrite(self._item, relation)
+            self._texts[relation] = await self._item_asker.rewrite(self._item, relation)
         text = self._texts[relation]
         if text is None:
             cells = self._cells[:, relation]
@@ -130,7 +113,7 @@ class Inquiry:
         wanted: dict[int, list[int]] = defaultdict(list)
         for cell in batch:
             wanted[cell.annotator].append(cell.draw)
-        await self._poll.ask(self.row, relation, text, wanted.items())
+        await self._item_asker.ask(self.row, relation, text, wanted.items())
 
 
 class Rationing:
@@ -139,17 +122,17 @@ class Rationing:
     Every item takes its first step, in the order of rows. From then on the most urgent item takes the next step.
     """
 
-    def __init__(self, purse: Purse, tally: Tally) -> None:
-        self._purse, self._tally = purse, tally
+    def __init__(self, tracker: BudgetTracker, tally: Tally) -> None:
+        self._tracker, self._tally = tracker, tally
         self._refused_before = tally.failed[NO_MONEY]
-        self._waiting: list[tuple[float, int, Inquiry]] = []
+        self._waiting: list[tuple[float, int, AdaptiveItem]] = []
         self._under_way = 0
         self._step_ended = asyncio.Event()
 
-    async def steps(self, inquiries: AsyncIterable[Inquiry]) -> AsyncIterator[Work]:
+    async def steps(self, adaptive_items: AsyncIterable[AdaptiveItem]) -> AsyncIterator[Work]:
         """Yield steps, each chosen when it is asked for."""
-        async for inquiry in inquiries:
-            yield self._begin(inquiry)
+        async for adaptive_item in adaptive_items:
+            yield self._begin(adaptive_item)
         while self._under_way:
             await self._until_a_step_ends()
         while self._waiting or self._under_way:
@@ -158,14 +141,14 @@ class Rationing:
             else:
                 await self._until_a_step_ends()
 
-    def _begin(self, inquiry: Inquiry) -> Work:
+    def _begin(self, adaptive_item: AdaptiveItem) -> Work:
         self._under_way += 1
-        return partial(self._step, inquiry)
+        return partial(self._step, adaptive_item)
 
-    async def _step(self, inquiry: Inquiry) -> None:
+    async def _step(self, adaptive_item: AdaptiveItem) -> None:
         try:
-            if await inquiry.step():
-                heappush(self._waiting, (-inquiry.urgency, inquiry.row, inquiry))
+            if await adaptive_item.step():
+                heappush(self._waiting, (-adaptive_item.urgency, adaptive_item.row, adaptive_item))
         finally:
             self._under_way -= 1
             self._step_ended.set()
@@ -178,14 +161,14 @@ class Rationing:
         """Return how many steps may be under way: fewer and fewer towards the end, as many as can be after it."""
         if self._tally.failed[NO_MONEY] > self._refused_before:
             return inf
-        return max(1.0, calls_left(self._purse) / CALLS_LEFT_PER_STEP)
+        return max(1.0, calls_left(self._tracker) / CALLS_LEFT_PER_STEP)
 
 
-def calls_left(purse: Purse) -> float:
+def calls_left(tracker: BudgetTracker) -> float:
     """Return about how many more calls a budget pays for, at what they cost so far; infinity when nobody knows."""
-    budget = purse.budget
-    left = inf if budget.calls is None else budget.calls - purse.calls
-    for limit, spent in ((budget.usd, purse.usd), (budget.tokens, purse.tokens)):
+    budget = tracker.budget
+    left = inf if budget.calls is None else budget.calls - tracker.calls
+    for limit, spent in ((budget.usd, tracker.usd), (budget.tokens, tracker.tokens)):
         if limit is not None and spent:
-            left = min(left, (limit - spent) / spent * purse.calls)
+            left = min(left, (limit - spent) / spent * tracker.calls)
     return left

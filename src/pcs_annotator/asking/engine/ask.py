@@ -7,11 +7,11 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from pcs_annotator.asking.engine.budget import Cost, Purse, expected_tokens
-from pcs_annotator.asking.engine.ledger import Ledger, entry_of
+from pcs_annotator.asking.engine.budget import BudgetTracker, Cost, expected_tokens
+from pcs_annotator.asking.engine.ledger import Ledger, call_key, entry_of
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT, Pace
-from pcs_annotator.asking.engine.tally import Tally
-from pcs_annotator.asking.models.base import ChatModel, Reply, Request
+from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.core.chat import ChatModel, Reply, Request
 from pcs_annotator.errors import (
     AccessDenied,
     BadRequest,
@@ -71,7 +71,7 @@ class Asker:
 
     Attributes:
         ledger: Where replies are stored.
-        purse: What may still be spent.
+        tracker: What may still be spent.
         tally: Where everything is counted.
         price_of: What calls cost.
         patience: When to give up.
@@ -80,7 +80,7 @@ class Asker:
     """
 
     ledger: Ledger
-    purse: Purse
+    tracker: BudgetTracker
     tally: Tally
     price_of: PriceOf
     patience: Patience = field(default_factory=Patience)
@@ -115,14 +115,14 @@ class Asker:
         return reply
 
     async def _pay_for(self, call: Call) -> Reply:
-        if not self.purse.hold(call.expected):
+        if not self.tracker.hold(call.expected):
             raise BudgetReached("the budget is spent: what was paid for is kept, and a larger budget goes on from here")
         try:
             reply, paid = await self._until_answered(call)
         except BaseException:
-            self.purse.release(call.expected)
+            self.tracker.release(call.expected)
             raise
-        self.purse.settle(call.expected, paid)
+        self.tracker.settle(call.expected, paid)
         self.tally.calls += 1
         return reply
 
@@ -196,3 +196,20 @@ class Asker:
         """Return a wait between nothing and a ceiling that doubles, so that failed calls do not return in step."""
         ceiling = min(self.patience.longest_wait, self.patience.first_wait * 2 ** (failures - 1))
         return self.random.uniform(0, ceiling)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriter:
+    """Asks one model for rewrites; what the ledger holds is not asked again."""
+
+    model: ChatModel
+    asker: Asker
+
+    async def __call__(self, request: Request) -> Reply:
+        """Return the answer to one request."""
+        key = call_key(self.model.name, request, 0)
+        known = self.asker.ledger.get_many([key])
+        if known:
+            self.asker.tally.from_ledger += 1
+            return known[key]
+        return await self.asker.ask(Call(self.model, request, key, "rewrite", self.asker.expected(self.model, request)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pcs_annotator.asking.annotators.length import estimate_tokens
-from pcs_annotator.asking.models.base import ChatModel, Request
+from pcs_annotator.core.chat import ChatModel, Request
 
 UNLIMITED_ANSWER = 4096
 """Tokens an answer is taken to have at the most when the request sets no limit."""
@@ -55,7 +55,7 @@ def expected_tokens(model: ChatModel, request: Request) -> Tokens:
     return Tokens(asked, answer + getattr(model, "thinking_tokens", 0))
 
 
-class Purse:
+class BudgetTracker:
     """Money set aside before a call and settled after it, so that calls in flight cannot overdraw together."""
 
     def __init__(self, budget: Budget) -> None:

@@ -10,19 +10,20 @@ from functools import partial
 
 from pcs_annotator.asking.engine.adaptive import Work, adaptive_work
 from pcs_annotator.asking.engine.ask import Asker
-from pcs_annotator.asking.engine.job import Job, OnVariant
-from pcs_annotator.asking.engine.poll import Poll
-from pcs_annotator.core.item import Item
+from pcs_annotator.asking.engine.item_asker import ItemAsker
+from pcs_annotator.asking.engine.job import Job
+from pcs_annotator.core.strategy import Strategy
+from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import Interrupted, PcsError
-
-__all__ = ["Job", "OnVariant", "run_job"]
 
 SECONDS_TO_COME_HOME = 10.0
 GARBAGE_THRESHOLD = (20_000, 20, 50)
 
 
-async def run_job(job: Job, items: Iterable[Item] | AsyncIterable[Item], asker: Asker) -> Votes:
+async def run_job(
+    job: Job, items: Iterable[Item] | AsyncIterable[Item], asker: Asker, strategy: Strategy | None = None
+) -> Votes:
     """Ask what the ledger does not hold yet and return all votes.
 
     Items are read as they are needed, rewriting and asking overlap, and only a bounded number of items is in progress,
@@ -31,33 +32,34 @@ async def run_job(job: Job, items: Iterable[Item] | AsyncIterable[Item], asker: 
     a budget then goes to the items that need it most, which are kept for that. Cancelling stops new calls, waits for
     those in flight and keeps what they bring.
 
+    Args:
+        job: Who is asked what.
+        items: The texts.
+        asker: How to ask: ledger, budget, pace.
+        strategy: The order of the questions, and when a label is settled; None to ask everything.
+
     Raises:
+        ConfigError: The strategy asks a cell that the job does not have.
         ModelError: A key, a model name or a server that makes it pointless to go on.
         LedgerError: Replies could no longer be stored.
     """
-    poll = Poll(job, asker)
+    item_asker = ItemAsker(job, asker)
+    # enough items in progress to keep every model busy while some wait for a rewrite
+    if strategy is None:
+        work = _ask_everything(item_asker, items)
+        at_once = 8 + 2 * asker.max_in_flight // (job.draws * len(job.relations))
+    else:
+        job.check_strategy(strategy)
+        work = adaptive_work(item_asker, strategy, _as_async(items))
+        at_once = 8 + 2 * asker.max_in_flight * job.models  # each may be waiting for a single answer
     with _collecting_garbage_rarely():
-        await _Crew(asker).work_through(_work(poll, items), _at_once(poll))
-    return poll.sheet.votes()
+        await TaskPool(asker).work_through(work, at_once)
+    return item_asker.buffer.votes()
 
 
-def _at_once(poll: Poll) -> int:
-    """Return how many items to have in progress: enough to keep every model busy while some wait for a rewrite."""
-    job, in_flight = poll.job, poll.asker.max_in_flight
-    if job.strategy is None:
-        return 8 + 2 * in_flight // (job.draws * len(job.relations))
-    return 8 + 2 * in_flight * job.models  # each may be waiting for a single answer
-
-
-def _work(poll: Poll, items: Iterable[Item] | AsyncIterable[Item]) -> AsyncIterator[Work]:
-    if poll.job.strategy is None:
-        return _ask_everything(poll, items)
-    return adaptive_work(poll, poll.job.strategy, _as_async(items))
-
-
-async def _ask_everything(poll: Poll, items: Iterable[Item] | AsyncIterable[Item]) -> AsyncIterator[Work]:
+async def _ask_everything(item_asker: ItemAsker, items: Iterable[Item] | AsyncIterable[Item]) -> AsyncIterator[Work]:
     async for item in _as_async(items):
-        yield partial(poll.ask_everything, poll.sheet.add_row(item.id), item)
+        yield partial(item_asker.ask_everything, item_asker.buffer.add_row(item.id), item)
 
 
 @contextmanager
@@ -71,7 +73,7 @@ def _collecting_garbage_rarely() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-class _Crew:
+class TaskPool:
     """Those at work: who failed, who is still out."""
 
     def __init__(self, asker: Asker) -> None:

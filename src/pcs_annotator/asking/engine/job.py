@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pcs_annotator.asking.annotators.annotator import Annotator
-from pcs_annotator.asking.models.base import ChatModel
-from pcs_annotator.asking.relations.base import Original, Relation
-from pcs_annotator.core.item import Item
-from pcs_annotator.core.task import Task
+from pcs_annotator.core.chat import ChatModel
+from pcs_annotator.core.strategy import Strategy
+from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.errors import ConfigError
-
-if TYPE_CHECKING:  # it needs to know what a job is
-    from pcs_annotator.asking.engine.adaptive import Strategy
+from pcs_annotator.relations.base import Original, Relation
 
 OnVariant = Callable[[Item, Variant], None]
 
@@ -31,7 +27,6 @@ class Job:
         rewriter: The model that rewrites; None when no relation needs one.
         draws: How often the same question is repeated.
         on_variant: Told of every variant, in no particular order: item and variant.
-        strategy: What is asked first, and when an item's label is settled; None to ask everything.
     """
 
     task: Task
@@ -40,7 +35,6 @@ class Job:
     rewriter: ChatModel | None = None
     draws: int = 1
     on_variant: OnVariant | None = None
-    strategy: Strategy | None = None
 
     def __post_init__(self) -> None:
         if not self.annotators or not self.relations or self.draws < 1:
@@ -48,7 +42,10 @@ class Job:
         for relation in self.relations:
             if "rewriter" in relation.needs and self.rewriter is None:
                 raise ConfigError(f"relation {relation.name!r} needs a model that rewrites: name one as rewriter")
-        for cell in () if self.strategy is None else self.strategy.order:
+
+    def check_strategy(self, strategy: Strategy) -> None:
+        """Raise unless every cell that a strategy asks exists in this job."""
+        for cell in strategy.order:
             if not all(0 <= at < size for at, size in zip(cell, self.shape, strict=True)):
                 raise ConfigError(
                     f"the strategy asks {cell}, which this job does not have: fit with the same annotators, relations "

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pcs_annotator.asking.engine.budget import Bill
-from pcs_annotator.asking.models.base import Reply, Request, Usage
+from pcs_annotator.core.chat import Reply, Request, Usage
 from pcs_annotator.errors import LedgerError
 
 SCHEMA = 1

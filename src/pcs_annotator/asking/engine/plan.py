@@ -9,13 +9,13 @@ from math import ceil
 from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.asking.engine.ask import PriceOf
 from pcs_annotator.asking.engine.budget import Bill, Tokens, expected_tokens
-from pcs_annotator.asking.engine.collect import Job
-from pcs_annotator.asking.models.base import ChatModel
-from pcs_annotator.asking.relations.base import Relation
-from pcs_annotator.asking.relations.windows import cut_windows
+from pcs_annotator.asking.engine.job import Job
+from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.core.elicitations import calls_of, kind_of
-from pcs_annotator.core.item import Item
+from pcs_annotator.core.task import Item
 from pcs_annotator.core.vote import Vote
+from pcs_annotator.relations.base import Relation
+from pcs_annotator.relations.prompted.windows import cut_windows
 
 REWRITE_OVERHEAD_TOKENS = 120
 FOLLOW_UP_TOKENS = 120

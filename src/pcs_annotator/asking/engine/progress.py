@@ -5,19 +5,50 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import TextIO
 
-from pcs_annotator.asking.engine.budget import Purse
-from pcs_annotator.asking.engine.tally import Tally
+from pcs_annotator.asking.engine.budget import BudgetTracker
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counters of a run; the engine writes them, everybody else reads.
+
+    Attributes:
+        rows: Items finished.
+        rows_expected: Items to come in all; None when unknown.
+        calls: Calls answered, and so paid for, in this run.
+        from_ledger: Answers that had been paid for before.
+        questions: Questions to annotators that were needed, whether answered by a call, by the ledger or not at all.
+        spared: Questions to annotators that nobody had to be asked because the label was settled before.
+        retries: Attempts that had to be repeated, by what went wrong.
+        silences: Votes without a label, by reason.
+        failed: Questions without an answer, by reason; the next run asks them again.
+        cut: Votes on a text that was too long and had to be cut.
+    """
+
+    rows: int = 0
+    rows_expected: int | None = None
+    calls: int = 0
+    from_ledger: int = 0
+    questions: int = 0
+    spared: int = 0
+    retries: Counter[str] = field(default_factory=Counter)
+    silences: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    cut: int = 0
+
 
 TERMINAL_SECONDS = 0.2
 PIPED_SECONDS = 10.0
 
 
 @asynccontextmanager
-async def showing(tally: Tally, purse: Purse, stream: TextIO | None = None) -> AsyncIterator[None]:
+async def showing(tally: Tally, tracker: BudgetTracker, stream: TextIO | None = None) -> AsyncIterator[None]:
     """Show how far a run is, until the block ends: a bar on a terminal, now and then a line elsewhere."""
     stream = stream or sys.stderr
     started = time.monotonic()
@@ -27,17 +58,17 @@ async def showing(tally: Tally, purse: Purse, stream: TextIO | None = None) -> A
     async def keep_showing() -> None:
         while True:
             await asyncio.sleep(every)
-            show(tally, describe(tally, purse, time.monotonic() - started), False)
+            show(tally, describe(tally, tracker, time.monotonic() - started), False)
 
     task = asyncio.create_task(keep_showing())
     try:
         yield
     finally:
         task.cancel()
-        show(tally, describe(tally, purse, time.monotonic() - started), True)
+        show(tally, describe(tally, tracker, time.monotonic() - started), True)
 
 
-def describe(tally: Tally, purse: Purse, seconds: float) -> str:
+def describe(tally: Tally, tracker: BudgetTracker, seconds: float) -> str:
     """Return one line: rows, calls, rate, money, time left, trouble."""
     rows = f"{tally.rows:,}" + (f" of {tally.rows_expected:,}" if tally.rows_expected else "")
     parts = [f"{rows} rows", f"{tally.calls:,} calls"]
@@ -45,7 +76,7 @@ def describe(tally: Tally, purse: Purse, seconds: float) -> str:
         parts.append(f"{tally.calls / seconds:,.0f} calls/s")
     if tally.from_ledger:
         parts.append(f"{tally.from_ledger:,} known already")
-    parts.append(_money(purse))
+    parts.append(_money(tracker))
     if tally.rows_expected and 0 < tally.rows < tally.rows_expected:
         left = seconds / tally.rows * (tally.rows_expected - tally.rows)
         parts.append(f"{_clock(left)} left")
@@ -55,8 +86,8 @@ def describe(tally: Tally, purse: Purse, seconds: float) -> str:
     return " · ".join(parts)
 
 
-def _money(purse: Purse) -> str:
-    return f"${purse.usd:.4f}" + (" and calls of unknown price" if purse.price_unknown else "")
+def _money(tracker: BudgetTracker) -> str:
+    return f"${tracker.usd:.4f}" + (" and calls of unknown price" if tracker.price_unknown else "")
 
 
 def _clock(seconds: float) -> str:

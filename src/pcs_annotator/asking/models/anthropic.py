@@ -10,12 +10,11 @@ from time import perf_counter
 from typing import Any
 
 from pcs_annotator.asking.models import sessions
-from pcs_annotator.asking.models.base import THINKING_TOKENS, Finish, Reply, Request, Usage
 from pcs_annotator.asking.models.catalog import context_of
-from pcs_annotator.asking.models.failures import Place, failure, read_complaint, unreachable, unreadable
-from pcs_annotator.asking.models.hints import rate_hint
+from pcs_annotator.asking.models.failures import Place, failure, rate_hint, read_complaint, unreachable, unreadable
 from pcs_annotator.asking.models.hosts import base_url
 from pcs_annotator.asking.models.provider import provider, read_key
+from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Reply, Request, Usage
 
 KEY = "ANTHROPIC_API_KEY"
 HOME = "https://api.anthropic.com"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from pcs_annotator.asking.models.base import Usage
+from pcs_annotator.core.chat import Usage
 
 # Days on which a price was seen; where the page bore no date, the earliest that it can be from.
 OLDER = date(2025, 11, 1)

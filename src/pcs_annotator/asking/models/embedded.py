@@ -21,10 +21,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from pcs_annotator.asking.models.base import ChatModel, Reply, Request
-from pcs_annotator.asking.models.embedded_engine.limits import CONTEXT_TOKENS
+from pcs_annotator.asking.models.embedded_engine import CONTEXT_TOKENS
 from pcs_annotator.asking.models.provider import provider
 from pcs_annotator.asking.models.pull import Progress, pull, weights_of, weights_path
+from pcs_annotator.core.chat import ChatModel, Reply, Request
 from pcs_annotator.errors import ConfigError, MissingPackage
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from time import perf_counter
 from typing import Any, Literal
 
-from pcs_annotator.asking.models.base import Message, Reply, Request
+from pcs_annotator.core.chat import Message, Reply, Request
 from pcs_annotator.errors import ConfigError, ModelError, ServerTrouble
 
 Takes = Literal["text", "messages"]

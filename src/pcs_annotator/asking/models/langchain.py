@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from time import perf_counter
 from typing import Any
 
-from pcs_annotator.asking.models.base import ChatModel, Finish, Reply, Request, Sampling, Usage
 from pcs_annotator.asking.models.catalog import context_of
 from pcs_annotator.asking.models.failures import Complaint, Place, failure
 from pcs_annotator.asking.models.provider import provider
 from pcs_annotator.asking.models.wire import FINISHES, join_parts
+from pcs_annotator.core.chat import ChatModel, Finish, Reply, Request, Sampling, Usage
 from pcs_annotator.errors import ConfigError, MissingPackage, ModelError, ServerTrouble
 
 INSTALL = "pip install 'pcs-annotator[langchain]'"

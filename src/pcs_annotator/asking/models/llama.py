@@ -12,10 +12,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from pcs_annotator.asking.models.base import ChatModel, Reply, Request, Usage
 from pcs_annotator.asking.models.failures import Complaint, Place, failure
 from pcs_annotator.asking.models.provider import provider
 from pcs_annotator.asking.models.wire import FINISHES, first_logprobs
+from pcs_annotator.core.chat import ChatModel, Reply, Request, Usage
 from pcs_annotator.errors import ConfigError, MissingPackage
 
 INSTALL = "pip install 'pcs-annotator[local]'"

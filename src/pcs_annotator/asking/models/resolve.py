@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TypeGuard
 
 from pcs_annotator.asking.models import anthropic, embedded, langchain, llama, scripted, wire
-from pcs_annotator.asking.models.base import ChatModel
 from pcs_annotator.asking.models.catalog import provider_of
-from pcs_annotator.asking.models.environment import read_environment
 from pcs_annotator.asking.models.function import FunctionModel
-from pcs_annotator.asking.models.provider import providers
+from pcs_annotator.asking.models.provider import providers, read_environment
+from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.errors import ConfigError
 
 BUILT_IN = (anthropic, embedded, langchain, llama, scripted, wire)

@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 
-from pcs_annotator.asking.models.base import ChatModel, Reply, Request, Usage
 from pcs_annotator.asking.models.provider import provider
+from pcs_annotator.core.chat import ChatModel, Reply, Request, Usage
 from pcs_annotator.errors import ConfigError
 
 Scripted = str | Reply | Exception

@@ -11,12 +11,19 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from pcs_annotator.asking.models import sessions
-from pcs_annotator.asking.models.base import THINKING_TOKENS, Finish, RateHint, Reply, Request, Usage
 from pcs_annotator.asking.models.catalog import context_of
-from pcs_annotator.asking.models.failures import Complaint, Place, failure, read_complaint, unreachable, unreadable
-from pcs_annotator.asking.models.hints import rate_hint
+from pcs_annotator.asking.models.failures import (
+    Complaint,
+    Place,
+    failure,
+    rate_hint,
+    read_complaint,
+    unreachable,
+    unreadable,
+)
 from pcs_annotator.asking.models.hosts import CUSTOM, HOSTS, Host, base_url, chat_url, check_url
 from pcs_annotator.asking.models.provider import provider, read_key
+from pcs_annotator.core.chat import THINKING_TOKENS, Finish, RateHint, Reply, Request, Usage
 from pcs_annotator.errors import ConfigError, ModelError, PcsWarning, ServerTrouble
 
 if TYPE_CHECKING:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
+from rich.text import Text
 
-from pcs_annotator.faces.cli.evaluate_view import evaluated_json, print_evaluation
+from pcs_annotator.faces.cli.learned_view import print_notes
 from pcs_annotator.faces.cli.options import JSON, PATH, QUIET, F, echo_json, gathered_warnings
-from pcs_annotator.pipeline.evaluating import EvaluateRequest, Splitting, evaluate_source
+from pcs_annotator.faces.cli.result_view import print_table
+from pcs_annotator.pipeline.evaluate import Evaluated, EvaluateRequest, Splitting, evaluate_source, evaluation_json
 
 _SPLITTING = (
     click.option("--folds", default=5, show_default=True, type=click.IntRange(2, 100), help="Folds of every split."),
@@ -70,3 +75,31 @@ def command(*, source: Path, methods: str | None, to_json: bool, quiet: bool, **
         echo_json(evaluated_json(found, notes))
     elif not quiet:
         print_evaluation(found, notes)
+
+
+def evaluated_json(found: Evaluated, notes: Sequence[str]) -> dict[str, Any]:
+    """Return everything that `print_evaluation` shows as plain values."""
+    return {
+        **evaluation_json(found.evaluation),
+        "annotators": list(found.votes.annotators),
+        "relations": list(found.votes.relations),
+        "labels": list(found.votes.labels),
+        "warnings": list(notes),
+        "files": [str(path) for path in found.files],
+    }
+
+
+def print_evaluation(found: Evaluated, notes: Sequence[str], console: Console | None = None) -> None:
+    """Print methods side by side, and the tests of the first against the others."""
+    console = console or Console(highlight=False)
+    for table in found.tables:
+        known = table.rows[: len(found.evaluation.methods)]  # the others are dashes, and the notes say why
+        print_table(replace(table, rows=known), console)
+    print_notes(notes, 0, console)
+    print_files(found.files, console)
+
+
+def print_files(files: Sequence[object], console: Console) -> None:
+    """Print what was written."""
+    if files:
+        console.print(Text("wrote " + ", ".join(map(str, files)), style="bold"), soft_wrap=True)

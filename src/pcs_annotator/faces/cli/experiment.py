@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
+from rich.text import Text
 
 from pcs_annotator.errors import ConfigError
-from pcs_annotator.faces.cli.evaluate import splitting_of, splitting_options
-from pcs_annotator.faces.cli.experiment_view import experimented_json, print_experiments
+from pcs_annotator.faces.cli.evaluate import print_files, splitting_of, splitting_options
+from pcs_annotator.faces.cli.learned_view import print_notes
 from pcs_annotator.faces.cli.options import (
     JSON,
     LIMIT,
@@ -21,10 +24,11 @@ from pcs_annotator.faces.cli.options import (
     settings_options,
 )
 from pcs_annotator.faces.cli.pulling import pull_missing
+from pcs_annotator.faces.cli.result_view import print_table, table_json
 from pcs_annotator.faces.cli.run import EXIT_BUDGET
+from pcs_annotator.pipeline.experiment import ALL, EXPERIMENTS, Experimented, ExperimentRequest, experiment
 from pcs_annotator.pipeline.experiment_sources import Asking, find_sources
-from pcs_annotator.pipeline.experimenting import ALL, EXPERIMENTS, ExperimentRequest, experiment
-from pcs_annotator.pipeline.settling import read_settings
+from pcs_annotator.pipeline.resolve_config import read_settings
 
 WITH_BASELINES = ("rq2", ALL)
 PAPER_S_OPTIMISER = "lr"
@@ -77,3 +81,25 @@ def command(
     elif not quiet:
         print_experiments(done, notes)
     return EXIT_BUDGET if done.unanswered.get("budget reached") else 0
+
+
+def experimented_json(found: Experimented, notes: Sequence[str]) -> dict[str, Any]:
+    """Return everything that `print_experiments` shows as plain values."""
+    return {
+        "experiments": {one.name: [table_json(table) for table in one.tables] for one in found.experiments},
+        "unanswered": dict(found.unanswered),
+        "warnings": [*notes, *found.notes],
+        "files": [str(path) for path in found.files],
+    }
+
+
+def print_experiments(found: Experimented, notes: Sequence[str], console: Console | None = None) -> None:
+    """Print all tables, then what was written and what a reader must know."""
+    console = console or Console(highlight=False)
+    for one in found.experiments:
+        for table in one.tables:
+            print_table(table, console)
+    print_notes([*notes, *found.notes], 0, console)
+    for reason, count in found.unanswered.items():
+        console.print(Text(f"{count:,} questions unanswered: {reason}; the same command asks them again", "yellow"))
+    print_files(found.files, console)

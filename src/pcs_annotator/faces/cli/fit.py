@@ -9,13 +9,13 @@ import click
 
 from pcs_annotator.core.vote_columns import Unknown
 from pcs_annotator.errors import ConfigError
-from pcs_annotator.faces.cli.fit_view import as_json, print_fit
+from pcs_annotator.faces.cli.learned_view import as_json, print_fit
 from pcs_annotator.faces.cli.options import JSON, PATH, QUIET, TO_LABEL, echo_json, gathered_warnings, promise_options
 from pcs_annotator.faces.cli.run_view import print_run, run_json
 from pcs_annotator.faces.report.page import write_report
-from pcs_annotator.pipeline.project import FitFiles, fit_table
+from pcs_annotator.pipeline.fit_table import FitFiles, fit_table
+from pcs_annotator.pipeline.learn import LearnSettings
 from pcs_annotator.pipeline.run import FromPeople, fit_run
-from pcs_annotator.pipeline.steps import LearnSettings
 
 EXIT_UNLABELLED = 1
 

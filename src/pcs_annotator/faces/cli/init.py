@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from pcs_annotator.faces.cli.options import JSON, PATH, echo_json
-from pcs_annotator.pipeline.starting import write_first_config
+from pcs_annotator.pipeline.init_config import write_first_config
 
 
 @click.command("init")

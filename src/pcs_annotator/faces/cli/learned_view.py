@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,8 +12,9 @@ from rich.text import Text
 
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.faces.cli.promise_view import print_promise, promise_json
-from pcs_annotator.pipeline.steps import Learned
+from pcs_annotator.pipeline.certificate_text import Model, promised
+from pcs_annotator.pipeline.fit_table import FitFiles, FittedTable
+from pcs_annotator.pipeline.learn import Learned
 
 BAR_WIDTH = 30
 METRICS = (
@@ -131,3 +133,61 @@ def _verdict(figures: Sequence[Any]) -> Text:
 def _difference(test: Any) -> str:
     low, high = test.interval
     return f"{test.difference:+.3f} ({low:+.3f} to {high:+.3f}, p = {test.p_value:.3f})"
+
+
+def promise_json(model: Model) -> dict[str, Any]:
+    """Return certificate and decisions as plain values."""
+    return {
+        "certificate": None if model.certificate is None else model.certificate.to_dict(),
+        "calibrated": model.calibrator is not None,
+        "decided_by": model.decided_by,
+    }
+
+
+def print_promise(model: Model, rows: int, console: Console) -> None:
+    """Print the certificate: what is promised, for how many rows; or why nothing is."""
+    certificate = model.certificate
+    if model.by_agreement:
+        told = "uncalibrated: labels are accepted where every answer agrees, and nobody knows how often those are wrong"
+        console.print(Text(f"\n{told}", style="yellow"))
+    if certificate is None:
+        return
+    sentences = promised(certificate)
+    console.print(Text(f"\n{sentences.headline}", style="bold green" if certificate.holds else "bold yellow"))
+    for detail in sentences.details:
+        console.print(Text(f"  {detail}", style="dim"))
+    if certificate.holds:
+        console.print(
+            f"  accepted {rows - certificate.review_rows:,} of {rows:,} rows, {certificate.review_rows:,} for review"
+        )
+
+
+def as_json(fitted: FittedTable, files: FitFiles, notes: Sequence[str]) -> dict[str, Any]:
+    """Return everything that `print_fit` shows as plain values."""
+    return {
+        "rows": len(fitted.outcomes),
+        "rows_without_label": fitted.unlabelled,
+        "labels": list(fitted.table.votes.labels),
+        "decisions": dict(Counter(one.decision for one in fitted.outcomes if one.decision is not None)),
+        **learned_json(fitted.learned),
+        "warnings": list(notes),
+        "model": str(files.model),
+        "out": str(files.labels_out) if files.labels_out else None,
+    }
+
+
+def print_fit(fitted: FittedTable, files: FitFiles, notes: Sequence[str], console: Console | None = None) -> None:
+    """Print the fit for a person."""
+    console = console or Console(highlight=False)
+    print_learned(fitted.learned, fitted.table.votes, console)
+    print_notes(notes, fitted.unlabelled, console)
+    console.print(f"\nwrote {files.model}" + (f" and {files.labels_out}" if files.labels_out else ""))
+
+
+def print_notes(notes: Sequence[str], unlabelled: int, console: Console) -> None:
+    """Print what a person should know before believing the rest."""
+    for note in notes:
+        console.print(Text(f"note: {note}", style="yellow"))
+    if unlabelled:
+        rows = "1 row has" if unlabelled == 1 else f"{unlabelled:,} rows have"
+        console.print(f"{rows} no label, because nobody voted", style="yellow")

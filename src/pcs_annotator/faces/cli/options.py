@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import click
 
 from pcs_annotator.errors import PcsWarning
-from pcs_annotator.pipeline.labelling import Saving
-from pcs_annotator.pipeline.settling import Flags
+from pcs_annotator.pipeline.label import Saving
+from pcs_annotator.pipeline.resolve_config import Flags
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -21,8 +21,8 @@ from pcs_annotator.faces.cli.options import (
 from pcs_annotator.faces.cli.pulling import pull_missing
 from pcs_annotator.faces.cli.run_view import print_run, run_json
 from pcs_annotator.faces.report.page import write_report
+from pcs_annotator.pipeline.resolve_config import read_settings
 from pcs_annotator.pipeline.run import RunRequest, RunResult, run
-from pcs_annotator.pipeline.settling import read_settings
 
 EXIT_UNLABELLED = 1
 EXIT_BUDGET = 3

@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pcs_annotator.faces.cli.fit_view import print_notes
-from pcs_annotator.faces.cli.learned_view import learned_json, print_learned
+from pcs_annotator.faces.cli.learned_view import learned_json, print_learned, print_notes
 from pcs_annotator.pipeline.run import Plan, RunResult
 
 TROUBLES_SHOWN = 5

@@ -13,9 +13,9 @@ from rich.text import Text
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.faces.cli.learned_view import print_learned
+from pcs_annotator.pipeline.resolve_config import Flags, flags_only
 from pcs_annotator.pipeline.run import RunRequest, RunResult, run
-from pcs_annotator.pipeline.settling import Flags, flags_only
-from pcs_annotator.pipeline.variants import read_variants
+from pcs_annotator.pipeline.run_folder import read_variants
 
 LABELS = ("world", "sports", "business", "technology")
 INSTRUCTION = "What is this news item about?"

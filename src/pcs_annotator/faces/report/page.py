@@ -9,21 +9,19 @@ from pathlib import Path
 
 from pcs_annotator.faces.report.markup import Markup, joined, tag
 from pcs_annotator.faces.report.sections.certificate import certificate
-from pcs_annotator.faces.report.sections.cost import cost
+from pcs_annotator.faces.report.sections.cost import cost, saved
 from pcs_annotator.faces.report.sections.curves import curves, plots
 from pcs_annotator.faces.report.sections.distribution import distribution
 from pcs_annotator.faces.report.sections.flips import flips
-from pcs_annotator.faces.report.sections.headline import headline
-from pcs_annotator.faces.report.sections.notices import notices
+from pcs_annotator.faces.report.sections.headline import headline, notices
 from pcs_annotator.faces.report.sections.quality import quality
 from pcs_annotator.faces.report.sections.rows import rows
-from pcs_annotator.faces.report.sections.saved import saved
 from pcs_annotator.faces.report.sections.settings import settings
 from pcs_annotator.faces.report.sections.silences import silences
 from pcs_annotator.faces.report.sections.weights import weights
 from pcs_annotator.faces.report.view import view_of
-from pcs_annotator.pipeline.pages import write_page
 from pcs_annotator.pipeline.run import RunResult
+from pcs_annotator.pipeline.run_folder import write_page
 
 SECTIONS = (
     ("certificate", "Certificate", certificate),

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.item import Item
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.faces.report.view import View, decision_on
-from pcs_annotator.pipeline.variants import read_variants
+from pcs_annotator.pipeline.run_folder import read_variants
 
 MOST_ROWS = 500
 # So that a thousand rows stay below three megabytes whatever their length, and however many models voted.

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pcs_annotator.core.labels import label_lookup
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Task
-from pcs_annotator.pipeline.pages import Origin, read_origin
+from pcs_annotator.pipeline.resolve_config import task_of
 from pcs_annotator.pipeline.run import RunResult
-from pcs_annotator.pipeline.settling import task_of
-from pcs_annotator.pipeline.variants import VariantCount, count_variants
+from pcs_annotator.pipeline.run_folder import Origin, VariantCount, count_variants, read_origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,9 @@
 ['1s-top-k', '2s-top-k', 'ling-1s', 'majority-vote']
 """
 
-from pcs_annotator.judging.baselines import linguistic, majority, p_true, self_consistency, spuq, top_k, zero_shot
+from pcs_annotator.judging.baselines import plain_votes, spuq, stated
 from pcs_annotator.judging.baselines.baseline import Asks, Baseline, baseline, baselines
 
-BUILT_IN = (linguistic, majority, p_true, self_consistency, spuq, top_k, zero_shot)
+BUILT_IN = (plain_votes, spuq, stated)
 
 __all__ = ["BUILT_IN", "Asks", "Baseline", "baseline", "baselines"]

@@ -12,12 +12,12 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from pcs_annotator.core.arrays import Floats, Integers, Mask
-from pcs_annotator.core.codes import NOT_ASKED
 from pcs_annotator.core.elicitations import calls_of, kind_of
 from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.scoring import DECIMALS
+from pcs_annotator.judging.weighing.scoring import DECIMALS
 from pcs_annotator.registry import Registry
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Floats
-from pcs_annotator.core.elicitations import kind_of
+from pcs_annotator.core.elicitations import LING_1S, P_TRUE, guesses_of, kind_of
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.baselines.baseline import Asks, cells_of, mean_scores, original_of
+from pcs_annotator.judging.baselines.baseline import Asks, baseline, cells_of, mean_scores, original_of
 
 
 def complete(stated: Floats) -> Floats:
@@ -92,3 +92,70 @@ class StatedBaseline(ABC):
     def asks(self, votes: Votes) -> Asks:
         """Return the answers on the original that count, of one or two calls each."""
         return Asks(cells_of(votes, self.source(votes).rows, [original_of(votes, self.name)], self.draws))
+
+
+@baseline("ling-1s")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linguistic(StatedBaseline):
+    """The probability that the phrase stands for at the guessed label, the rest spread evenly over the others."""
+
+    @property
+    def name(self) -> str:
+        """`ling-1s`."""
+        return LING_1S
+
+
+@baseline("p-true")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PTrue(StatedBaseline):
+    """The mean over draws: 1 for the proposed label when the model says *True*; else the others share the 1 evenly."""
+
+    draws: int | None = None
+
+    @property
+    def name(self) -> str:
+        """`p-true`."""
+        return P_TRUE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopK(StatedBaseline):
+    """The probabilities stated for k guesses; what they leave is spread evenly over labels that were not guessed.
+
+    Attributes:
+        steps: 1 when guesses and probabilities come in one reply, 2 when the probabilities are asked for afterwards.
+        k: How many guesses; by default the only number that the votes hold.
+    """
+
+    steps: Literal[1, 2] = 1
+    k: int | None = None
+
+    @property
+    def name(self) -> str:
+        """`1s-top-2` and so on; `1s-top-k` where k is left open."""
+        return f"{self.steps}s-top-{self.k or 'k'}"
+
+    def source(self, votes: Votes) -> Source:
+        """Return the annotators that gave so many guesses."""
+        source = elicited(votes, self._fits, self.name, f"{self.steps}s-top-{self.k or 2}")
+        kinds = sorted({kind_of(votes.annotators[row]) for row in source.rows}, key=guesses_of)
+        if len(kinds) > 1:
+            raise UndefinedMetric(
+                f"{self.name} takes one number of guesses, these votes hold {', '.join(kinds)}: set k"
+            )
+        return source
+
+    def _fits(self, kind: str) -> bool:
+        return kind.startswith(f"{self.steps}s-top-") and self.k in (None, guesses_of(kind))
+
+
+@baseline("1s-top-k")
+def one_step() -> TopK:
+    """Return the method with one prompt, for whatever k the votes hold."""
+    return TopK(steps=1)
+
+
+@baseline("2s-top-k")
+def two_steps() -> TopK:
+    """Return the method with two prompts, for whatever k the votes hold."""
+    return TopK(steps=2)

@@ -12,12 +12,12 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.crossfit import Splits, cross_fits
-from pcs_annotator.judging.evaluation.bootstrap import interval_around
-from pcs_annotator.judging.evaluation.method_figures import Resampled, all_figures
-from pcs_annotator.judging.evaluation.metrics import Estimate
-from pcs_annotator.judging.evaluation.significance import BootstrapTest, bootstrap_test
-from pcs_annotator.judging.optimisers import optimisers
+from pcs_annotator.judging.evaluation.methods import Resampled, all_figures
+from pcs_annotator.judging.metrics.bootstrap import interval_around
+from pcs_annotator.judging.metrics.metrics import Estimate
+from pcs_annotator.judging.metrics.significance import BootstrapTest, bootstrap_test
+from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
+from pcs_annotator.judging.weighing.optimisers import optimisers
 
 ZERO_SHOT = "zero-shot"
 

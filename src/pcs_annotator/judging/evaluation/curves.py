@@ -14,10 +14,10 @@ from scipy.special import betaincinv
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.acceptance import steps_of
-from pcs_annotator.judging.evaluation.bootstrap import auroc_on, interval_around, resample_counts
-from pcs_annotator.judging.evaluation.metrics import Estimate, ReliabilityBin, binary_auroc, ends_of_runs, reliability
-from pcs_annotator.judging.learning import Trial
+from pcs_annotator.judging.fit_model import Trial
+from pcs_annotator.judging.metrics.bootstrap import auroc_on, interval_around, resample_counts
+from pcs_annotator.judging.metrics.metrics import Estimate, ReliabilityBin, binary_auroc, ends_of_runs, reliability
+from pcs_annotator.judging.promising.acceptance import steps_of
 
 MOST_POINTS = 200
 MOST_ROC = 6

@@ -14,19 +14,20 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import MismatchError, UndefinedMetric, UnknownNameError
-from pcs_annotator.judging.crossfit import CrossFit
-from pcs_annotator.judging.evaluation.bootstrap import interval_around
-from pcs_annotator.judging.evaluation.method_figures import Resampled, all_figures
 from pcs_annotator.judging.evaluation.methods import (
     Calls,
     Entrant,
     Method,
+    Resampled,
+    all_figures,
     original_of,
     ready,
     self_consistency,
 )
-from pcs_annotator.judging.evaluation.metrics import Estimate
-from pcs_annotator.judging.evaluation.significance import BootstrapTest, PairedTest, bootstrap_test, delong, holm
+from pcs_annotator.judging.metrics.bootstrap import interval_around
+from pcs_annotator.judging.metrics.metrics import Estimate
+from pcs_annotator.judging.metrics.significance import BootstrapTest, PairedTest, bootstrap_test, delong, holm
+from pcs_annotator.judging.weighing.crossfit import CrossFit
 
 HARD_AND_GRADED = (
     "Graded AUROC ranks rows by the score, hard AUROC by the chosen label alone (1 for it, 0 for the others); one "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pcs_annotator.core.result_table import Content, Figure, ResultTable
 from pcs_annotator.judging.evaluation.evaluate import Evaluation
-from pcs_annotator.judging.evaluation.method_figures import FIGURES
-from pcs_annotator.judging.evaluation.significance import stars
+from pcs_annotator.judging.evaluation.methods import FIGURES
+from pcs_annotator.judging.metrics.significance import stars
 
 TITLES = dict(
     zip(

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.asking.annotators.prompt import PromptStyle, build_messages
-from pcs_annotator.asking.models.base import Message
 from pcs_annotator.asking.models.embedded_engine.gguf import read_gguf
 from pcs_annotator.asking.models.embedded_engine.prompts import Asked, chat_prompt, label_prompt, take_apart
 from pcs_annotator.asking.models.embedded_engine.vocabulary import Vocabulary
+from pcs_annotator.core.chat import Message
 from pcs_annotator.core.task import Task
 
 TASK = Task(labels=["new", "old"], instruction="How old is it?\n\nLabels:\nare below.")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pcs_annotator.asking.annotators.prompt import PromptStyle, build_messages, task_prompt
-from pcs_annotator.asking.models.base import Message
+from pcs_annotator.core.chat import Message
 from pcs_annotator.core.task import Task
 from pcs_annotator.registry import Registry
 

@@ -12,12 +12,12 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from pcs_annotator.asking.models.base import Sampling
-from pcs_annotator.asking.models.embedded_engine.forward import Memory, Network, Piece
+from pcs_annotator.asking.models.embedded_engine.forward import KVCache, Network, Piece
 from pcs_annotator.asking.models.embedded_engine.gguf import Floats, read_gguf
 from pcs_annotator.asking.models.embedded_engine.labels import LabelTree
 from pcs_annotator.asking.models.embedded_engine.prompts import Prompt
 from pcs_annotator.asking.models.embedded_engine.vocabulary import Vocabulary
+from pcs_annotator.core.chat import Sampling
 
 # The table of who sees whom grows with the square of what is read at once: longer prompts are read in parts.
 LONGEST_READ = 512
@@ -66,7 +66,7 @@ class Engine:
         file = read_gguf(path)
         self.vocabulary = Vocabulary(file)
         self.network = Network(file)
-        self._heads: _Recent[Memory] = _Recent(KEPT_HEADS)
+        self._heads: _Recent[KVCache] = _Recent(KEPT_HEADS)
         self._priors: _Recent[Floats] = _Recent(KEPT_PRIORS)
         self._trees: _Recent[LabelTree] = _Recent(KEPT_PRIORS)
 
@@ -116,16 +116,16 @@ class Engine:
 
         return self._priors.get((question.empty, question.labels), ask)
 
-    def _memory(self, prompt: Prompt) -> tuple[Memory, Sequence[int]]:
+    def _memory(self, prompt: Prompt) -> tuple[KVCache, Sequence[int]]:
         """Return the memory of the prompt's head, and the tokens still to be read."""
         memory, tail = self._heads.get(prompt.head, lambda: self._read_head(prompt.head)), prompt.tail
         return self._shorten(memory, tail)
 
-    def _read_head(self, head: tuple[int, ...]) -> Memory:
+    def _read_head(self, head: tuple[int, ...]) -> KVCache:
         memory, rest = self._shorten(self.network.nothing(), head)
         return self.network.read([Piece.sequence(rest, memory)])[0].memory if rest else memory
 
-    def _shorten(self, memory: Memory, tokens: tuple[int, ...]) -> tuple[Memory, tuple[int, ...]]:
+    def _shorten(self, memory: KVCache, tokens: tuple[int, ...]) -> tuple[KVCache, tuple[int, ...]]:
         while len(tokens) > LONGEST_READ:
             memory = self.network.read([Piece.sequence(tokens[:LONGEST_READ], memory)])[0].memory
             tokens = tokens[LONGEST_READ:]

@@ -44,7 +44,7 @@ class Layer(NamedTuple):
     down: Floats
 
 
-class Memory(NamedTuple):
+class KVCache(NamedTuple):
     """Keys and values of tokens that were read before: (layer, head, token, head width) each."""
 
     keys: Floats
@@ -55,9 +55,9 @@ class Memory(NamedTuple):
         """Return the number of tokens."""
         return self.keys.shape[2]
 
-    def before(self, length: int) -> Memory:
+    def before(self, length: int) -> KVCache:
         """Return the memory of the first tokens only."""
-        return Memory(self.keys[:, :, :length], self.values[:, :, :length])
+        return KVCache(self.keys[:, :, :length], self.values[:, :, :length])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,10 @@ class Piece:
     positions: Ints
     visible: npt.NDArray[np.bool_]
     read: Ints
-    memory: Memory
+    memory: KVCache
 
     @classmethod
-    def sequence(cls, tokens: Sequence[int], memory: Memory) -> Piece:
+    def sequence(cls, tokens: Sequence[int], memory: KVCache) -> Piece:
         """Return plain text after a memory, of which the last token's state is wanted."""
         count = len(tokens)
         return cls(
@@ -95,7 +95,7 @@ class Answer(NamedTuple):
     """What the model made of a piece: the states of the rows to read, and the keys and values of all its tokens."""
 
     states: Floats
-    memory: Memory
+    memory: KVCache
 
 
 class Network:
@@ -118,11 +118,11 @@ class Network:
         half = self.shape.head_width // 2
         self._frequencies = settings["llama.rope.freq_base"] ** (-np.arange(half, dtype=np.float64) / half)
 
-    def nothing(self) -> Memory:
+    def nothing(self) -> KVCache:
         """Return the memory of no tokens."""
         shape = self.shape
         empty = np.zeros((shape.layers, shape.key_heads, 0, shape.head_width), np.float32)
-        return Memory(empty, empty)
+        return KVCache(empty, empty)
 
     def read(self, pieces: Sequence[Piece], tile: int = TILE) -> list[Answer]:
         """Return what the model makes of each piece; they share the matrix products and nothing else.
@@ -177,11 +177,11 @@ class Network:
         values = mixed[:, turning:].reshape(len(mixed), shape.key_heads, shape.head_width)
         return heads[:, : shape.heads], heads[:, shape.heads :], values
 
-    def _room(self, piece: Piece) -> Memory:
+    def _room(self, piece: Piece) -> KVCache:
         """Return the piece's memory with room for its own tokens."""
         before = piece.memory.length
         size = (self.shape.layers, self.shape.key_heads, before + len(piece.tokens), self.shape.head_width)
-        room = Memory(np.empty(size, np.float32), np.empty(size, np.float32))
+        room = KVCache(np.empty(size, np.float32), np.empty(size, np.float32))
         room.keys[:, :, :before] = piece.memory.keys
         room.values[:, :, :before] = piece.memory.values
         return room
@@ -190,7 +190,7 @@ class Network:
 class _Work:
     """A piece on its way through the layers."""
 
-    def __init__(self, piece: Piece, memory: Memory, rows: slice) -> None:
+    def __init__(self, piece: Piece, memory: KVCache, rows: slice) -> None:
         self.piece = piece
         self.memory = memory
         self.rows = rows

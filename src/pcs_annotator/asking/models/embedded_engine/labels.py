@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pcs_annotator.asking.models.embedded_engine.forward import Memory, Network, Piece
+from pcs_annotator.asking.models.embedded_engine.forward import KVCache, Network, Piece
 from pcs_annotator.asking.models.embedded_engine.gguf import Floats
 
 
@@ -79,7 +79,7 @@ class LabelTree:
                 self.depths.append(child.depth)
                 self._add(child, len(self.appended))
 
-    def piece(self, tokens: Sequence[int], memory: Memory) -> Piece:
+    def piece(self, tokens: Sequence[int], memory: KVCache) -> Piece:
         """Return the end of a prompt, with what must be appended to read all labels."""
         count, extra = len(tokens), len(self.appended)
         visible = np.tri(count + extra, dtype=bool)

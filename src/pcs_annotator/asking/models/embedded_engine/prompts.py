@@ -11,9 +11,10 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from pcs_annotator.asking.models.base import Message
 from pcs_annotator.asking.models.embedded_engine.vocabulary import Vocabulary
+from pcs_annotator.core.chat import Message
 
+# The model was trained on 8,192; attention in numpy gets slow, and its answers poor, long before.
 Style = Literal["chat", "plain"]
 
 # Texts without content. What the model says to them is its prejudice; one alone ("N/A") is a bad witness.

@@ -11,10 +11,9 @@ from weakref import WeakSet
 
 import numpy as np
 
-from pcs_annotator.asking.models.base import Message, Reply, Request, Usage
+from pcs_annotator.asking.models.embedded_engine import CONTEXT_TOKENS
 from pcs_annotator.asking.models.embedded_engine.batcher import Batcher, Job
 from pcs_annotator.asking.models.embedded_engine.engine import Engine, LabelQuestion, draw
-from pcs_annotator.asking.models.embedded_engine.limits import CONTEXT_TOKENS
 from pcs_annotator.asking.models.embedded_engine.prompts import (
     EMPTY_TEXTS,
     Prompt,
@@ -24,6 +23,7 @@ from pcs_annotator.asking.models.embedded_engine.prompts import (
     label_sequences,
     take_apart,
 )
+from pcs_annotator.core.chat import Message, Reply, Request, Usage
 from pcs_annotator.errors import BadRequest, Unanswerable
 
 BATCH = 16

@@ -6,7 +6,7 @@ from pcs_annotator.faces.report.bars import stack
 from pcs_annotator.faces.report.formats import capital, count, percent
 from pcs_annotator.faces.report.markup import Child, Markup, section, sentence, tag
 from pcs_annotator.faces.report.view import View
-from pcs_annotator.pipeline.promises import Certificate, promised
+from pcs_annotator.pipeline.certificate_text import Certificate, promised
 
 DECISIONS = (("accept", "accepted", "yes"), ("review", "to review", "maybe"), ("none", "no label", "no"))
 NOT_ASKED = (

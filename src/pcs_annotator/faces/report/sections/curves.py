@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from pcs_annotator.faces.report.bars import span
+from pcs_annotator.faces.report.charts.curves import reliability_diagram, risk_chart, roc_chart
 from pcs_annotator.faces.report.charts.plot import Plot
-from pcs_annotator.faces.report.charts.reliability import reliability_diagram
-from pcs_annotator.faces.report.charts.risk import risk_chart
-from pcs_annotator.faces.report.charts.roc import roc_chart
 from pcs_annotator.faces.report.formats import count, counted, interval, number
 from pcs_annotator.faces.report.markup import (
     Child,
@@ -21,7 +19,7 @@ from pcs_annotator.faces.report.markup import (
     user_text,
 )
 from pcs_annotator.faces.report.view import View
-from pcs_annotator.pipeline.steps import Curves
+from pcs_annotator.pipeline.learn import Curves
 
 MOST_LISTED = 10
 

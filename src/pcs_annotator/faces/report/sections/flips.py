@@ -10,7 +10,7 @@ import numpy as np
 from pcs_annotator.faces.report.formats import count, percent
 from pcs_annotator.faces.report.markup import Column, Markup, figure, section, sentence, table, tag, user_text
 from pcs_annotator.faces.report.view import View
-from pcs_annotator.pipeline.pages import FlipMatrix, flip_matrices
+from pcs_annotator.pipeline.run_folder import FlipMatrix, flip_matrices
 
 MOST_LABELS, MOST_NARROW = 8, 4
 MOST_FLIPS = 12

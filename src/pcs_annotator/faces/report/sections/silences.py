@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pcs_annotator.core.codes import ABSTAINED, NOT_ASKED
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.faces.report.bars import bar
 from pcs_annotator.faces.report.formats import count, percent
 from pcs_annotator.faces.report.markup import Child, Column, Markup, figure, section, sentence, table, tag, user_text

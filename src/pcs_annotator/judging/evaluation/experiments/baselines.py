@@ -10,7 +10,7 @@ from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.evaluation.evaluation_tables import p_value_text
 from pcs_annotator.judging.evaluation.experiments.study import Bench, Scored, Study
 from pcs_annotator.judging.evaluation.published import BASELINES, PCS, published_key
-from pcs_annotator.judging.evaluation.significance import bootstrap_test, stars
+from pcs_annotator.judging.metrics.significance import bootstrap_test, stars
 
 COLUMNS = ("Dataset", "LLM", "Method", "Calls", "AUROC", "p-value", "Significance")
 PAPER_COLUMNS = ("paper: AUROC", "paper: Significance")

@@ -17,7 +17,7 @@ from pcs_annotator.judging.evaluation.published import (
     RELATIONS,
     published_key,
 )
-from pcs_annotator.judging.evaluation.significance import average_relative_improvement, paired_t_test, stars
+from pcs_annotator.judging.metrics.significance import average_relative_improvement, paired_t_test, stars
 
 NONE = "No MR"
 ORDER = (PCS, NONE, "voice", "synonym", "double-negation")

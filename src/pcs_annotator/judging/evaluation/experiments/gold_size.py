@@ -10,13 +10,13 @@ from pcs_annotator.core.arrays import Floats, Integers
 from pcs_annotator.core.result_table import Content, Curve, Experiment, Figure, ResultTable
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.crossfit import stratified_folds
 from pcs_annotator.judging.evaluation.experiments.study import Bench, Study
-from pcs_annotator.judging.evaluation.metrics import auroc
 from pcs_annotator.judging.evaluation.published import published_key
-from pcs_annotator.judging.optimiser import fit_optimiser
-from pcs_annotator.judging.optimisers import optimisers
-from pcs_annotator.judging.scoring import score
+from pcs_annotator.judging.metrics.metrics import auroc
+from pcs_annotator.judging.weighing.crossfit import stratified_folds
+from pcs_annotator.judging.weighing.optimiser import fit_optimiser
+from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.scoring import score
 
 COLUMNS = ("Dataset", "Method", "Gold rows", "AUROC")
 HELD_OUT = 0.25

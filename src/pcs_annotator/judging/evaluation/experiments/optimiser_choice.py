@@ -11,7 +11,7 @@ from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate
 from pcs_annotator.judging.evaluation.evaluation_tables import p_value_text
 from pcs_annotator.judging.evaluation.experiments.study import Bench, Study
 from pcs_annotator.judging.evaluation.methods import Method, OnCells
-from pcs_annotator.judging.optimisers.ga import GeneticAlgorithm
+from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm
 
 COLUMNS = ("Dataset", "Optimiser", "AUROC", "AUROC hard", "Accuracy", "ECE score", "ECE calibrated", "p (Holm)")
 SHOWN = ("auroc", "auroc_hard", "accuracy", "ece_score", "ece_confidence")

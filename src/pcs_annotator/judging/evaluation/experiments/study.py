@@ -12,13 +12,20 @@ from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.result_table import Content, Figure, number_of
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.crossfit import CrossFit
-from pcs_annotator.judging.evaluation.bootstrap import auroc_on, interval_around, resample_counts
 from pcs_annotator.judging.evaluation.evaluate import How, labelled_rows
 from pcs_annotator.judging.evaluation.evaluation_tables import p_value_text
-from pcs_annotator.judging.evaluation.method_figures import hard_scores
-from pcs_annotator.judging.evaluation.methods import Method, OnCells, ScoresVotes, original_of, plain_votes, ready
-from pcs_annotator.judging.evaluation.significance import average_relative_improvement, paired_t_test, stars
+from pcs_annotator.judging.evaluation.methods import (
+    Method,
+    OnCells,
+    ScoresVotes,
+    hard_scores,
+    original_of,
+    plain_votes,
+    ready,
+)
+from pcs_annotator.judging.metrics.bootstrap import auroc_on, interval_around, resample_counts
+from pcs_annotator.judging.metrics.significance import average_relative_improvement, paired_t_test, stars
+from pcs_annotator.judging.weighing.crossfit import CrossFit
 
 Recorded = tuple[Votes, Codes]
 """Votes, and for every item its gold as a position in their labels, or `UNLABELLED`."""

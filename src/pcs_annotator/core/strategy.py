@@ -1,0 +1,30 @@
+"""Which question to ask next, and when to stop: the interface between asking and judging."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.vote import Cell
+
+
+class Strategy(Protocol):
+    """The order in which to ask about an item, and when to stop.
+
+    Both methods see the codes of one item by annotator, relation and draw: a label, `ABSTAINED`, `OPEN` where it may
+    still be asked, `NOT_ASKED` where it never can be. They must not change them.
+    """
+
+    @property
+    def order(self) -> Sequence[Cell]:
+        """The cells of a job, first to last; a cell that is not among them is never asked."""
+        ...
+
+    def needed(self, cells: Codes) -> int:
+        """Return how many of the next open cells must be asked in any case; 0 when the label is settled."""
+        ...
+
+    def urgency(self, cells: Codes) -> float:
+        """Return how likely further votes are to change the label, on any scale; the highest is asked about first."""
+        ...

@@ -1,0 +1,88 @@
+"""Variants and votes of a run, as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.tabular import as_arrow
+from pcs_annotator.core.task import Item
+from pcs_annotator.core.variant import ORIGINAL, Variant
+from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator.core.votes import Votes, positions_of, read_vote_table
+from pcs_annotator.files.runs import atomic_path
+from pcs_annotator.files.tables import write_table
+
+ROWS_AT_ONCE = 5_000
+VARIANT_COLUMNS = ("id", "relation", "status", "text", "reason", "refused")
+
+
+@contextmanager
+def writing_variants(path: Path) -> Iterator[Callable[[Item, Variant], None]]:
+    """Give a function that notes variants; they are written as they come, so that memory does not grow with them."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    schema = pa.schema([(name, pa.string()) for name in VARIANT_COLUMNS])
+    rows: list[tuple[str | None, ...]] = []
+    with atomic_path(path) as temporary, parquet.ParquetWriter(temporary, schema) as writer:
+
+        def write() -> None:
+            if rows:
+                writer.write_table(pa.table(list(zip(*rows, strict=True)), schema=schema))
+                rows.clear()
+
+        def note(item: Item, variant: Variant) -> None:
+            if variant.relation == ORIGINAL:
+                return
+            rows.append((item.id, variant.relation, variant.status, variant.text, variant.reason, variant.refused))
+            if len(rows) >= ROWS_AT_ONCE:
+                write()
+
+        yield note
+        write()
+
+
+def write_votes(path: Path, votes: Votes) -> None:
+    """Write votes in the long form, in which silences and what was not asked differ."""
+    write_table(path, votes.to_table("long"))
+
+
+class Axes(NamedTuple):
+    """Names along the axes of votes; a file leaves out what was not asked, so it cannot tell them all."""
+
+    ids: Sequence[str]
+    annotators: Sequence[str]
+    relations: Sequence[str]
+    labels: Sequence[str]
+    draws: int
+
+
+def read_votes(path: Path, axes: Axes) -> Votes:
+    """Return recorded votes along these axes."""
+    shape = (len(axes.ids), len(axes.annotators), len(axes.relations), axes.draws)
+    codes = np.full(shape, NOT_ASKED, dtype=np.int8)
+    read = read_vote_table(as_arrow(path), axes.labels, name=path.name).votes
+    place = np.ix_(
+        positions_of(read.ids, axes.ids, "item"),
+        positions_of(read.annotators, axes.annotators, "annotator"),
+        positions_of(read.relations, axes.relations, "relation"),
+        range(read.codes.shape[3]),
+    )
+    codes[place] = read.codes
+    stated = None
+    if read.stated is not None:
+        stated = np.full((*shape, len(axes.labels)), np.nan)
+        stated[place] = read.stated
+    return Votes(
+        codes=codes,
+        ids=axes.ids,
+        annotators=axes.annotators,
+        relations=axes.relations,
+        labels=axes.labels,
+        stated=stated,
+    )

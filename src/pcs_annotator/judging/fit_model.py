@@ -1,0 +1,181 @@
+"""From votes and gold to a model: weights, calibrator and promise, each learned on rows the one before never saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.core.weights import Weights
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promising.acceptance import Judged, Promise
+from pcs_annotator.judging.promising.certificate import Certificate, certify, fingerprint, no_promise
+from pcs_annotator.judging.promising.drift import profile
+from pcs_annotator.judging.promising.prediction_sets import fit_prediction_sets
+from pcs_annotator.judging.weighing.calibration import Calibrator, fit_calibrator
+from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, Seen, Splits, cross_fits
+from pcs_annotator.judging.weighing.fitting import fit_weights, in_canonical_order
+from pcs_annotator.judging.weighing.optimiser import Optimiser
+from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.scoring import choose, score
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learning:
+    """How to learn.
+
+    Attributes:
+        optimiser: A registry name, or an optimiser of one's own.
+        splits: How gold rows are divided.
+        resamples: Bootstrap resamples behind the intervals of weights; 0 for none.
+        promise: What accepted labels must keep; None to decide nothing.
+        sets: Whether to give the labels that cannot be ruled out.
+        version: Of the code, for the certificate's fingerprint.
+    """
+
+    optimiser: str | Optimiser = "lr"
+    splits: Splits = field(default_factory=Splits)
+    resamples: int = 0
+    promise: Promise | None = None
+    sets: bool = False
+    version: str = ""
+
+
+class Trial(NamedTuple):
+    """Gold rows as fits that did not see them judge them; means over several splits."""
+
+    gold: Codes
+    scores: Floats
+    probabilities: Floats
+    labels: Sequence[str]
+
+    @property
+    def judged(self) -> Judged:
+        """The chosen label of every row, how sure it is and whether it is right."""
+        best = choose(self.scores, self.labels)
+        return Judged(self.probabilities[np.arange(len(best)), best], best, best == self.gold)
+
+
+class FitResult(NamedTuple):
+    """A model, and the gold rows as fits that did not see them judge them; None when they were too few."""
+
+    model: Model
+    trial: Trial | None
+
+
+def learn_model(
+    votes: Votes, gold: Iterable[object] | Mapping[str, object], how: Learning, *, drawn: Mask | None = None
+) -> Model:
+    """Return everything that gold teaches about these votes; see `fit_model`."""
+    return fit_model(votes, gold, how, drawn=drawn).model
+
+
+def fit_model(
+    votes: Votes,
+    gold: Iterable[object] | Mapping[str, object],
+    how: Learning,
+    *,
+    drawn: Mask | None = None,
+    seen: Seen | None = None,
+) -> FitResult:
+    """Return everything that gold teaches about these votes, and what it was tried on.
+
+    Args:
+        votes: What everybody said.
+        gold: Label names in the order of `votes.ids`, None where unknown; or item id → label name.
+        how: How to learn.
+        drawn: Which rows were drawn at random, so that they can carry a promise; by default all.
+        seen: Which votes of a new text will be asked; by default all. Confidence and promise are then about those.
+    """
+    given = gold if isinstance(gold, Mapping) else list(gold)
+    weights = fit_weights(votes, given, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
+    codes = gold_codes(votes, given)
+    labelled = codes != UNLABELLED
+    rows, truth = in_canonical_order(votes.take(labelled), codes[labelled])
+    trial = run_trial(chosen_optimiser(how.optimiser, weights), rows, truth, how.splits, seen)
+    shown = votes if seen is None else seen(votes, weights)
+    certificate = None
+    if how.promise is not None:
+        at_random = _by_id(votes, drawn, rows)
+        certificate = replace(
+            _certificate(trial, rows, truth, at_random, how), fingerprint=fingerprint(votes, codes, how.version)
+        )
+    model = Model(
+        weights=weights,
+        calibrator=_calibrator(trial, how.splits.calibration),
+        certificate=certificate,
+        sets=fit_prediction_sets(trial.probabilities, trial.gold) if how.sets and trial is not None else None,
+        profile=profile(shown, score(shown, weights)),
+    )
+    return FitResult(model, trial)
+
+
+def chosen_optimiser(given: str | Optimiser, weights: Weights) -> Optimiser:
+    """Return the optimiser itself; the one that it picked for `auto`."""
+    return optimisers.create(weights.diagnostics.optimiser) if isinstance(given, str) else given
+
+
+def run_trial(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, seen: Seen | None = None) -> Trial | None:
+    """Return fully labelled rows judged by fits that did not see them; None for too few rows, or a single class."""
+    if len(gold) < MIN_ROWS_TO_CALIBRATE or len(np.unique(gold)) < 2:
+        return None
+    fits = cross_fits(chosen, votes, gold, splits, seen)
+    scores, probabilities = (np.mean(parts, axis=0) for parts in zip(*fits, strict=True))
+    return Trial(gold, scores, probabilities, votes.labels)
+
+
+def fit_out_of_fold_calibrator(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits) -> Calibrator | None:
+    """Return a calibrator fitted on scores of fully labelled rows, each scored by weights that did not see it."""
+    return _calibrator(run_trial(chosen, votes, gold, splits), splits.calibration)
+
+
+def _calibrator(trial: Trial | None, method: str) -> Calibrator | None:
+    if trial is None or method == "none":  # what stays raw must not pass for a probability
+        return None
+    return fit_calibrator(trial.scores, trial.gold, trial.labels, method)
+
+
+def _by_id(votes: Votes, drawn: Mask | None, rows: Votes) -> Mask:
+    if drawn is None:
+        return np.ones(len(rows), dtype=np.bool_)
+    return np.asarray(drawn)[positions_of(rows.ids, votes.ids, "item")]
+
+
+def _certificate(trial: Trial | None, rows: Votes, gold: Codes, at_random: Mask, how: Learning) -> Certificate:
+    promise = how.promise
+    assert promise is not None
+    usable = int(at_random.sum())
+    why = _no_confidence(rows, gold, usable, promise, how.splits.calibration)
+    if trial is None or why:
+        return no_promise(promise, usable, why)
+    found = certify(trial.judged.take(at_random), rows.labels, promise, how.splits.seed)
+    return replace(found, split=_split(len(gold), usable, how.splits))
+
+
+def _no_confidence(rows: Votes, gold: Codes, usable: int, promise: Promise, calibration: str) -> str:
+    """Return why nothing can be promised before anything is tested; empty when it can."""
+    if len(gold) < MIN_ROWS_TO_CALIBRATE:
+        least = max(MIN_ROWS_TO_CALIBRATE, promise.least_rows)
+        return f"{len(gold)} gold rows are too few to promise anything: it takes at least {least}, and mostly more"
+    if len(np.unique(gold)) < 2:
+        return f"all {len(gold)} gold rows say {rows.labels[gold[0]]!r}: label rows of another class too"
+    if calibration == "none":
+        return "without calibration there is no confidence to promise anything about: use softmax"
+    if not usable:
+        return "no gold row was drawn at random, and rows chosen to teach are harder than others: label random rows too"
+    return ""
+
+
+def _split(rows: int, usable: int, splits: Splits) -> str:
+    turns = splits.turns(rows)
+    times = "" if turns == 1 else f", divided anew {turns} times"
+    chosen = "" if usable == rows else f"; {rows - usable} of them were chosen to teach and carry no promise"
+    return (
+        f"{rows:,} gold rows in {splits.folds} folds{times}: each row is scored by weights from the other folds, its "
+        f"confidence is calibrated on the other folds' scores, and thresholds are tested on those{chosen}"
+    )

@@ -1,0 +1,1 @@
+"""Pure functions of scores and gold: figures of merit, bootstrap intervals, significance tests."""

@@ -1,0 +1,159 @@
+r"""Which labels can be accepted with a promised error rate.
+
+Learn then Test (Angelopoulos et al., 2021): among the $m$ rows at or above a threshold, $e$ wrong labels speak against
+an error rate above $\alpha$ with the exact binomial p-value $P(\mathrm{Bin}(m,\alpha)\le e)$. Thresholds are tested
+one after another, each at the full level $\delta$, and the first that fails ends the sequence, so that all that passed
+hold together with certainty $1-\delta$. The sequence starts where the test is most likely to pass if every row is as
+often right as its own confidence says, and goes on to looser thresholds.
+
+Conformal risk control (Angelopoulos et al., 2022) bounds another thing: the share of *all* rows that are accepted and
+wrong, on average over draws of the gold rows. It is a different promise, and bears a different name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy.special import bdtr, bdtrik
+
+from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.votes import positions_of
+from pcs_annotator.errors import ConfigError
+from pcs_annotator.judging.metrics.metrics import ends_of_runs
+
+PromiseKind = Literal["error-among-accepted", "accepted-and-wrong"]
+EVERY_LABEL = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """What is promised about accepted labels.
+
+    Attributes:
+        max_error: α: the share of accepted labels that may be wrong; for `accepted-and-wrong`, the share of all rows.
+        certainty: 1 − δ: how sure the promise is; `accepted-and-wrong` holds on average and has none.
+        kind: Which of the two promises.
+        per_label: Whether it must hold for every label by itself.
+    """
+
+    max_error: float
+    certainty: float = 0.9
+    kind: PromiseKind = "error-among-accepted"
+    per_label: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value in (("max_error", self.max_error), ("certainty", self.certainty)):
+            if not 0 < value < 1:
+                raise ConfigError(f"{name} is {value!r}: {_REMEDIES[name]}")
+
+    @property
+    def delta(self) -> float:
+        """The chance that the promise is broken."""
+        return round(1 - self.certainty, 12)
+
+    @property
+    def least_rows(self) -> int:
+        """The fewest rows, all of them right, that could carry the promise."""
+        if self.kind == "accepted-and-wrong":
+            return int(np.ceil(round(1 / self.max_error - 1, 9)))
+        return int(np.ceil(np.log(self.delta) / np.log1p(-self.max_error)))
+
+
+_REMEDIES = {
+    "max_error": "no number of gold rows can promise that; give a share between 0 and 1, such as 0.05",
+    "certainty": "give a share between 0 and 1, such as 0.9; full certainty would take endless gold rows",
+}
+
+
+class Judged(NamedTuple):
+    """Gold rows, each judged by a model that did not see it.
+
+    Attributes:
+        confidence: Calibrated probability of the chosen label.
+        best: Code of the chosen label.
+        right: Whether it is the gold label.
+    """
+
+    confidence: Floats
+    best: Codes
+    right: Mask
+
+    def take(self, rows: Integers | Mask) -> Judged:
+        """Return some rows."""
+        return Judged(self.confidence[rows], self.best[rows], self.right[rows])
+
+
+Thresholds = Mapping[str, float]
+"""Label → the least confidence at which it is accepted; under `EVERY_LABEL` one for all. Labels left out never are."""
+
+
+def find_thresholds(judged: Judged, labels: Sequence[str], promise: Promise) -> dict[str, float]:
+    """Return the loosest thresholds that keep the promise; empty when none does."""
+    if not promise.per_label:
+        found = _threshold(judged, promise, promise.delta)
+        return {} if found is None else {EVERY_LABEL: found}
+    # each label takes an equal share of the chance to be wrong, so that all hold together
+    by_label = {
+        label: _threshold(judged.take(judged.best == code), promise, promise.delta / len(labels))
+        for code, label in enumerate(labels)
+    }
+    return {label: found for label, found in by_label.items() if found is not None}
+
+
+def accepted(confidence: Floats, best: Codes, labels: Sequence[str], thresholds: Thresholds) -> Mask:
+    """Return which rows are accepted."""
+    if EVERY_LABEL in thresholds:
+        return np.asarray(confidence >= thresholds[EVERY_LABEL])
+    least = np.full(len(labels), np.inf)
+    least[positions_of(list(thresholds), labels, "label")] = list(thresholds.values())
+    return np.asarray(confidence >= least[best])
+
+
+class Steps(NamedTuple):
+    """What every distinct confidence would accept as a threshold, strictest first."""
+
+    threshold: Floats
+    rows: Integers
+    wrong: Integers
+    expected_error: Floats
+
+
+def steps_of(judged: Judged) -> Steps:
+    """Return what every threshold would accept."""
+    order = np.argsort(-judged.confidence, kind="stable")
+    confidence = judged.confidence[order]
+    ends = ends_of_runs(confidence)
+    rows = ends + 1
+    expected = np.cumsum(1 - confidence)[ends] / rows
+    return Steps(confidence[ends], rows, np.cumsum(~judged.right[order], dtype=np.intp)[ends], expected)
+
+
+def _threshold(judged: Judged, promise: Promise, delta: float) -> float | None:
+    if not len(judged.right):
+        return None
+    steps = steps_of(judged)
+    if promise.kind == "accepted-and-wrong":
+        passes = _risk_controlled(steps, len(judged.right), promise.max_error)
+        last = int(np.argmin(np.append(passes, False))) - 1
+    else:
+        last = _learn_then_test(steps, promise.max_error, delta)
+    return float(steps.threshold[last]) if last >= 0 else None
+
+
+def _learn_then_test(steps: Steps, alpha: float, delta: float) -> int:
+    """Return the last step of the sequence that passes; −1 when the first fails."""
+    # the most errors with which a step passes; below 0 where even none would be too few rows to tell
+    allowed = np.where(bdtr(0, steps.rows, alpha) <= delta, np.floor(bdtrik(delta, steps.rows, alpha)), -1)
+    power = np.where(allowed >= 0, bdtr(np.maximum(allowed, 0), steps.rows, np.clip(steps.expected_error, 0, 1)), 0.0)
+    start = int(np.argmax(power))
+    fails = np.append(steps.wrong[start:] > allowed[start:], True)
+    passed = int(np.argmax(fails))
+    return start + passed - 1 if passed else -1
+
+
+def _risk_controlled(steps: Steps, rows: int, alpha: float) -> Mask:
+    """Return which thresholds keep the bound; it gets no easier as thresholds loosen, so the first failure ends it."""
+    return np.asarray((steps.wrong + 1) / (rows + 1) <= alpha)

@@ -1,0 +1,226 @@
+"""The certificate: a promise about accepted labels, and everything it rests on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Interval
+from pcs_annotator.judging.promising.acceptance import (
+    EVERY_LABEL,
+    Judged,
+    Promise,
+    Thresholds,
+    accepted,
+    find_thresholds,
+)
+from pcs_annotator.judging.promising.auditing import Audit
+from pcs_annotator.judging.weighing.fitting import in_canonical_order
+
+DIGITS = 16
+
+
+class Fingerprint(NamedTuple):
+    """Digests of what a promise rests on; equal digests mean equal things, whatever the order of rows and columns."""
+
+    votes: str
+    gold: str
+    version: str
+
+    def changed_since(self, earlier: Fingerprint) -> list[str]:
+        """Return the names of what has changed."""
+        return [name for name, now, then in zip(self._fields, self, earlier, strict=True) if now != then]
+
+
+def fingerprint(votes: Votes, gold: Codes, version: str) -> Fingerprint:
+    """Return the fingerprint of votes and of their gold codes."""
+    ordered, codes = in_canonical_order(votes, gold)
+    axes = [ordered.ids, ordered.annotators, ordered.relations, ordered.labels, ordered.codes.shape]
+    named = json.dumps(axes, ensure_ascii=True).encode()
+    return Fingerprint(_digest(named + ordered.codes.tobytes()), _digest(named + codes.tobytes()), version)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:DIGITS]
+
+
+DRAWS = 40
+LIKELY = 0.8
+WORTHWHILE = 0.05
+HALVINGS = 3
+MOST_ROWS = 5_000
+
+
+def rows_needed(judged: Judged, labels: Sequence[str], promise: Promise, seed: int = 0) -> int | None:
+    """Return how many gold rows would probably carry the promise; None when thousands would not.
+
+    Rows like those at hand are drawn with replacement, more and more of them, until four of five draws would accept a
+    share of rows worth having. Few rows at hand make this a rough guess: it is no promise itself.
+    """
+    rng = np.random.default_rng(seed)
+
+    def enough(size: int) -> bool:
+        draws = (rng.integers(len(judged.right), size=size) for _ in range(DRAWS))
+        return bool(np.mean([_worthwhile(judged.take(rows), labels, promise) for rows in draws]) >= LIKELY)
+
+    too_few, size = len(judged.right), max(promise.least_rows, len(judged.right) + 1)
+    while not enough(size):
+        too_few, size = size, 2 * size
+        if size > MOST_ROWS:
+            return None
+    for _ in range(HALVINGS):
+        middle = (too_few + size) // 2
+        if middle >= promise.least_rows and enough(middle):
+            size = middle
+        else:
+            too_few = middle
+    return size
+
+
+def _worthwhile(judged: Judged, labels: Sequence[str], promise: Promise) -> bool:
+    thresholds = find_thresholds(judged, labels, promise)
+    if not thresholds:
+        return False
+    return bool(accepted(judged.confidence, judged.best, labels, thresholds).mean() >= WORTHWHILE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """What is promised about accepted labels, or why nothing is.
+
+    Attributes:
+        promise: What was asked for.
+        gold_rows: Gold rows behind it.
+        thresholds: The least confidence at which a label is accepted; empty when nothing is promised.
+        why_not: Why nothing is promised; empty when something is.
+        rows_needed: Gold rows that would probably carry the promise; None when it is given, or when nobody can tell.
+        split: How gold was split, in a sentence.
+        accepted_share: Share of the rows at hand that are accepted.
+        review_rows: Number of the rows at hand that a person must see.
+        fingerprint: What it rests on.
+        audit: What a person's look at accepted rows found; None before that.
+    """
+
+    promise: Promise
+    gold_rows: int
+    thresholds: Thresholds
+    why_not: str = ""
+    rows_needed: int | None = None
+    split: str = ""
+    accepted_share: float = 0.0
+    review_rows: int = 0
+    fingerprint: Fingerprint | None = None
+    audit: Audit | None = None
+
+    @property
+    def revoked(self) -> bool:
+        """Whether an audit found it broken."""
+        return self.audit is not None and self.audit.finding == "revoked"
+
+    @property
+    def holds(self) -> bool:
+        """Whether labels may be accepted because of it."""
+        return bool(self.thresholds) and not self.revoked
+
+    def accepts(self, confidence: Floats, best: Codes, labels: Sequence[str]) -> Mask:
+        """Return which rows are accepted."""
+        if not self.holds:
+            return np.zeros(len(best), dtype=np.bool_)
+        return accepted(confidence, best, labels, self.thresholds)
+
+    def over(self, accepted_rows: Mask) -> Certificate:
+        """Return the certificate with what it means for the rows at hand."""
+        share = float(accepted_rows.mean()) if len(accepted_rows) else 0.0
+        return replace(self, accepted_share=share, review_rows=int((~accepted_rows).sum()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        promise = self.promise
+        common = self.thresholds.get(EVERY_LABEL)
+        return {
+            "promise": promise.kind,
+            "alpha": promise.max_error,
+            "delta": promise.delta,
+            "certainty": promise.certainty,
+            "per_label": promise.per_label,
+            "n_gold": self.gold_rows,
+            "threshold": common if not promise.per_label else None,
+            "thresholds": dict(self.thresholds) if promise.per_label else None,
+            "accepted_share": self.accepted_share,
+            "review_rows": self.review_rows,
+            "why_not": self.why_not,
+            "rows_needed": self.rows_needed,
+            "split": self.split,
+            "fingerprint": self.fingerprint and self.fingerprint._asdict(),
+            "audit": self.audit and self.audit._asdict(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Certificate:
+        """Return the certificate that `to_dict` wrote."""
+        common, by_label = values["threshold"], values["thresholds"]
+        audit = values["audit"]
+        return cls(
+            promise=Promise(
+                max_error=values["alpha"],
+                certainty=values["certainty"],
+                kind=values["promise"],
+                per_label=values["per_label"],
+            ),
+            gold_rows=values["n_gold"],
+            thresholds=by_label or ({} if common is None else {EVERY_LABEL: common}),
+            fingerprint=values["fingerprint"] and Fingerprint(**values["fingerprint"]),
+            audit=audit and Audit(**{**audit, "error": Interval(*audit["error"])}),
+            **{name: values[name] for name in ("why_not", "rows_needed", "split", "accepted_share", "review_rows")},
+        )
+
+
+def certify(judged: Judged, labels: Sequence[str], promise: Promise, seed: int = 0) -> Certificate:
+    """Return the certificate that gold rows carry, or one that says why they carry none.
+
+    Args:
+        judged: The rows, each judged by a model that did not see it.
+        labels: Names of the label codes.
+        promise: What is asked for.
+        seed: Fixes the simulation of how many more rows are needed.
+    """
+    rows = len(judged.right)
+    thresholds = find_thresholds(judged, labels, promise)
+    if thresholds:
+        return Certificate(promise=promise, gold_rows=rows, thresholds=thresholds)
+    needed = rows_needed(judged, labels, promise, seed)
+    return no_promise(promise, rows, f"{_shortfall(rows, promise)}; {_remedy(needed)}", needed)
+
+
+def no_promise(promise: Promise, rows: int, why: str, needed: int | None = None) -> Certificate:
+    """Return a certificate that promises nothing, and says why."""
+    return Certificate(promise=promise, gold_rows=rows, thresholds={}, why_not=why, rows_needed=needed)
+
+
+def in_force(certificate: Certificate, now: Fingerprint) -> Certificate:
+    """Return the certificate, or one that says that what it rests on has changed since."""
+    then = certificate.fingerprint
+    changed = [] if then is None else now.changed_since(then)
+    if not changed:
+        return certificate
+    why = f"{' and '.join(changed)} changed since this promise was made: pcs fit makes it anew, free of charge"
+    return replace(no_promise(certificate.promise, certificate.gold_rows, why), fingerprint=then)
+
+
+def _shortfall(rows: int, promise: Promise) -> str:
+    if rows >= promise.least_rows:
+        return f"on {rows:,} gold rows not even the most confident labels are shown to be right often enough"
+    return f"{rows:,} gold rows are too few: even without a single error it takes {promise.least_rows:,} of them"
+
+
+def _remedy(needed: int | None) -> str:
+    if needed is None:
+        return "thousands more of this kind would hardly help: use better models, or allow more error"
+    return f"about {needed:,} would probably do, as far as these rows can tell"

@@ -1,0 +1,219 @@
+"""Whether new texts are answered as those were that everything was learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import chdtrc
+
+from pcs_annotator.core.arrays import Array, Floats, Integers, frozen
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.errors import MismatchError
+from pcs_annotator.judging.metrics.significance import holm
+from pcs_annotator.judging.promising.reasons import short_names, spoken
+from pcs_annotator.judging.weighing.scoring import choose
+
+GRID = 100
+SCORE_BINS = 8
+MIN_ROWS = 20
+MIN_EXPECTED = 5.0
+MAX_P_VALUE = 0.001
+# Leaving out a share of the texts moves the shares of the rest by that much at most: too little for an alarm.
+MAX_UNASKED = 0.05
+MIN_CHANGE = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Profile:
+    """What votes look like as a whole: enough to notice later that others look different.
+
+    Attributes:
+        annotators: Name of every annotator.
+        relations: Name of every relation.
+        labels: The labels.
+        items: Number of items.
+        cells: How often a cell gave each label, or none, when asked: `[annotator, relation, draw, label or silence]`.
+        best: How often each label has the highest score.
+        highest: How often the highest score falls in each hundredth between 0 and 1.
+    """
+
+    annotators: Sequence[str]
+    relations: Sequence[str]
+    labels: Sequence[str]
+    items: int
+    cells: Integers
+    best: Integers
+    highest: Integers
+
+    def __post_init__(self) -> None:
+        for name in ("annotators", "relations", "labels"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for name in ("cells", "best", "highest"):
+            object.__setattr__(self, name, frozen(np.asarray(getattr(self, name)), np.intp))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; `from_dict` reads them back."""
+        values = asdict(self)
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Profile:
+        """Return the profile that `to_dict` wrote."""
+        return cls(**values)
+
+
+class Drift(NamedTuple):
+    """Whether two profiles differ.
+
+    Attributes:
+        p_value: Chance of a difference as clear as the clearest one if nothing changed, corrected for the number of
+            comparisons (Holm).
+        found: A difference is beyond chance, and at least ten of a hundred texts are answered otherwise.
+        sentence: What changed most; or that nothing did, or why that cannot be said.
+    """
+
+    p_value: float
+    found: bool
+    sentence: str
+
+
+def profile(votes: Votes, scores: Floats) -> Profile:
+    """Return the profile of votes and of the scores `[item, label]` they led to."""
+    labels = len(votes.labels)
+    answers = np.where(votes.codes < 0, np.where(votes.codes == NOT_ASKED, NOT_ASKED, labels), votes.codes)
+    cells = np.stack([(answers == answer).sum(axis=0) for answer in range(labels + 1)], axis=-1)
+    speaking = scores[~votes.silent]
+    return Profile(
+        annotators=votes.annotators,
+        relations=votes.relations,
+        labels=votes.labels,
+        items=len(votes),
+        cells=cells,
+        best=np.bincount(choose(speaking, votes.labels), minlength=labels),
+        highest=np.bincount((speaking.max(axis=1) * GRID).round().astype(np.intp), minlength=GRID + 1),
+    )
+
+
+def drift(before: Profile, now: Profile) -> Drift:
+    """Return whether new votes differ from those of the calibration set, and in what.
+
+    Every cell is compared on its own, and so are the chosen labels and the highest scores; answers about one item
+    hang together, so they are never added up. A cell that stopping early left out for many texts saw the hard ones
+    only: it is skipped, and then the scores are too.
+
+    Args:
+        before: The calibration set: the rows a model was calibrated on, or others drawn in the same way.
+        now: New texts.
+    """
+    compared = [one for one in _comparisons(before, now) if min(one.before.sum(), one.now.sum()) >= MIN_ROWS]
+    if not compared:
+        return Drift(1.0, False, f"too few texts to compare: {MIN_ROWS} are needed on both sides")
+    corrected = np.array(holm([homogeneity(one.before, one.now) for one in compared]))
+    changes = np.array([total_variation(one.before, one.now) for one in compared])
+    alarming = (corrected < MAX_P_VALUE) & (changes >= MIN_CHANGE)
+    if not alarming.any():
+        return Drift(float(corrected.min()), False, "the votes look like those of the calibration set")
+    worst = compared[int(np.where(alarming, changes, 0).argmax())]
+    return Drift(float(corrected[alarming].min()), True, worst.sentence())
+
+
+def homogeneity(before: Integers, now: Integers) -> float:
+    """Return the p-value of Pearson's chi-square test that two rows of counts come from the same shares.
+
+    Rare outcomes are put together until each is expected five times in either row.
+    """
+    table = _pooled(np.stack([before, now]))
+    if table.shape[1] < 2:
+        return 1.0
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    return float(chdtrc(table.shape[1] - 1, ((table - expected) ** 2 / expected).sum()))
+
+
+def total_variation(before: Integers, now: Integers) -> float:
+    """Return half the summed difference of the shares: the part of texts that would have to be answered otherwise."""
+    return float(np.abs(before / before.sum() - now / now.sum()).sum() / 2)
+
+
+def _pooled(table: Array) -> Array:
+    """Return the table with its rarest columns added up until every column is expected often enough."""
+    columns = sorted(table.T, key=lambda column: int(column.sum()))
+    # the smaller sample decides how often a column is expected there
+    least = MIN_EXPECTED * table.sum() / table.sum(axis=1).min()
+    while len(columns) > 1 and columns[0].sum() < least:
+        rarest, second, *others = columns
+        columns = sorted([rarest + second, *others], key=lambda column: int(column.sum()))
+    return np.stack(columns, axis=1)
+
+
+class _Comparison(NamedTuple):
+    """Two rows of counts, and what to say when they differ."""
+
+    before: Integers
+    now: Integers
+    name: str
+    answers: Sequence[str]
+
+    def sentence(self) -> str:
+        """Return what became more frequent, in a person's words."""
+        old, new = self.before / self.before.sum(), self.now / self.now.sum()
+        most = int((new - old).argmax())
+        shares = f"in {100 * new[most]:.0f} % of new texts, {100 * old[most]:.0f} % of the calibration set"
+        return f"{self.name} {self.answers[most]} {shares}"
+
+
+def _comparisons(before: Profile, now: Profile) -> Iterator[_Comparison]:
+    order = _label_order(before, now)
+    names = dict(zip(before.annotators, short_names(before.annotators), strict=True))
+    says = [*(f"says {label}" for label in before.labels), "gives no usable answer"]
+    old_cells, new_cells = _by_cell(before), _by_cell(now)
+    alike = old_cells.keys() == new_cells.keys()
+    for cell in sorted(old_cells.keys() & new_cells.keys()):
+        annotator, relation, _ = cell
+        old, new = old_cells[cell], new_cells[cell][[*order, len(order)]]
+        if abs(old.sum() / max(before.items, 1) - new.sum() / max(now.items, 1)) > MAX_UNASKED:
+            alike = False
+            continue
+        where = "" if relation == ORIGINAL else f" under {spoken(relation)}"
+        yield _Comparison(old, new, names[annotator] + where, says)
+    yield _Comparison(before.best, now.best[order], "the label", [f"is {label}" for label in before.labels])
+    if alike:
+        yield _scores_compared(before.highest, now.highest)
+
+
+def _by_cell(one: Profile) -> dict[tuple[str, str, int], Integers]:
+    return {
+        (one.annotators[annotator], one.relations[relation], draw): one.cells[annotator, relation, draw]
+        for annotator, relation, draw in np.ndindex(one.cells.shape[:3])
+    }
+
+
+def _label_order(before: Profile, now: Profile) -> list[int]:
+    if set(before.labels) != set(now.labels):
+        raise MismatchError(
+            f"the calibration set has the labels {', '.join(before.labels)}, the new texts {', '.join(now.labels)}: "
+            "learn again on votes with these labels"
+        )
+    return positions_of(before.labels, now.labels, "label")
+
+
+def _scores_compared(before: Integers, now: Integers) -> _Comparison:
+    """Return the highest scores in bins of about equal mass over both sets together."""
+    mass = np.cumsum(before + now)
+    places = np.searchsorted(mass, mass[-1] * np.arange(1, SCORE_BINS) / SCORE_BINS)
+    starts = np.unique(np.append(0, places + 1))
+    starts = starts[starts <= GRID]
+    ends = [*(starts[1:] - 1).tolist(), GRID]
+    told = [_range(low, high) for low, high in zip(starts.tolist(), ends, strict=True)]
+    old, new = np.add.reduceat(before, starts), np.add.reduceat(now, starts)
+    return _Comparison(old, new, "the highest score", told)
+
+
+def _range(low: int, high: int) -> str:
+    if low == 0:
+        return f"is at most {high / GRID:.2f}"
+    return f"is at least {low / GRID:.2f}" if high == GRID else f"is between {low / GRID:.2f} and {high / GRID:.2f}"

@@ -1,0 +1,101 @@
+"""Where a person's time is worth most: which rows to label first, and in which order to look at the labels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats, Integers
+from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Weights
+from pcs_annotator.errors import GoldError
+from pcs_annotator.judging.weighing.optimisers.dawid_skene import DawidSkene
+from pcs_annotator.judging.weighing.scoring import choose, score
+
+# More rows than these change neither the confusion tables nor the choice; they only cost time.
+CANDIDATES = 10_000
+PRIOR_INFORMATION = 0.1
+
+
+def rows_to_label(votes: Votes, k: int, *, gold: Codes | None = None, seed: int = 0) -> Integers:
+    """Return the positions of the k rows that a person should label first, the best first.
+
+    The rows are an experimental design for the weights. Labels take turns, as Dawid–Skene predicts them without any
+    gold, so that every class is met; within a label the next row is the one whose pattern of agreement tells most
+    about annotators and relations that the rows before did not (D-optimal design). How doubtful a row is does not
+    count: on real answers, preferring doubtful rows taught worse weights. Rows without a vote come last.
+
+    Such rows teach weights better than random ones, but they are no random sample: no error rate may be promised from
+    them.
+
+    Args:
+        votes: What everybody said.
+        k: How many rows; fewer come back when there are fewer without gold.
+        gold: Codes of the labels already known; such rows are not named again, but what they teach is counted.
+        seed: Decides between rows that are worth the same.
+    """
+    if k < 0:
+        raise GoldError(f"cannot choose {k} rows to label: ask for at least one")
+    known = np.zeros(len(votes), dtype=np.bool_) if gold is None else gold != UNLABELLED
+    unknown = np.random.default_rng(seed).permutation(np.flatnonzero(~known))
+    unknown = unknown[np.argsort(votes.silent[unknown], kind="stable")][: max(CANDIDATES, k)]
+    speaking, silent = unknown[~votes.silent[unknown]], unknown[votes.silent[unknown]]
+    if not len(speaking):
+        return silent[:k]
+    labelled = np.flatnonzero(known)
+    rows = np.concatenate([labelled, speaking])
+    some = votes.take(rows)
+    classes = choose(score(some, _dawid_skene(some)), votes.labels)
+    if gold is not None:
+        classes[: len(labelled)] = gold[labelled]
+    order = _greedy(_design(some), classes, start=len(labelled), k=k)
+    return np.concatenate([rows[order], silent])[:k]
+
+
+def review_order(votes: Votes, confidence: Floats | None = None) -> Integers:
+    """Return the order in which a person should look at the rows: the least certain first.
+
+    Args:
+        votes: What everybody said. Rows without a vote come first, for they have no label.
+        confidence: Calibrated probability of every row's label, where gold allowed for one. Without it the
+            Dawid–Skene posterior of the label decides, and between equals the label's uniform PCS.
+    """
+    if confidence is None:
+        posterior = score(votes, _dawid_skene(votes))
+        best = choose(posterior, votes.labels)
+        agreement = score(votes, Weights.uniform(votes))[np.arange(len(votes)), best]
+        return np.lexsort((agreement, posterior.max(axis=1), ~votes.silent))
+    return np.lexsort((confidence, ~votes.silent))
+
+
+def _dawid_skene(votes: Votes) -> Weights:
+    some = votes.take(slice(None, None, max(1, len(votes) // CANDIDATES)))
+    return DawidSkene().fit(some, np.full(len(some), UNLABELLED, dtype=np.int8), seed=0)
+
+
+def _design(votes: Votes) -> Floats:
+    """Return what the weights of annotators and relations multiply, `[item, label, weight]`; chance is zero."""
+    shares = votes.shares()
+    present = shares.sum(axis=3, keepdims=True)
+    centred = shares - present / len(votes.labels)
+    return np.concatenate([centred.mean(axis=2), centred.mean(axis=1)], axis=1).transpose(0, 2, 1)
+
+
+def _greedy(design: Floats, classes: Codes, start: int, k: int) -> Integers:
+    """Return up to k rows from `start` on, each the one that adds most to the information of those before."""
+    labels, size = design.shape[1:]
+    information = PRIOR_INFORMATION * np.eye(size) + np.einsum("ikf,ikg->fg", design[:start], design[:start])
+    left = [start + np.flatnonzero(classes[start:] == label) for label in range(labels)]
+    count = np.bincount(classes[:start], minlength=labels).astype(np.float64)
+    chosen: list[int] = []
+    while len(chosen) < k and any(len(rows) for rows in left):
+        label = min((one for one in range(labels) if len(left[one])), key=count.__getitem__)
+        there = design[left[label]]
+        gain = np.einsum("ikf,ikf->i", there @ np.linalg.inv(information), there)
+        place = int(gain.argmax())
+        row = int(left[label][place])
+        left[label] = np.delete(left[label], place)
+        information += design[row].T @ design[row]
+        count[label] += 1
+        chosen.append(row)
+    return np.array(chosen, dtype=np.intp)

@@ -1,0 +1,264 @@
+"""Why an item is easy or hard, in one sentence that a person would say."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.weighing.scoring import CHUNK
+
+MAX_NAMED = 3
+UNDECIDED = -1
+_PROVIDER = re.compile(r"^[a-z][a-z-]*:(?=[^/])")
+
+
+def reasons(votes: Votes, scores: Floats, best: Codes) -> list[str]:
+    """Return for every item the most telling fact about its votes, as a short sentence.
+
+    The first that applies: nobody or hardly anybody answered; labels share the highest score; no answer says the
+    label; most models changed their answer under some relation; models contradict the label on the original text;
+    some answers do; all agree. A question that was not asked counts for nothing.
+
+    Args:
+        votes: What everybody said.
+        scores: `[item, label]`.
+        best: The label of every item, as a position in `votes.labels`.
+    """
+    told: list[str] = []
+    for start in range(0, len(votes), CHUNK):
+        rows = slice(start, start + CHUNK)
+        told += _explain(_causes(_Facts.of(votes, rows), scores[rows], best[rows]), len(best[rows]))
+    return told
+
+
+def short_names(annotators: Sequence[str]) -> list[str]:
+    """Return the names without their provider (`openai:`), where what is left is nobody else's name.
+
+    Examples:
+        >>> short_names(["openai:gpt-4o", "groq:llama", "ollama:llama"])
+        ['gpt-4o', 'groq:llama', 'ollama:llama']
+    """
+    short = [_PROVIDER.sub("", name) for name in annotators]
+    taken = Counter([*short, *(name for name, rest in zip(annotators, short, strict=True) if name != rest)])
+    return [rest if taken[rest] == 1 else name for name, rest in zip(annotators, short, strict=True)]
+
+
+def spoken(relation: str) -> str:
+    """Return the name of a relation as it stands in a sentence.
+
+    Examples:
+        >>> spoken("double-negation")
+        'double negation'
+    """
+    return relation.replace("-", " ")
+
+
+class _Facts(NamedTuple):
+    """What is counted about some items; `words` turns it into sentences.
+
+    Attributes:
+        counts: Answers of every cell, `[item, annotator, relation, label]`.
+        voice: The label that a cell gave most often, `UNDECIDED` where there is none, `[item, annotator, relation]`.
+        asked: Questions asked.
+        original: Position of the relation that leaves the text alone; None when nobody was asked about it.
+        words: Names.
+    """
+
+    counts: Array
+    voice: Array
+    asked: Array
+    original: int | None
+    words: _Words
+
+    @classmethod
+    def of(cls, votes: Votes, rows: slice) -> _Facts:
+        codes = votes.codes[rows]
+        counts = np.stack([(codes == code).sum(axis=3, dtype=np.int32) for code in range(len(votes.labels))], axis=-1)
+        top = counts.max(axis=3, keepdims=True)
+        alone = ((counts == top).sum(axis=3) == 1) & (top[..., 0] > 0)
+        return cls(
+            counts=counts,
+            voice=np.where(alone, counts.argmax(axis=3), UNDECIDED),
+            asked=(codes != NOT_ASKED).sum(axis=(1, 2, 3)),
+            original=votes.relations.index(ORIGINAL) if ORIGINAL in votes.relations else None,
+            words=_Words(tuple(short_names(votes.annotators)), tuple(map(spoken, votes.relations)), votes.labels),
+        )
+
+
+class _Cause(NamedTuple):
+    """A kind of reason: the items it holds for, the numbers of every item's sentence, and the sentence."""
+
+    holds: Mask
+    numbers: Array
+    sentence: Callable[..., str]
+
+
+def _explain(causes: Iterator[_Cause], items: int) -> list[str]:
+    """Return the sentence of the first cause that holds; equal numbers are put into words once."""
+    told = np.full(items, "", dtype=object)
+    for cause in causes:
+        rows = np.flatnonzero(cause.holds & (told == ""))
+        if len(rows):
+            numbers, place = np.unique(cause.numbers[rows], axis=0, return_inverse=True)
+            told[rows] = np.array([cause.sentence(*row) for row in numbers.tolist()], dtype=object)[place.ravel()]
+    return [str(sentence) for sentence in told]
+
+
+def _causes(facts: _Facts, scores: Floats, best: Codes) -> Iterator[_Cause]:
+    words = facts.words
+    answers = facts.counts.sum(axis=(1, 2))
+    total = answers.sum(axis=1)
+    ours = answers[np.arange(len(best)), best]
+    yield _Cause(total == 0, np.column_stack([facts.asked > 0]), words.nobody)
+    yield _Cause(2 * total < facts.asked, np.column_stack([total, facts.asked]), words.hardly_anybody)
+    tied = scores == scores.max(axis=1, keepdims=True)
+    yield _Cause(tied.sum(axis=1) > 1, tied, words.tie)
+    other = _only_other(answers, best)
+    yield _Cause(ours == 0, np.column_stack([best, other, total]), words.unsupported)
+    if facts.original is not None:
+        yield _changed(facts, facts.original)
+        yield _contradicted(facts, facts.original, best)
+    yield _torn(facts, best)
+    yield _Cause(total > ours, np.column_stack([best, other, ours, total]), words.minority)
+    yield _Cause(total > 0, np.column_stack([best, total]), words.agreement)
+
+
+def _only_other(answers: Array, best: Codes) -> Integers:
+    """Return the one label besides the best that was given; `UNDECIDED` when there are several, or none."""
+    others = answers.copy()
+    others[np.arange(len(best)), best] = 0
+    return np.where((others > 0).sum(axis=1) == 1, others.argmax(axis=1), UNDECIDED)
+
+
+def _changed(facts: _Facts, original: int) -> _Cause:
+    """Most of the models that can be compared gave another answer under the relation where that is worst."""
+    before = facts.voice[:, :, original, np.newaxis]
+    both = (before >= 0) & (facts.voice >= 0)
+    changed = both & (facts.voice != before)
+    pairs, flips = both.sum(axis=1), changed.sum(axis=1)
+    # models are far fewer than a thousand, so the share decides, and the number only between equal shares
+    worst = (flips / np.maximum(pairs, 1) + flips / 1e6).argmax(axis=1)
+    rows = np.arange(len(worst))
+    flips, pairs, first = flips[rows, worst], pairs[rows, worst], changed[rows, :, worst].argmax(axis=1)
+    return _Cause(2 * flips > pairs, np.column_stack([worst, flips, pairs, first]), facts.words.changed)
+
+
+def _contradicted(facts: _Facts, original: int, best: Codes) -> _Cause:
+    """Some models give the original text another label than the item has."""
+    voice, counts = facts.voice[:, :, original], facts.counts[:, :, original]
+    supported = (voice == best[:, np.newaxis]).any(axis=1)
+    # a model torn between the label and another does not say the label, but nor does it not say it
+    denied = (counts[np.arange(len(best)), :, best] == 0).all(axis=1)
+    steady = ((facts.counts.sum(axis=2) > 0).sum(axis=2) <= 1).all(axis=1)
+    steady_there = ((counts > 0).sum(axis=2) <= 1).all(axis=1)
+    against = ((voice >= 0) & (voice != best[:, np.newaxis])).any(axis=1)
+    numbers = np.column_stack([best, steady, steady_there, voice])
+    return _Cause(against & (supported | denied), numbers, facts.words.contradicted)
+
+
+def _torn(facts: _Facts, best: Codes) -> _Cause:
+    """Only one model has answers against the label, and it gave two labels to the same question."""
+    rows = np.arange(len(best))
+    by_model = facts.counts.sum(axis=2)
+    ours, total = by_model[rows, :, best], by_model.sum(axis=2)
+    against = total > ours
+    model = against.argmax(axis=1)
+    twofold = ((facts.counts > 0).sum(axis=3) > 1).any(axis=2)[rows, model]
+    holds = (against.sum(axis=1) == 1) & twofold & (ours[rows, model] > 0)
+    return _Cause(holds, np.column_stack([best, model, ours[rows, model], total[rows, model]]), facts.words.torn)
+
+
+class _Words(NamedTuple):
+    """Puts numbers into words; one method for every cause."""
+
+    models: Sequence[str]
+    relations: Sequence[str]
+    labels: Sequence[str]
+
+    def nobody(self, asked: int) -> str:
+        return "nobody answered" if asked else "nobody was asked"
+
+    def hardly_anybody(self, answers: int, asked: int) -> str:
+        return f"only {answers} of {asked} questions {'was' if answers == 1 else 'were'} answered"
+
+    def tie(self, *tied: int) -> str:
+        labels = [label for label, one in zip(self.labels, tied, strict=True) if one]
+        return f"{_listed(labels, 'labels')} share the highest score"
+
+    def unsupported(self, best: int, other: int, answers: int) -> str:
+        if other < 0:
+            return f"no answer says {self.labels[best]}, but the models' known errors point to it"
+        said = "the only answer says" if answers == 1 else f"{_every(answers)} answers say"
+        return f"{said} {self.labels[other]}, but the models' known errors point to {self.labels[best]}"
+
+    def changed(self, relation: int, flips: int, pairs: int, first: int) -> str:
+        comparable = "" if pairs == len(self.models) else "comparable "
+        if pairs == 1:
+            return f"{self._model(first)} changed its answer under {self.relations[relation]}"
+        who = f"{flips} of {pairs} {comparable}" if flips < pairs else f"{_every(pairs)} {comparable}"
+        return f"{who.strip()} models changed their answer under {self.relations[relation]}"
+
+    def contradicted(self, best: int, steady: int, steady_there: int, *voice: int) -> str:
+        place = "" if steady else "on the original text "
+        verb = ("says", "say") if steady_there else ("most often says", "most often say")
+        speakers = {code: [m for m, said in enumerate(voice) if said == code] for code in sorted({*voice} - {-1})}
+        if best not in speakers:
+            return self._denied(best, verb[0], voice)
+        ours = speakers.pop(best)
+        parts = [f"{self._who(models)} {self.labels[code]}" for code, models in speakers.items()]
+        first, models = next(iter(speakers.items()))
+        parts[0] = f"{self._who(models)} {verb[len(models) > 1]} {self.labels[first]}"
+        rest = "the others" if len(ours) > 1 and UNDECIDED not in voice else self._who(ours)
+        return f"{place}{', '.join(parts)}, {rest} {self.labels[best]}"
+
+    def _denied(self, best: int, verb: str, voice: Sequence[int]) -> str:
+        speakers = [(self._model(model), self.labels[said]) for model, said in enumerate(voice) if said >= 0]
+        if len(speakers) > 1:
+            return f"no model says {self.labels[best]} on the original text"
+        model, label = speakers[0]
+        return f"{model} {verb} {label} on the original text, not {self.labels[best]}"
+
+    def torn(self, best: int, model: int, ours: int, total: int) -> str:
+        its = "its " if len(self.models) > 1 else ""
+        said = f"{ours} of {its}{total} answers {_say(ours)} {self.labels[best]}"
+        return f"{self._model(model)} contradicts itself: {said}"
+
+    def minority(self, best: int, other: int, ours: int, total: int) -> str:
+        label = self.labels[best]
+        if 2 * ours <= total:
+            return f"only {ours} of {total} answers {_say(ours)} {label}"
+        against = total - ours
+        if other >= 0:
+            return f"{against} of {total} answers {_say(against)} {self.labels[other]}"
+        return f"{against} of {total} answers do not say {label}"
+
+    def agreement(self, best: int, answers: int) -> str:
+        return f"the only answer says {self.labels[best]}" if answers == 1 else f"{_every(answers)} answers agree"
+
+    def _model(self, model: int) -> str:
+        return self.models[model] if len(self.models) > 1 else "the model"
+
+    def _who(self, models: list[int]) -> str:
+        return _listed([self._model(model) for model in models], "models")
+
+
+def _listed(names: Sequence[str], plural: str) -> str:
+    if len(names) > MAX_NAMED:
+        return f"{len(names)} {plural}"
+    return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), names[-1]])
+
+
+def _every(count: int) -> str:
+    return "both" if count == 2 else f"all {count}"
+
+
+def _say(count: int) -> str:
+    return "says" if count == 1 else "say"

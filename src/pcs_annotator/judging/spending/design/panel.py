@@ -1,0 +1,240 @@
+"""`design_panel`: draws, rewrites and models compete for a budget; nested cross-validation says what each buys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.core.vote import Cell
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import ConfigError, GoldError
+from pcs_annotator.judging.metrics.metrics import Estimate, auroc, bootstrap_estimate
+from pcs_annotator.judging.spending.design.search import Group, Step, Tariff, affordable, groups_of, search
+from pcs_annotator.judging.spending.strategy import only
+from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits, stratified_folds
+from pcs_annotator.judging.weighing.optimiser import fit_optimiser
+from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.scoring import score
+
+MIN_GOLD_ROWS = 10
+RESAMPLES = 200
+FOLDS = 5
+OPTIMISERS = ("naive-bayes", "logit")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """What asking costs, in calls or in money; whoever is not named costs one call.
+
+    Attributes:
+        by_annotator: Price of one question to an annotator.
+        by_relation: Price of one rewrite of a text, paid once for all annotators and draws. Rule-made relations cost
+            0 and must be named; the unchanged text is free.
+    """
+
+    by_annotator: Mapping[str, float] = field(default_factory=dict)
+    by_relation: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, price in {**self.by_annotator, **self.by_relation}.items():
+            if not (math.isfinite(price) and price >= 0):
+                raise ConfigError(f"price of {name!r}: {price} is no price; give a number from 0 up")
+
+    def cost(self, votes: Votes, cells: Sequence[Cell]) -> float:
+        """Return what it costs to ask the cells about one text."""
+        return self.tariff(votes).cost(cells)
+
+    def tariff(self, votes: Votes) -> Tariff:
+        """Return the prices in the order of the axes of some votes."""
+        rewrites = {ORIGINAL: 0.0, **self.by_relation}
+        return Tariff(
+            question=np.array([self.by_annotator.get(name, 1.0) for name in votes.annotators]),
+            rewrite=np.array([rewrites.get(name, 1.0) for name in votes.relations]),
+        )
+
+
+class Choice(NamedTuple):
+    """Cells to ask about every new text, what they cost, and the registry name of the optimiser to use."""
+
+    cells: tuple[Cell, ...]
+    cost: float
+    optimiser: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """Cells to ask about every new text, what they cost, and how well a design of that cost does.
+
+    Attributes:
+        cells: Positions along the axes of the votes it was designed on.
+        cost: Price of one text, rewrites included.
+        auroc: On gold rows that neither the choice of cells nor the weights saw: the design was repeated on the other
+            folds with this budget. It speaks for designing at this cost, not for these cells alone.
+    """
+
+    cells: tuple[Cell, ...]
+    cost: float
+    auroc: Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Designed:
+    """The quality–cost curve, cheapest panel first; the last one is the choice for the whole budget.
+
+    Attributes:
+        curve: Panels of growing cost.
+        optimiser: Registry name of the optimiser that predicts held-out gold best with the chosen panel.
+        budget: What was allowed for one text.
+    """
+
+    curve: tuple[Panel, ...]
+    optimiser: str
+    budget: float
+
+    @property
+    def chosen(self) -> Panel:
+        """The panel for the whole budget."""
+        return self.curve[-1]
+
+
+def choose_panel(
+    votes: Votes,
+    gold: Codes,
+    budget: float,
+    prices: Prices | None = None,
+    *,
+    optimisers: Sequence[str] = OPTIMISERS,
+    seed: int = 0,
+) -> Choice:
+    """Return which cells to ask about new texts within a budget; see `design_panel`, which also says how good it is."""
+    designer, votes, gold = _prepared(votes, gold, budget, prices or Prices(), optimisers)
+    design = designer.design(votes, gold, seed)
+    best = affordable(design.steps, budget)
+    return Choice(best.cells, best.cost, design.optimiser)
+
+
+def design_panel(
+    votes: Votes,
+    gold: Codes,
+    budget: float,
+    prices: Prices | None = None,
+    *,
+    optimisers: Sequence[str] = OPTIMISERS,
+    seed: int = 0,
+) -> Designed:
+    """Return which cells to ask about new texts within a budget, and the quality–cost curve up to it.
+
+    Args:
+        votes: Recorded votes; every question with a vote is a candidate, each of its draws one call.
+        gold: For every item a position in `votes.labels`, or `UNLABELLED`; only labelled rows count.
+        budget: The most that one text may cost, in the unit of the prices.
+        prices: What questions and rewrites cost; by default one call each.
+        optimisers: Who may turn the votes of the panel into a score. The first is taken unless another predicts
+            held-out gold better by more than a standard error.
+        seed: Fixes the folds.
+    """
+    designer, votes, gold = _prepared(votes, gold, budget, prices or Prices(), optimisers)
+    design = designer.design(votes, gold, seed)
+    steps = design.curve()
+    scores = _held_out_scores(designer, votes, gold, [step.cost for step in steps], seed)
+    curve = tuple(
+        Panel(
+            cells=step.cells,
+            cost=step.cost,
+            auroc=bootstrap_estimate(auroc, held_out, gold, resamples=RESAMPLES, seed=seed),
+        )
+        for step, held_out in zip(steps, scores, strict=True)
+    )
+    return Designed(curve=curve, optimiser=design.optimiser, budget=budget)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Design:
+    """All panels that a search met, and the optimiser for the best."""
+
+    steps: Sequence[Step]
+    optimiser: str
+
+    def curve(self) -> list[Step]:
+        """Return the best panel for every cost, where it is better than all cheaper ones."""
+        best: list[Step] = []
+        for step in sorted(self.steps, key=lambda step: (step.cost, step.loss)):
+            if not best or step.loss < best[-1].loss:
+                best.append(step)
+        return best
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Designer:
+    """What stays the same from fold to fold."""
+
+    groups: Sequence[Group]
+    tariff: Tariff
+    budget: float
+    optimisers: Sequence[str]
+
+    def design(self, votes: Votes, gold: Codes, seed: int) -> _Design:
+        """Return the panels found on some gold rows."""
+        steps = search(votes, gold, self.groups, self.tariff, self.budget)
+        panel = only(votes, affordable(steps, self.budget).cells)
+        return _Design(steps=steps, optimiser=self._optimiser_for(panel, gold, seed))
+
+    def _optimiser_for(self, panel: Votes, gold: Codes, seed: int) -> str:
+        if len(self.optimisers) == 1:
+            return self.optimisers[0]
+        losses = [_row_losses(name, panel, gold, seed) for name in self.optimisers]
+        gains = [losses[0] - other for other in losses]
+        worth = [gain.mean() - gain.std() / math.sqrt(len(gold)) for gain in gains]
+        return self.optimisers[int(np.argmax(worth))]
+
+
+def _row_losses(name: str, panel: Votes, gold: Codes, seed: int) -> Floats:
+    fits = cross_fits(optimisers.create(name), panel, gold, Splits(folds=FOLDS, seed=seed))
+    probabilities = [fit.probabilities[np.arange(len(gold)), gold] for fit in fits]
+    return np.asarray(-np.mean(np.log(probabilities), axis=0))
+
+
+def _prepared(
+    votes: Votes, gold: Codes, budget: float, prices: Prices, names: Sequence[str]
+) -> tuple[_Designer, Votes, Codes]:
+    """Return a designer with the labelled rows, after checking that there is something to design."""
+    labelled = gold != UNLABELLED
+    votes, gold = votes.take(labelled), gold[labelled]
+    _check_gold(votes, gold)
+    groups, tariff = groups_of(votes), prices.tariff(votes)
+    least = min(tariff.cost([Cell(group.annotator, group.relation)]) for group in groups)
+    if not budget >= least:
+        raise ConfigError(f"a budget of {budget} buys no question; the cheapest costs {least:g}")
+    return _Designer(groups=groups, tariff=tariff, budget=budget, optimisers=names), votes, gold
+
+
+def _held_out_scores(designer: _Designer, votes: Votes, gold: Codes, costs: Sequence[float], seed: int) -> Floats:
+    """Return `[cost, item, label]`: scores by a design of at most that cost, made without the item."""
+    fold = stratified_folds(gold, FOLDS, seed)
+    scores = np.empty((len(costs), len(votes), len(votes.labels)))
+    for held_out in range(FOLDS):
+        inside = fold != held_out
+        seen, truth, unseen = votes.take(inside), gold[inside], votes.take(~inside)
+        design = designer.design(seen, truth, seed)
+        chosen = optimisers.create(design.optimiser)
+        for place, cost in enumerate(costs):
+            cells = affordable(design.steps, cost).cells
+            weights = fit_optimiser(chosen, only(seen, cells), truth, seed)
+            scores[place, ~inside] = score(only(unseen, cells), weights)
+    return scores
+
+
+def _check_gold(votes: Votes, gold: Codes) -> None:
+    if len(gold) < MIN_GOLD_ROWS:
+        raise GoldError(f"{len(gold)} gold rows are too few to compare panels: label at least {MIN_GOLD_ROWS}")
+    if len(np.unique(gold)) < 2:
+        raise GoldError(f"all gold rows say {votes.labels[gold[0]]!r}: label rows of another class too")
+    if votes.silent.all():
+        raise GoldError("nobody voted on a gold row: label rows that were asked about")

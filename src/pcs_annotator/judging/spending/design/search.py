@@ -1,0 +1,200 @@
+"""Which cells to ask within a budget: a greedy search that asks the votes where gold rows are too few to tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import log_softmax, softmax
+
+from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.vote import Cell
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.weighing.optimiser import log_confusion, one_hot
+
+PSEUDO_VOTES, TRUST = 3.0, 0.3  # as `naive-bayes` smooths its tables
+MAX_TEMPER = 1.5
+HALVINGS = 10
+ORDERS_OF_DRAWS = 4
+ROWS_TO_TRUST_GOLD = 200
+LEAST_TRUST_IN_GOLD = 0.03
+FREE = 1e-9
+
+
+class Group(NamedTuple):
+    """The repetitions of one question, worth the same before they are asked; draws are asked in this order."""
+
+    annotator: int
+    relation: int
+    draws: tuple[int, ...]
+
+
+class Step(NamedTuple):
+    """A panel on the way: its cells, what they cost, and how badly it predicts."""
+
+    cells: tuple[Cell, ...]
+    cost: float
+    loss: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Tariff:
+    """Price of a question per annotator and of a rewrite per relation, in the order of the axes of some votes."""
+
+    question: Floats
+    rewrite: Floats
+
+    def cost(self, cells: Sequence[Cell]) -> float:
+        """Return what the cells cost for one text; a rewrite is paid once, however many questions use it."""
+        rewrites = {cell.relation for cell in cells}
+        return float(sum(self.question[cell.annotator] for cell in cells) + sum(self.rewrite[r] for r in rewrites))
+
+
+def groups_of(votes: Votes) -> list[Group]:
+    """Return every question that got at least one vote, with the draws that did."""
+    alive: Mask = np.any(votes.codes >= 0, axis=0)
+    pairs = np.argwhere(np.any(alive, axis=2)).tolist()
+    return [Group(a, r, tuple(np.flatnonzero(alive[a, r]).tolist())) for a, r in pairs]
+
+
+def affordable(steps: Sequence[Step], budget: float) -> Step:
+    """Return the panel with the least loss among those within the budget; the first step when there is none."""
+    within = [step for step in steps if step.cost <= budget + FREE]
+    return min(within, key=lambda step: step.loss, default=steps[0])
+
+
+def search(votes: Votes, gold: Codes, groups: Sequence[Group], tariff: Tariff, budget: float) -> list[Step]:
+    """Return panels of growing cost, the best next question added each time.
+
+    Two searches, one after the most gain and one after the most gain for its price: neither is best for all prices.
+    """
+    task = _Task.of(votes, gold, groups)
+    steps = list(_greedy(task, groups, tariff, budget, by_price=True))
+    if len({*tariff.question.tolist()}) > 1 or tariff.rewrite.any():
+        steps += _greedy(task, groups, tariff, budget, by_price=False)
+    return steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Task:
+    """Evidence of every group after so many draws, `[row, group, draws asked, label]`, and what it should predict."""
+
+    evidence: Floats
+    log_prior: Floats
+    target: Floats
+
+    @classmethod
+    def of(cls, votes: Votes, gold: Codes, groups: Sequence[Group]) -> _Task:
+        labels = len(votes.labels)
+        single, present = _evidence_per_draw(votes, gold, groups)
+        log_prior = np.log((np.bincount(gold, minlength=labels) + 1) / (len(gold) + labels))
+        asked = present.sum(axis=2)[..., np.newaxis]
+        everything = (single.sum(axis=2) / np.maximum(asked, 1)).sum(axis=1)
+        target = _softened(one_hot(gold, labels), everything, log_prior)
+        orders = _orders(groups)
+        evidence = np.concatenate([_after_draws(single, present, order) for order in orders])
+        return cls(evidence=evidence, log_prior=log_prior, target=np.tile(target, (len(orders), 1)))
+
+
+def _evidence_per_draw(votes: Votes, gold: Codes, groups: Sequence[Group]) -> tuple[Floats, Mask]:
+    """Return log P(vote | label) `[item, group, draw, label]`, the item itself not counted, and where there is a vote.
+
+    Draws share one table, so that the fourth is worth what the first is.
+    """
+    labels = len(votes.labels)
+    where = ([group.annotator for group in groups], [group.relation for group in groups])
+    shares, codes = votes.shares()[:, *where], votes.codes[:, *where]
+    target = one_hot(gold, labels)
+    habits = (shares.sum(axis=0) + 1) / (shares.sum(axis=(0, 2)) + labels)[..., np.newaxis]
+    pseudo = PSEUDO_VOTES * ((1 - TRUST) * habits[..., np.newaxis] + TRUST * np.eye(labels))
+    own = np.einsum("igv,ik->igvk", shares, target)
+    tables = log_confusion(own.sum(axis=0) - own, pseudo)
+    said = np.maximum(codes, 0).astype(np.intp)[..., np.newaxis]
+    present = codes >= 0
+    return np.where(present[..., np.newaxis], np.take_along_axis(tables, said, axis=2), 0.0), present
+
+
+def _softened(truth: Floats, everything: Floats, log_prior: Floats) -> Floats:
+    """Return what a panel should predict: gold, mixed with the prediction of all recorded votes together.
+
+    Where votes say little about the label, which of two panels fits a hundred gold labels better is mostly chance,
+    while how close it comes to the prediction of all votes is not. Gold counts more the more rows there are and the
+    more of the uncertainty the votes explain.
+    """
+    temper, loss = _best_temper(everything[np.newaxis], log_prior, truth)
+    explained = max(0.0, 1 - float(loss[0]) / -float(np.mean(truth @ log_prior)))
+    said = len(truth) * explained
+    trust = max(LEAST_TRUST_IN_GOLD, said / (said + ROWS_TO_TRUST_GOLD * (1 - explained)))
+    return trust * truth + (1 - trust) * softmax(temper[0] * everything + log_prior, axis=1)
+
+
+def _orders(groups: Sequence[Group]) -> list[list[Integers]]:
+    """Return a few orders in which draws might have come, so that a lucky early draw does not count as quality."""
+    rng = np.random.default_rng(0)
+    turns = ORDERS_OF_DRAWS if any(len(group.draws) > 1 for group in groups) else 1
+    return [[rng.permutation(np.array(group.draws)) for group in groups] for _ in range(turns)]
+
+
+def _after_draws(single: Floats, present: Mask, order: Sequence[Integers]) -> Floats:
+    """Return the mean evidence of the draws asked so far, as scores average draws; none at first."""
+    rows, groups, draws, labels = single.shape
+    result = np.zeros((rows, groups, draws + 1, labels))
+    for group, chosen in enumerate(order):
+        asked = np.cumsum(present[:, group, chosen], axis=1)[..., np.newaxis]
+        result[:, group, 1 : len(chosen) + 1] = np.cumsum(single[:, group, chosen], axis=1) / np.maximum(asked, 1)
+    return result
+
+
+def _greedy(task: _Task, groups: Sequence[Group], tariff: Tariff, budget: float, *, by_price: bool) -> Iterator[Step]:
+    asked = np.zeros(len(groups), dtype=np.intp)
+    total = np.zeros_like(task.target)
+    cells: tuple[Cell, ...] = ()
+    cost, loss = 0.0, -float(np.mean(task.target @ task.log_prior))
+    while True:
+        offers = [g for g, group in enumerate(groups) if asked[g] < len(group.draws)]
+        costs = np.array([tariff.cost((*cells, _next_cell(groups[g], asked[g]))) for g in offers])
+        open_ = np.flatnonzero(costs <= budget + FREE)
+        if not len(open_):
+            return
+        offered = np.array(offers)[open_]
+        change = task.evidence[:, offered, asked[offered] + 1] - task.evidence[:, offered, asked[offered]]
+        panels = total + change.transpose(1, 0, 2)
+        _, losses = _best_temper(panels, task.log_prior, task.target)
+        price = np.maximum(costs[open_] - cost, FREE) if by_price else 1.0
+        best = int(np.argmax(_gain_for_price(loss - losses, price)))
+        cells = (*cells, _next_cell(groups[offered[best]], asked[offered[best]]))
+        asked[offered[best]] += 1
+        total, cost, loss = panels[best], float(costs[open_][best]), float(losses[best])
+        yield Step(cells, cost, loss)
+
+
+def _gain_for_price(gain: Floats, price: Floats | float) -> Floats:
+    """Return gain per price; a loss is not made smaller by a high price."""
+    return np.where(gain > 0, gain / price, gain * price)
+
+
+def _next_cell(group: Group, asked: int) -> Cell:
+    return Cell(group.annotator, group.relation, group.draws[asked])
+
+
+def _best_temper(evidence: Floats, log_prior: Floats, target: Floats) -> tuple[Floats, Floats]:
+    """Return the temper that predicts the target best for each `[panel, row, label]`, and the mean log-loss there.
+
+    Cells err together, so their evidence counts less than it would if they were independent. The loss is convex in the
+    temper: halving the interval by the sign of the slope finds it.
+    """
+    low, high = np.zeros(len(evidence)), np.full(len(evidence), MAX_TEMPER)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        error = softmax(_logits(middle, evidence, log_prior), axis=2) - target
+        rising = np.einsum("pik,pik->p", error, evidence) > 0
+        low, high = np.where(rising, low, middle), np.where(rising, middle, high)
+    temper = (low + high) / 2
+    fit = log_softmax(_logits(temper, evidence, log_prior), axis=2)
+    return temper, -np.einsum("pik,ik->p", fit, target) / len(target)
+
+
+def _logits(temper: Floats, evidence: Floats, log_prior: Floats) -> Floats:
+    return temper[:, np.newaxis, np.newaxis] * evidence + log_prior

@@ -1,0 +1,261 @@
+"""From a score to a probability of being right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, get_args
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from pcs_annotator.core.arrays import Codes, Floats, Mask, frozen
+from pcs_annotator.core.votes import positions_of
+from pcs_annotator.errors import GoldError, MismatchError, UnknownNameError
+from pcs_annotator.judging.weighing.scoring import softmax
+
+CalibrationMethod = Literal["softmax", "temperature", "isotonic", "none"]
+
+FLOOR = 0.02
+PRIOR_SD = 0.5
+NEWTON_STEPS = 50
+
+
+class Calibrator(Protocol):
+    """Turns scores into probabilities; `none` alone leaves them as they are, and then nothing is calibrated."""
+
+    @property
+    def method(self) -> CalibrationMethod:
+        """How the probabilities were learned."""
+        ...
+
+    def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
+        """Return the probability of every label, `[item, label]`; `labels` names the columns."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        ...
+
+
+def fit_calibrator(scores: Floats, gold: Codes, labels: Sequence[str], method: str = "softmax") -> Calibrator:
+    """Return a calibrator learned from scores of weights that did not see these gold rows.
+
+    Args:
+        scores: Out-of-fold scores, `[item, label]`.
+        gold: For every item a position in `labels`.
+        labels: Names of the columns.
+        method: `softmax` (one slope and an offset per label, held near 1 and 0 by a prior), `temperature` (the slope
+            alone), `isotonic` (any rising curve per label; needs 50 rows) or `none` (the scores themselves).
+    """
+    return fitter_of(method, len(gold))(scores, gold, labels)
+
+
+def fitter_of(method: str, gold_rows: int) -> Callable[[Floats, Codes, Sequence[str]], Calibrator]:
+    """Return what learns by that method, for whoever has so many gold rows in all; parts of them may be fewer."""
+    if method not in _FITTERS:
+        known = ", ".join(get_args(CalibrationMethod))
+        raise UnknownNameError(f"no calibration method is called {method!r}; there are: {known}")
+    if method == "isotonic" and gold_rows < MIN_ISOTONIC_ROWS:
+        raise GoldError(
+            f"isotonic calibration needs at least {MIN_ISOTONIC_ROWS} gold rows and there are {gold_rows}: on fewer "
+            f"it follows chance; label {MIN_ISOTONIC_ROWS - gold_rows} more, or use softmax"
+        )
+    return _FITTERS[method]
+
+
+def calibrator_from_dict(values: Mapping[str, Any]) -> Calibrator:
+    """Return the calibrator that `to_dict` wrote; without a method it is an earlier version's softmax."""
+    match values.get("method", "softmax"):
+        case "isotonic":
+            return IsotonicCalibrator(labels=values["labels"], curves=[np.array(knots) for knots in values["curves"]])
+        case "none":
+            return RawScores()
+        case "softmax" | "temperature" as method:
+            offsets = np.array(values["offsets"])
+            return SoftmaxCalibrator(labels=values["labels"], slope=values["slope"], offsets=offsets, method=method)
+        case other:
+            raise MismatchError(f"calibrated by {other!r}, which this version cannot read: learn again")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SoftmaxCalibrator:
+    r"""Turns scores into probabilities: $\mathrm{softmax}_k(a\log\frac{S_k+.02}{1+.02K}+b_k)$.
+
+    Attributes:
+        labels: The labels that the offsets belong to.
+        slope: a; below 1 when scores are too sure.
+        offsets: b, one per label; all 0 when the method is `temperature`.
+        method: Whether offsets were learned too.
+    """
+
+    labels: Sequence[str]
+    slope: float
+    offsets: Floats
+    method: Literal["softmax", "temperature"] = "softmax"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", tuple(self.labels))
+        object.__setattr__(self, "offsets", frozen(np.asarray(self.offsets), np.float64))
+
+    def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
+        """Return the calibrated probability of every label, `[item, label]`; `labels` names the columns."""
+        order = _columns(labels, self.labels)
+        return softmax(self.slope * _log_scores(scores) + self.offsets[order])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "method": self.method,
+            "labels": list(self.labels),
+            "slope": self.slope,
+            "offsets": self.offsets.tolist(),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class IsotonicCalibrator:
+    """Turns scores into probabilities by one rising curve per label, one label against the rest.
+
+    Attributes:
+        labels: The labels that the curves belong to.
+        curves: Per label its knots, `[knot, (score, probability)]`.
+    """
+
+    labels: Sequence[str]
+    curves: Sequence[Floats]
+    method: ClassVar[CalibrationMethod] = "isotonic"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", tuple(self.labels))
+        object.__setattr__(self, "curves", tuple(frozen(np.asarray(knots), np.float64) for knots in self.curves))
+
+    def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
+        """Return the calibrated probability of every label, `[item, label]`; `labels` names the columns."""
+        order = _columns(labels, self.labels)
+        alone = [read_curve(self.curves[one], scores[:, column]) for column, one in enumerate(order)]
+        each = np.column_stack(alone)
+        return np.asarray(each / each.sum(axis=1, keepdims=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        curves = [knots.tolist() for knots in self.curves]
+        return {"method": self.method, "labels": list(self.labels), "curves": curves}
+
+
+@dataclass(frozen=True, slots=True)
+class RawScores:
+    """Leaves scores as they are, so what comes out must not be called calibrated."""
+
+    method: ClassVar[CalibrationMethod] = "none"
+
+    def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
+        """Return the scores."""
+        return scores
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"method": self.method}
+
+
+def _columns(labels: Sequence[str], calibrated: Sequence[str]) -> list[int]:
+    try:
+        return positions_of(labels, calibrated, "calibrated label")
+    except UnknownNameError as error:
+        raise MismatchError(f"{error}; learn again on these votes") from error
+
+
+def _fit_softmax(scores: Floats, gold: Codes, labels: Sequence[str]) -> SoftmaxCalibrator:
+    point = _most_probable(scores, gold, learned=1 + len(labels))
+    return SoftmaxCalibrator(labels=labels, slope=float(point[0]), offsets=point[1:])
+
+
+def _fit_temperature(scores: Floats, gold: Codes, labels: Sequence[str]) -> SoftmaxCalibrator:
+    point = _most_probable(scores, gold, learned=1)
+    return SoftmaxCalibrator(labels=labels, slope=float(point[0]), offsets=point[1:], method="temperature")
+
+
+def _fit_isotonic(scores: Floats, gold: Codes, labels: Sequence[str]) -> IsotonicCalibrator:
+    curves = [fit_curve(scores[:, code], gold == code) for code in range(len(labels))]
+    return IsotonicCalibrator(labels=labels, curves=curves)
+
+
+_FITTERS: dict[str, Callable[[Floats, Codes, Sequence[str]], Calibrator]] = {
+    "softmax": _fit_softmax,
+    "temperature": _fit_temperature,
+    "isotonic": _fit_isotonic,
+    "none": lambda scores, gold, labels: RawScores(),
+}
+
+
+def _most_probable(scores: Floats, gold: Codes, learned: int) -> Floats:
+    """Return slope and offsets, of which the first few are learned, with priors a ~ N(1, .5²) and b ~ N(0, .5²).
+
+    The posterior is log-concave, so Newton's method with halved steps ends at its one maximum.
+    """
+    inputs, target = _log_scores(scores), np.eye(scores.shape[1])[gold]
+    point = centre = np.concatenate([[1.0], np.zeros(scores.shape[1])])
+    value = _loss(point, inputs, target, centre)
+    for _ in range(NEWTON_STEPS):
+        gradient, hessian = _derivatives(point, inputs, target, centre)
+        step = np.zeros_like(point)
+        step[:learned] = np.linalg.solve(hessian[:learned, :learned], gradient[:learned])
+        if float(gradient @ step) < 1e-12:
+            break
+        size = 1.0
+        while (reached := _loss(point - size * step, inputs, target, centre)) > value and size > 1e-6:
+            size /= 2
+        point, value = point - size * step, reached
+    return point
+
+
+def _log_scores(scores: Floats) -> Floats:
+    return np.asarray(np.log((scores + FLOOR) / (1 + FLOOR * scores.shape[1])))
+
+
+def _logits(point: Floats, inputs: Floats) -> Floats:
+    return np.asarray(point[0] * inputs + point[1:])
+
+
+def _loss(point: Floats, inputs: Floats, target: Floats, centre: Floats) -> float:
+    logits = _logits(point, inputs)
+    top = logits.max(axis=1)
+    log_norm = top + np.log(np.exp(logits - top[:, np.newaxis]).sum(axis=1))
+    prior = np.sum((point - centre) ** 2) / (2 * PRIOR_SD**2)
+    return float(np.sum(log_norm) - np.sum(logits * target) + prior)
+
+
+def _derivatives(point: Floats, inputs: Floats, target: Floats, centre: Floats) -> tuple[Floats, Floats]:
+    p = softmax(_logits(point, inputs))
+    error = p - target
+    mean = np.sum(p * inputs, axis=1, keepdims=True)
+    gradient = np.concatenate([[np.sum(error * inputs)], error.sum(axis=0)]) + (point - centre) / PRIOR_SD**2
+    hessian = np.empty((len(point), len(point)))
+    hessian[0, 0] = np.sum(p * (inputs - mean) ** 2)
+    hessian[0, 1:] = hessian[1:, 0] = np.sum(p * (inputs - mean), axis=0)
+    hessian[1:, 1:] = np.diag(p.sum(axis=0)) - p.T @ p
+    return gradient, hessian + np.eye(len(point)) / PRIOR_SD**2
+
+
+MIN_ISOTONIC_ROWS = 50
+
+
+def fit_curve(scores: Floats, hits: Mask) -> Floats:
+    """Return the knots `[knot, (score, probability)]` of the rising curve nearest to the hits in least squares.
+
+    No probability is 0 or 1: where n rows agree, the rule of succession still leaves a chance of 1/(n + 2) to the
+    other answer, so that a log-loss stays finite.
+    """
+    places, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    shares = np.bincount(inverse, hits) / counts
+    rising = isotonic_regression(shares, weights=counts).x
+    rarest = 1 / (len(scores) + 2)
+    knots = np.column_stack([places, np.clip(rising, rarest, 1 - rarest)])
+    # the inner points of a level stretch add nothing to a curve of straight lines
+    level = np.diff(knots[:, 1]) == 0
+    return knots[~(np.append(False, level) & np.append(level, False))]
+
+
+def read_curve(knots: Floats, scores: Floats) -> Floats:
+    """Return the probability at each score: straight lines between the knots, level beyond them."""
+    return np.interp(scores, knots[:, 0], knots[:, 1])

@@ -1,0 +1,122 @@
+"""Scores and probabilities for gold rows from fits that did not see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Weights
+from pcs_annotator.judging.weighing.calibration import fitter_of
+from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser
+from pcs_annotator.judging.weighing.scoring import score
+
+MAX_SPLITS = 3
+ROWS_FOR_ONE_SPLIT = 400
+MIN_ROWS_TO_CALIBRATE = 10
+
+Seen = Callable[[Votes, Weights], Votes]
+"""Which of a held-out row's votes would have been asked, by somebody who knows these weights."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Splits:
+    """How gold rows are divided: random stratified folds, several times over when rows are few.
+
+    Attributes:
+        folds: Parts, each held out once.
+        seed: Fixes what is random.
+        calibration: How held-out scores become probabilities.
+        repeats: How often rows are divided anew; None for three times if they are few, once if many.
+    """
+
+    folds: int = 5
+    seed: int = 0
+    calibration: str = "softmax"
+    repeats: int | None = None
+
+    def turns(self, rows: int) -> int:
+        """Return how often so many rows are divided anew."""
+        if self.repeats is not None:
+            return self.repeats
+        return int(np.clip(ROWS_FOR_ONE_SPLIT // max(rows, 1), 1, MAX_SPLITS))
+
+    def fold_of(self, gold: Codes, turn: int) -> Integers:
+        """Return the fold of every row in one of several random splits."""
+        return stratified_folds(gold, min(self.folds, len(gold)), self.seed + turn)
+
+
+class HeldOut(NamedTuple):
+    """Which rows were held out, and the weights that the others gave."""
+
+    rows: Mask
+    weights: Weights
+
+
+class CrossFit(NamedTuple):
+    """Out-of-fold results for gold rows: raw scores, and probabilities calibrated on the other folds' scores."""
+
+    scores: Floats
+    probabilities: Floats
+
+
+def stratified_folds(gold: Codes, folds: int, seed: int) -> Integers:
+    """Return the fold of every row; each class is spread evenly, and so are the folds' sizes."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(gold))
+    order = order[np.argsort(gold[order], kind="stable")]
+    fold = np.empty(len(gold), dtype=np.intp)
+    fold[order] = np.arange(len(gold)) % folds
+    return fold
+
+
+def cross_fits(
+    chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, seen: Seen | None = None
+) -> list[CrossFit]:
+    """Return cross-fits over several random splits of fully labelled rows."""
+    return [cross_fit(chosen, votes, gold, splits, seen, turn) for turn in range(splits.turns(len(gold)))]
+
+
+def cross_fit(
+    chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, seen: Seen | None = None, turn: int = 0
+) -> CrossFit:
+    """Return out-of-fold scores and calibrated probabilities of fully labelled rows.
+
+    Args:
+        chosen: Learns the weights, from all votes of the other folds.
+        votes: What everybody said about these rows.
+        gold: For every row a position in `votes.labels`.
+        splits: How to divide the rows.
+        seen: Which votes of a held-out row are scored; by default all.
+        turn: Which of several random splits to take.
+    """
+    scores = np.empty((len(votes), len(votes.labels)))
+    for rows, weights in held_out(chosen, votes, gold, splits, turn):
+        part = votes.take(rows)
+        scores[rows] = score(part if seen is None else seen(part, weights), weights)
+    fold = splits.fold_of(gold, turn)
+    return CrossFit(scores, calibrated_out_of_fold(scores, gold, fold, votes.labels, splits.calibration))
+
+
+def held_out(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn: int = 0) -> Iterator[HeldOut]:
+    """Yield every fold of one random split of fully labelled rows, with the weights learned from the others."""
+    fold = splits.fold_of(gold, turn)
+    for number in np.unique(fold):
+        inside = fold != number
+        yield HeldOut(~inside, fit_optimiser(chosen, votes.take(inside), gold[inside], splits.seed + turn))
+
+
+def calibrated_out_of_fold(
+    scores: Floats, gold: Codes, fold: Integers, labels: Sequence[str], calibration: str = "softmax"
+) -> Floats:
+    """Return probabilities, each from a calibrator fitted on the other folds."""
+    fit = fitter_of(calibration, len(gold))
+    probabilities = np.empty_like(scores)
+    for held_out in np.unique(fold):
+        inside = fold != held_out
+        probabilities[~inside] = fit(scores[inside], gold[inside], labels).apply(scores[~inside], labels)
+    return probabilities

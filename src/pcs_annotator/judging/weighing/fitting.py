@@ -1,0 +1,137 @@
+"""`fit_weights`: how much each annotator and each relation is worth, learned from gold."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Flag, Interval, Weights
+from pcs_annotator.errors import PcsWarning, UnknownNameError
+from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser
+from pcs_annotator.judging.weighing.optimisers import optimisers
+
+CONSTANT_SHARE = 0.98
+CONSTANT_MIN_VOTES = 20
+ALONE_SHARE = 0.95
+
+
+def fit_weights(
+    votes: Votes,
+    gold: Iterable[object] | Mapping[str, object],
+    optimiser: str | Optimiser = "lr",
+    *,
+    seed: int = 0,
+    resamples: int = 0,
+) -> Weights:
+    """Learn weights for annotators and relations.
+
+    Args:
+        votes: What everybody said.
+        gold: Label names in the order of `votes.ids`, None where unknown; or item id → label name.
+        optimiser: A registry name (`lr`, `auto`, `logit`, …) or an optimiser of your own.
+        seed: Fixes whatever is random. The order of items, annotators, relations and labels changes nothing.
+        resamples: Bootstrap resamples of the gold rows for an interval per weight; 0 for none.
+
+    Returns:
+        The weights; `weights.diagnostics` says how the fit went.
+    """
+    chosen = optimisers.create(optimiser) if isinstance(optimiser, str) else optimiser
+    name = optimiser if isinstance(optimiser, str) else type(optimiser).__name__
+    ordered, codes = in_canonical_order(votes, gold_codes(votes, gold))
+    weights = fit_optimiser(chosen, ordered, codes, seed)
+    flags = (*weights.diagnostics.flags, *_flags(ordered, codes, weights, chosen.needs_gold))
+    for flag in flags:
+        warnings.warn(flag.detail, PcsWarning, stacklevel=2)
+    intervals = _intervals(_refitted(chosen, weights), ordered, codes, seed, resamples)
+    told = replace(
+        weights.diagnostics,
+        optimiser=weights.diagnostics.optimiser or name,
+        gold_rows=int((codes != UNLABELLED).sum()),
+        flags=flags,
+        annotator_intervals=intervals.annotators,
+        relation_intervals=intervals.relations,
+    )
+    return replace(weights, diagnostics=told).reordered(votes.annotators, votes.relations)
+
+
+def in_canonical_order(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
+    """Return votes and gold with every axis sorted by name, so that nothing random depends on the user's order."""
+    rows = np.array(sorted(range(len(votes)), key=votes.ids.__getitem__), dtype=np.intp)
+    labels = sorted(votes.labels)
+    recode = np.array([*(labels.index(label) for label in votes.labels), NOT_ASKED, ABSTAINED], dtype=np.int8)
+    ordered = votes.select(annotators=sorted(votes.annotators), relations=sorted(votes.relations))
+    ids = [votes.ids[row] for row in rows]
+    return replace(ordered, codes=recode[ordered.codes[rows]], ids=ids, labels=labels, stated=None), recode[gold[rows]]
+
+
+class _Intervals(NamedTuple):
+    annotators: dict[str, Interval]
+    relations: dict[str, Interval]
+
+
+def _refitted(chosen: Optimiser, weights: Weights) -> Optimiser:
+    """Return what to fit on resamples: the optimiser itself, or the one it picked."""
+    picked = weights.diagnostics.optimiser
+    try:
+        return optimisers.create(picked) if picked else chosen
+    except UnknownNameError:  # the optimiser is a user's own and calls itself what it likes
+        return chosen
+
+
+def _intervals(chosen: Optimiser, votes: Votes, gold: Codes, seed: int, resamples: int) -> _Intervals:
+    """Return the central 95 % of every weight over fits on resampled rows."""
+    if not resamples:
+        return _Intervals({}, {})
+    if chosen.needs_gold:
+        votes, gold = votes.take(gold != UNLABELLED), gold[gold != UNLABELLED]
+    rng = np.random.default_rng(seed)
+    fits = []
+    for _ in range(resamples):
+        rows = rng.integers(len(votes), size=len(votes))
+        fits.append(fit_optimiser(chosen, votes.resampled(rows), gold[rows], seed))
+    return _Intervals(
+        _central(votes.annotators, np.array([fit.annotator_weights for fit in fits])),
+        _central(votes.relations, np.array([fit.relation_weights for fit in fits])),
+    )
+
+
+def _central(names: Sequence[str], values: Floats) -> dict[str, Interval]:
+    ends = np.quantile(values, [0.025, 0.975], axis=0).T
+    return {name: Interval(float(low), float(high)) for name, (low, high) in zip(names, ends, strict=True)}
+
+
+def _flags(votes: Votes, gold: Codes, weights: Weights, needs_gold: bool) -> Iterator[Flag]:
+    """Yield what a user should know about the votes and the weights."""
+    yield from _useless_annotators(votes)
+    if needs_gold:
+        missing = [label for code, label in enumerate(votes.labels) if not (gold == code).any()]
+        if missing:
+            listed = ", ".join(repr(label) for label in missing)
+            yield Flag("label without gold", f"no gold row says {listed}, so nothing is learned about it")
+    for name, weight in weights.by_annotator.items():
+        if weight >= ALONE_SHARE and len(votes.annotators) > 1:
+            detail = (
+                f"{name} has {100 * weight:.0f} % of the weight and decides alone: the other annotators change nothing"
+            )
+            yield Flag("one annotator decides alone", detail)
+
+
+def _useless_annotators(votes: Votes) -> Iterator[Flag]:
+    for position, name in enumerate(votes.annotators):
+        cells = votes.codes[:, position]
+        counts = np.bincount(cells[cells >= 0], minlength=len(votes.labels))
+        total, top = int(counts.sum()), int(counts.argmax())
+        if not total:
+            yield Flag("silent annotator", f"{name} never gave a usable label: look at its answers, or drop it")
+        elif total >= CONSTANT_MIN_VOTES and counts[top] >= CONSTANT_SHARE * total:
+            share = 100 * counts[top] / total
+            detail = f"{name} says {votes.labels[top]!r} in {share:.1f} % of {total} votes: it carries nothing, drop it"
+            yield Flag("constant annotator", detail)

@@ -1,0 +1,89 @@
+"""What an optimiser is, and the cases in which none can learn anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Diagnostics, Evidence, Flag, Weights
+from pcs_annotator.errors import GoldError
+from pcs_annotator.registry import Registry
+
+
+class Optimiser(Protocol):
+    """Learns weights from votes and gold."""
+
+    @property
+    def needs_gold(self) -> bool:
+        """True when it can learn from labelled rows only; it is then given no others. A plain attribute will do."""
+        ...
+
+    def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
+        """Return the weights.
+
+        Args:
+            votes: The votes to learn from.
+            gold: For every item a position in `votes.labels`, or `UNLABELLED`.
+            seed: Fixes whatever is random.
+        """
+        ...
+
+
+optimisers: Registry[Optimiser] = Registry("optimiser", "pcs_annotator.optimisers")
+optimiser = optimisers.register
+"""Decorator: make a class of optimisers known by a name."""
+
+
+def fit_optimiser(chosen: Optimiser, votes: Votes, gold: Codes, seed: int) -> Weights:
+    """Return what the optimiser learns, or equal weights and the reason where nothing can be learned."""
+    if not chosen.needs_gold:
+        return chosen.fit(votes, gold, seed)
+    labelled = gold != UNLABELLED
+    if not labelled.any():
+        raise GoldError(
+            "no gold labels: label some rows (30 are a start), or use an optimiser that needs none "
+            "(uniform, majority, dawid-skene)"
+        )
+    votes, gold = votes.take(labelled), gold[labelled]
+    reason = _nothing_to_learn(votes, gold)
+    if reason:
+        return Weights.uniform(votes, Diagnostics(flags=(Flag("uniform fallback", reason),)))
+    return chosen.fit(votes, gold, seed)
+
+
+def _nothing_to_learn(votes: Votes, gold: Codes) -> str:
+    if len(np.unique(gold)) < 2:
+        count = "the only gold row says" if len(gold) == 1 else f"all {len(gold)} gold rows say"
+        return f"{count} {votes.labels[gold[0]]!r}, so the weights stay equal: label rows of another class too"
+    if votes.silent.all():
+        return "nobody voted on a gold row, so the weights stay equal: check the answers, or label other rows"
+    return ""
+
+
+def one_hot(gold: Codes, labels: int) -> Floats:
+    """Return 1[gold = label], `[item, label]`."""
+    return np.eye(labels)[gold]
+
+
+def weights_from_evidence(votes: Votes, evidence: Evidence, worth: Floats, told: Diagnostics) -> Weights:
+    """Return weights that carry the evidence, summarised by what each cell is worth, `[annotator, relation]`."""
+    return replace(Weights.normalised(votes, worth.sum(axis=1), worth.sum(axis=0), told), evidence=evidence)
+
+
+def log_confusion(counts: Floats, pseudo: Floats) -> Floats:
+    """Return log P(vote | label) from counts `[…, vote, label]` and pseudo-counts."""
+    smoothed = counts + pseudo
+    return np.asarray(np.log(smoothed) - np.log(smoothed.sum(axis=-2, keepdims=True)))
+
+
+def mutual_information(log_likelihood: Floats, log_prior: Floats) -> Floats:
+    """Return how much a cell's vote tells about the label, in nats, `[annotator, relation]`."""
+    prior = np.exp(log_prior)
+    joint = np.exp(log_likelihood) * prior
+    marginal = joint.sum(axis=3, keepdims=True)
+    return np.maximum(np.sum(joint * (log_likelihood - np.log(marginal)), axis=(2, 3)), 0.0)

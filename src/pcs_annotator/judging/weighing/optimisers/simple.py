@@ -1,0 +1,42 @@
+"""`uniform` and `majority`: weights that nobody has to learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Diagnostics, Flag, Weights
+from pcs_annotator.judging.weighing.optimiser import optimiser
+
+
+@optimiser("uniform")
+@dataclass(frozen=True, kw_only=True)
+class Uniform:
+    """Every annotator and every relation counts the same."""
+
+    needs_gold: ClassVar[bool] = False
+
+    def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
+        """Return equal weights."""
+        return Weights.uniform(votes)
+
+
+@optimiser("majority")
+@dataclass(frozen=True, kw_only=True)
+class Majority:
+    """Every annotator counts the same, and only what it said about the original text."""
+
+    needs_gold: ClassVar[bool] = False
+
+    def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
+        """Return equal weights over annotators, all on the original; on all relations, flagged, if there is none."""
+        if ORIGINAL not in votes.relations:
+            detail = f"no relation is called {ORIGINAL!r}, so a majority of all votes is taken"
+            return Weights.uniform(votes, Diagnostics(flags=(Flag("no original", detail),)))
+        relations = np.array([name == ORIGINAL for name in votes.relations], dtype=np.float64)
+        return Weights.normalised(votes, np.ones(len(votes.annotators)), relations)

@@ -1,0 +1,214 @@
+"""Asking models: from a task, items and model names to votes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+from pcs_annotator.asking.annotators.annotator import Annotator
+from pcs_annotator.asking.engine.ask import Asker, Patience, PriceOf
+from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
+from pcs_annotator.asking.engine.collect import run_job
+from pcs_annotator.asking.engine.job import Job, OnVariant
+from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.engine.ledger_lock import lock_ledger
+from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
+from pcs_annotator.asking.engine.progress import Tally, showing
+from pcs_annotator.asking.models.catalog import price_of
+from pcs_annotator.asking.models.provider import read_environment
+from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.core.chat import ChatModel, Usage
+from pcs_annotator.core.concurrency import run_sync
+from pcs_annotator.core.elicitations import base_annotator, kind_of
+from pcs_annotator.core.strategy import Strategy
+from pcs_annotator.core.task import Item, Task
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import ConfigError
+from pcs_annotator.relations.base import Relation
+from pcs_annotator.relations.choose import RelationOptions, choose_relations
+
+OwnPrices = Mapping[str, tuple[float, float]]
+"""Model → US dollars per million tokens in and out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectSettings:
+    """How to ask.
+
+    Attributes:
+        draws: How often the same question is repeated.
+        rewriter: The model that rewrites texts; None when no relation needs one.
+        in_flight: Calls in flight per model at the most; how many really are is learned from the answers.
+        patience: When to give up on a call.
+        budget: What may be spent.
+        prices: Your own prices; they win over the catalogue's.
+        environment: Keys and base URLs; None for those of the process and of `.env` in the working folder.
+        choosing: How names of relations are understood, and how rewrites are checked.
+        on_variant: Told of every variant, in no particular order.
+        progress: Whether to show how far it is.
+        tally: Counts what happens, for those who want to know afterwards.
+    """
+
+    draws: int = 1
+    rewriter: object | None = None
+    in_flight: int = MAX_IN_FLIGHT
+    patience: Patience = field(default_factory=Patience)
+    budget: Budget = field(default_factory=Budget)
+    prices: OwnPrices = field(default_factory=dict)
+    environment: Mapping[str, str] | None = field(default=None, repr=False)
+    choosing: RelationOptions = field(default_factory=RelationOptions)
+    on_variant: OnVariant | None = None
+    progress: bool = False
+    tally: Tally = field(default_factory=Tally)
+
+
+async def collect(  # noqa: PLR0913  # the agreed signature
+    task: Task,
+    items: Iterable[Item] | AsyncIterable[Item],
+    annotators: Sequence[object],
+    relations: Sequence[str | Relation] = (ORIGINAL,),
+    *,
+    ledger: Path | str = "ledger.db",
+    budget_usd: float | None = None,
+    settings: CollectSettings | None = None,
+) -> Votes:
+    """Ask every annotator about every item and return the votes.
+
+    What the ledger holds is not asked again, so a second run, or one after a crash, asks only what is missing.
+
+    Args:
+        task: What to decide.
+        items: The texts; read as they are needed.
+        annotators: `Annotator`s, or anything a model can be made of: `provider:model`, a URL, a LangChain chat model, a
+            function. `groq:gemma2-9b-it/1s-top-2` asks that model in that way how sure it is.
+        relations: How texts are shown: names such as `"voice"` or `"rule:voice|llm:voice"`, or relations of your own.
+        ledger: Where paid calls are kept.
+        budget_usd: What may be spent at the most; every price must then be known.
+        settings: Everything else.
+    """
+    settings = settings or CollectSettings()
+    if budget_usd is not None:
+        settings = replace(settings, budget=replace(settings.budget, usd=budget_usd))
+    return await ask_job(open_job(task, annotators, relations, settings), items, ledger, settings)
+
+
+async def ask_job(
+    job: Job,
+    items: Iterable[Item] | AsyncIterable[Item],
+    ledger: Path | str,
+    settings: CollectSettings,
+    strategy: Strategy | None = None,
+) -> Votes:
+    """Ask what a job asks and the ledger does not hold, as far as the strategy needs it, and close its models."""
+    prices = pricing(settings.prices)
+    tally, tracker = settings.tally, BudgetTracker(settings.budget)
+    try:
+        refuse_unknown_prices(job, prices, settings.budget)
+        with Ledger(ledger) as opened:
+            asker = Asker(opened, tracker, tally, prices, settings.patience, settings.in_flight)
+            async with showing(tally, tracker) if settings.progress else nullcontext():
+                return await run_job(job, items, asker, strategy)
+    finally:
+        await close_models(job)
+
+
+def open_job(
+    task: Task, annotators: Sequence[object], relations: Sequence[str | Relation], settings: CollectSettings
+) -> Job:
+    """Return the job with every name resolved; a missing key or an unknown name is an error here, before any call."""
+    environment = settings.environment
+    if environment is None:
+        environment = read_environment(Path.cwd())
+    # one model for all who only differ in how they ask it, for it may be large
+    named = cache(lambda name: resolve_model(name, environment))
+    bound = []
+    for given in annotators:
+        annotator = given if isinstance(given, Annotator) else _annotator(given)
+        spec = annotator.model
+        bound.append((annotator, named(spec) if isinstance(spec, str) else resolve_model(spec, environment)))
+    rewriter = None if settings.rewriter is None else resolve_model(settings.rewriter, environment)
+    return Job(
+        task=task,
+        annotators=bound,
+        relations=choose_relations(relations, replace(settings.choosing, rewriter=rewriter is not None)),
+        rewriter=rewriter,
+        draws=settings.draws,
+        on_variant=settings.on_variant,
+    )
+
+
+def _annotator(model: object) -> Annotator:
+    """Return the annotator that is meant; `groq:gemma2-9b-it/1s-top-2` is that model, asked for two guesses."""
+    if isinstance(model, str) and (kind := kind_of(model)):
+        return Annotator(base_annotator(model), elicitation=kind)
+    return Annotator(model)
+
+
+def pricing(own: OwnPrices) -> PriceOf:
+    """Return what a number of tokens costs, by the user's own prices and then the catalogue's."""
+    price_of_model = cache(lambda model: price_of(model, own))
+
+    def cost(model: str, tokens_in: int, tokens_out: int) -> float | None:
+        price = price_of_model(model)
+        return price.cost(Usage(input_tokens=tokens_in, output_tokens=tokens_out)) if price else None
+
+    return cost
+
+
+def refuse_unknown_prices(job: Job, prices: PriceOf, budget: Budget) -> None:
+    """Raise when a budget in dollars cannot be kept because a price is unknown."""
+    if budget.usd is None:
+        return
+    for model in models_of(job):
+        if prices(model.name, 1, 1) is None:
+            raise ConfigError(
+                f"the price of {model.name} is unknown, so a budget in dollars cannot be kept: "
+                "give its price, or limit calls or tokens instead"
+            )
+
+
+def models_of(job: Job) -> list[ChatModel]:
+    """Return every model of a job."""
+    models = [model for _, model in job.annotators]
+    return models if job.rewriter is None else [*models, job.rewriter]
+
+
+async def close_models(job: Job) -> None:
+    """Let go of connections and memory."""
+    for model in models_of(job):
+        await model.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """Who is asked what about texts.
+
+    Attributes:
+        task: What to decide.
+        annotators: Anything a model can be made of, or `Annotator`s.
+        relations: Names, or relations of one's own.
+        ledger: Where paid calls are kept.
+        settings: How to ask.
+    """
+
+    task: Task
+    annotators: Sequence[object]
+    relations: Sequence[str | Relation] = (ORIGINAL,)
+    ledger: Path | str = "ledger.db"
+    settings: CollectSettings = field(default_factory=CollectSettings)
+
+    async def ask(self, texts: Sequence[str]) -> Votes:
+        """Return the votes on texts; what the ledger holds is not asked again."""
+        items = [Item(id=str(row), text=text) for row, text in enumerate(texts)]
+        return await collect(
+            self.task, items, self.annotators, self.relations, ledger=self.ledger, settings=self.settings
+        )
+
+    def ask_now(self, texts: Sequence[str]) -> Votes:
+        """Return the votes on texts, for code that cannot await; processes that share the ledger take turns."""
+        with lock_ledger(self.ledger):
+            return run_sync(lambda: self.ask(texts))

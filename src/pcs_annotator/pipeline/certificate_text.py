@@ -1,0 +1,68 @@
+"""A certificate in sentences, the same on the command line and on a page."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
+from pcs_annotator.judging.promising.auditing import Audit
+from pcs_annotator.judging.promising.certificate import Certificate
+
+__all__ = ["Certificate", "Model", "Promised", "promised"]
+
+
+class Promised(NamedTuple):
+    """What a certificate says: one sentence, and what it rests on."""
+
+    headline: str
+    details: tuple[str, ...]
+
+
+def promised(certificate: Certificate) -> Promised:
+    """Return the certificate in a person's words."""
+    promise = certificate.promise
+    what = _what(certificate)
+    if not certificate.holds:
+        why = certificate.why_not if certificate.audit is None else _audited(certificate.audit)
+        return Promised(f"no promise that {what}: {why}", ())
+    details = [_threshold(certificate), f"rests on {certificate.split}"]
+    if promise.kind == "accepted-and-wrong":
+        details.append(
+            "this promise holds on average over draws of gold rows; error-among-accepted is the stricter one"
+        )
+    if certificate.audit is not None:
+        details.append(_audited(certificate.audit))
+    return Promised(f"promise: {what}", tuple(details))
+
+
+def _what(certificate: Certificate) -> str:
+    promise = certificate.promise
+    each = ", for every label by itself" if promise.per_label else ""
+    if promise.kind == "accepted-and-wrong":
+        return f"at most {_percent(promise.max_error)} of all rows are accepted and wrong{each}"
+    return (
+        f"at most {_percent(promise.max_error)} of the accepted labels are wrong, "
+        f"with {_percent(promise.certainty)} certainty{each}"
+    )
+
+
+def _threshold(certificate: Certificate) -> str:
+    if EVERY_LABEL in certificate.thresholds:
+        return f"accepted from a confidence of {certificate.thresholds[EVERY_LABEL]:.3f} on"
+    listed = ", ".join(f"{label} {value:.3f}" for label, value in certificate.thresholds.items())
+    return f"accepted from a confidence of: {listed}; other labels never"
+
+
+def _audited(audit: Audit) -> str:
+    found = {
+        "confirmed": "an audit confirms it",
+        "revoked": "an audit revokes it",
+        "open": "an audit neither confirms nor revokes it yet",
+    }[audit.finding]
+    low, high = (_percent(end) for end in audit.error)
+    return f"{found}: {audit.wrong} of {audit.rows} accepted rows were wrong, so between {low} and {high} are"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

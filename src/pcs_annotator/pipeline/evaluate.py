@@ -1,0 +1,203 @@
+"""All methods on the same recorded votes: what `pcs evaluate` does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.gold import gold_codes
+from pcs_annotator.core.result_table import ResultTable, number_of
+from pcs_annotator.core.votes import Votes, positions_of, read_vote_table
+from pcs_annotator.errors import GoldError, TableError, UnknownNameError
+from pcs_annotator.files.result_tables import to_csv, to_latex, to_markdown
+from pcs_annotator.files.runs import RunFolder, atomic_path, write_json
+from pcs_annotator.judging.baselines import baselines
+from pcs_annotator.judging.evaluation.evaluate import Evaluation, How, MethodFigures, evaluate
+from pcs_annotator.judging.evaluation.evaluation_tables import evaluation_tables
+from pcs_annotator.judging.evaluation.methods import MAJORITY, ZERO_SHOT, Method
+from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.pipeline.learn import one_thread
+from pcs_annotator.pipeline.resolve_config import collecting_of
+from pcs_annotator.pipeline.run_folder import Recorded
+from pcs_annotator.relations.choose import choose_relations
+from pcs_annotator.version import __version__
+
+__all__ = ["EvaluateRequest", "Evaluated", "RecordedVotes", "Splitting", "evaluate_source", "evaluation_json"]
+
+USUAL = ("lr", "logit", "naive-bayes", "uniform", MAJORITY, ZERO_SHOT)
+SAID_TWICE = ("majority-vote", "zero-shot")
+"""Baselines that `majority` and `zero-shot` stand for already."""
+WRITERS = {".md": to_markdown, ".csv": to_csv, ".tex": to_latex}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Splitting:
+    """How rows are split and resampled; see `How`."""
+
+    folds: int = 5
+    repeats: int = 3
+    seed: int = 0
+    resamples: int = 2000
+
+    def how(self, rewritten: frozenset[str]) -> How:
+        """Return it for the judging side."""
+        return How(**asdict(self), rewritten=rewritten)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluateRequest:
+    """What to evaluate.
+
+    Attributes:
+        source: A table of votes with gold, or the folder of a run.
+        optimiser: The first method, which all others are tested against.
+        methods: Names of methods instead of the usual ones; the first is tested against the others.
+        rewritten: Relations whose variants a model wrote; those of a run are known.
+        splitting: Folds, seeds and resamples.
+        out: A folder for the tables as Markdown, CSV and LaTeX.
+    """
+
+    source: Path
+    optimiser: str = "auto"
+    methods: Sequence[str] = ()
+    rewritten: Sequence[str] = ()
+    splitting: Splitting = field(default_factory=Splitting)
+    out: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """Figures of all methods, as values and as tables, and the files written."""
+
+    evaluation: Evaluation
+    tables: Sequence[ResultTable]
+    votes: Votes
+    files: Sequence[Path]
+
+
+class RecordedVotes(NamedTuple):
+    """Votes, gold as positions in their labels, and the relations that a model wrote as far as known."""
+
+    votes: Votes
+    gold: Codes
+    rewritten: frozenset[str] = frozenset()
+
+    @classmethod
+    def read(cls, source: Path) -> RecordedVotes:
+        """Return what a table of votes or the folder of a run holds; needs no key, for nobody is asked."""
+        if not source.is_dir():
+            table = read_vote_table(source)
+            return cls(table.votes, gold_codes(table.votes, table.gold))
+        recorded = Recorded.read(RunFolder(source))
+        votes, config = recorded.answers, recorded.config
+        choosing = replace(collecting_of(config, None).choosing, rewriter=bool(config.relations.rewriter))
+        relations = choose_relations(config.relations.use, choosing)
+        written = frozenset(relation.name for relation in relations if "rewriter" in relation.needs)
+        return cls(votes, gold_codes(votes, recorded.gold.labels), written)
+
+
+def evaluate_source(request: EvaluateRequest) -> Evaluated:
+    """Return figures of every method on the same votes and splits; a run folder keeps them, `out` gets the tables."""
+    chosen = _methods(request)
+    votes, gold, known = RecordedVotes.read(request.source)
+    if (gold < 0).all():
+        raise GoldError(f"{request.source.name} has no gold labels: figures are taken on rows that have one")
+    positions_of(list(request.rewritten), votes.relations, "relation")
+    how = request.splitting.how(known | frozenset(request.rewritten))
+    with one_thread():
+        evaluation = evaluate(votes, gold, chosen, how)
+    tables = evaluation_tables(evaluation)
+    files = [] if request.out is None else [path for table in tables for path in write_result(table, request.out)]
+    if request.source.is_dir():
+        folder = RunFolder(request.source)
+        write_json(folder.methods, {"version": __version__, **evaluation_json(evaluation)})
+        files.append(folder.methods)
+    return Evaluated(evaluation=evaluation, tables=tables, votes=votes, files=files)
+
+
+def write_result(table: ResultTable, out: Path, name: str = "") -> list[Path]:
+    """Write a table as Markdown, CSV and LaTeX into a folder, and return the files."""
+    if out.exists() and not out.is_dir():
+        raise TableError(f"{out} is a file: name a folder with --out")
+    paths = []
+    for ending, writer in WRITERS.items():
+        path = out / f"{name or table.name}{ending}"
+        with atomic_path(path) as temporary:
+            temporary.write_text(writer(table), encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def all_baselines() -> list[Any]:
+    """Return every published baseline, plug-ins included."""
+    return [baselines.create(name) for name in baselines.names()]
+
+
+def _methods(request: EvaluateRequest) -> list[Method]:
+    if request.methods:
+        return [_method(name) for name in request.methods]
+    names = list(dict.fromkeys((request.optimiser, *USUAL)))
+    return [*map(_method, names), *(_method(name) for name in baselines.names() if name not in SAID_TWICE)]
+
+
+def _method(name: str) -> Method:
+    if name in (ZERO_SHOT, MAJORITY) or name in optimisers.names():
+        return name
+    if name in baselines.names():
+        return baselines.create(name)
+    known = dict.fromkeys((ZERO_SHOT, MAJORITY, *optimisers.names(), *baselines.names()))
+    raise UnknownNameError(f"no method is called {name!r}; known: {', '.join(known)}")
+
+
+def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
+    """Return an evaluation as plain values."""
+    how = evaluation.how
+    return {
+        "n": evaluation.n,
+        "folds": how.folds,
+        "seeds": list(how.seeds),
+        "resamples": how.resamples,
+        "calibration": how.calibration,
+        "rewritten": sorted(how.rewritten),
+        "methods": [_method_json(one) for one in evaluation.methods],
+        "missing": dict(evaluation.missing),
+        "notes": list(evaluation.notes),
+    }
+
+
+def _method_json(one: MethodFigures) -> dict[str, Any]:
+    figures = {
+        name: {
+            "value": number_of(found.value),
+            "low": number_of(found.interval.low),
+            "high": number_of(found.interval.high),
+            "n": found.n,
+        }
+        for name, found in one.figures.items()
+    }
+    calls = {"questions": one.calls.questions, "rewrites": one.calls.rewrites, "total": one.calls.total}
+    return {"method": one.method, "calls_per_text": calls, "figures": figures, "against": _against_json(one)}
+
+
+def _against_json(one: MethodFigures) -> dict[str, Any] | None:
+    if one.against is None:
+        return None
+    tests = {"auroc": one.against.auroc, "accuracy": one.against.accuracy}
+    adjusted = {"auroc": one.against.holm, "accuracy": one.against.holm_accuracy}
+    found: dict[str, Any] = {
+        name: {
+            "difference": test.difference,
+            "low": test.interval.low,
+            "high": test.interval.high,
+            "p_value": test.p_value,
+            "p_holm": adjusted[name],
+        }
+        for name, test in tests.items()
+    }
+    if one.against.delong is not None:
+        delong = one.against.delong
+        found["delong"] = {"p_value": number_of(delong.p_value), "p_holm": one.against.holm_delong}
+    return found

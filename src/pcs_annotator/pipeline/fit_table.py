@@ -1,0 +1,91 @@
+"""The steps over files: a table of votes in, a model and labels out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pcs_annotator.core.gold import refuse_contradictions
+from pcs_annotator.core.labels import check_labels
+from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, text_column
+from pcs_annotator.core.vote_columns import Unknown
+from pcs_annotator.core.votes import VoteTable, read_vote_table
+from pcs_annotator.errors import TableError
+from pcs_annotator.files.human_files import read_gold
+from pcs_annotator.files.runs import write_json
+from pcs_annotator.files.tables import with_outcomes, write_table
+from pcs_annotator.pipeline.learn import Learned, LearnSettings, learn_if_possible, model_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitFiles:
+    """What to read and where to write.
+
+    Attributes:
+        table: Votes and gold, wide or long.
+        model: Where the learned model goes.
+        labels_out: Where a label for every row goes; None to write none.
+        labels: The label set; None to take those seen.
+        unknown: What to do with votes outside of it.
+        gold: A file with further gold labels, by id.
+    """
+
+    table: Path
+    model: Path
+    labels_out: Path | None = None
+    labels: Iterable[str] | None = None
+    unknown: Unknown = "error"
+    gold: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedTable:
+    """What came of fitting a table of votes."""
+
+    table: VoteTable
+    learned: Learned
+    outcomes: list[Outcome]
+
+    @property
+    def unlabelled(self) -> int:
+        """Number of rows without a label, because nobody voted on them."""
+        return sum(outcome.label is None for outcome in self.outcomes)
+
+
+def fit_table(files: FitFiles, settings: LearnSettings) -> FittedTable:
+    """Learn from a table of votes; write the model and, if asked for, a label for every row."""
+    arrow = as_arrow(files.table)
+    labels = None if files.labels is None else check_labels(files.labels)
+    table = read_vote_table(arrow, labels, unknown=files.unknown, name=table_name(files.table))
+    gold = table.gold if files.gold is None else _with_gold(table, files.gold)
+    _refuse_contradictions(arrow, gold, table_name(files.table))
+    votes = table.votes.plain()
+    learned = learn_if_possible(votes, gold, settings)
+    outcomes = list(learned.model.judge(votes))
+    write_json(files.model, model_file(learned, settings, table.votes.labels))
+    if files.labels_out is not None:
+        write_table(files.labels_out, with_outcomes(arrow, outcomes, table.votes.labels))
+    return FittedTable(table=table, learned=learned, outcomes=outcomes)
+
+
+def _with_gold(table: VoteTable, path: Path) -> tuple[str | None, ...]:
+    given = {one.id: one for one in read_gold(path)}
+    for one in given.values():
+        if one.id not in table.votes.ids:
+            raise TableError(f"{path.name}, row {one.row}: no item of the table has the id {one.id!r}")
+    pairs = zip(table.votes.ids, table.gold, strict=True)
+    return tuple(given[name].label if name in given else label for name, label in pairs)
+
+
+def _refuse_contradictions(arrow: pa.Table, gold: Sequence[str | None], name: str) -> None:
+    """Hold the same text to one label, where the table has texts and a row for each item."""
+    columns = columns_of(arrow)
+    if "text" in columns and len(arrow) == len(gold):
+        texts = [text or "" for text in text_column("text", columns["text"]).to_pylist()]
+        refuse_contradictions(texts, gold, name)

@@ -1,0 +1,199 @@
+"""Labelling new texts with a fitted run, and asking no more than the labels need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pcs_annotator.asking.engine.budget import Bill, Budget
+from pcs_annotator.asking.engine.job import Job
+from pcs_annotator.asking.engine.plan import Plan, make_plan
+from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.core.concurrency import run_sync
+from pcs_annotator.core.elicitations import kind_of
+from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import ConfigError
+from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.files.sources import read_source
+from pcs_annotator.files.tables import Dataset, with_outcomes, write_table
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.spending.frugal import Frugal, Spending, StoppingOptions, learn_frugal
+from pcs_annotator.pipeline.ask import CollectSettings, ask_job, close_models, open_job, pricing
+from pcs_annotator.pipeline.learn import learning_of, one_thread, warn_of_drift
+from pcs_annotator.pipeline.resolve_config import collecting_of, columns_of, task_of
+from pcs_annotator.pipeline.run import RunRequest
+from pcs_annotator.pipeline.run_folder import Recorded
+
+__all__ = ["LabelPlan", "Labelled", "Saving", "label", "plan_labelling"]
+
+# What a question costs is compared between models on one of usual length.
+TYPICAL_TOKENS = (500, 20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saving:
+    """How to spend less on new texts.
+
+    Attributes:
+        ask_all: Ask everything after all.
+        stop: When to stop: `exact`, or `posterior` at a probability of `level`.
+        level: That probability.
+        prune: Leave out what cross-validation shows to be worth nothing.
+        cascade: Ask cheap models first, and dear ones only about texts that are still less probable than `level`.
+        max_calls: Calls to spend at the most; None for no limit.
+        budget_usd: Dollars to spend at the most; None for what the run's settings say.
+    """
+
+    ask_all: bool = False
+    stop: Literal["exact", "posterior"] = "exact"
+    level: float = 0.95
+    prune: bool = False
+    cascade: bool = False
+    max_calls: int | None = None
+    budget_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labelled:
+    """New texts with labels from a fitted run.
+
+    Attributes:
+        dataset: The texts.
+        votes: What was said about them.
+        outcomes: A label for every text.
+        tally: What happened on the way.
+        out: Where the labels are.
+        model: What judged them; its certificate is about these texts.
+        frugal: How questions were spared; None when everything was asked.
+    """
+
+    dataset: Dataset
+    votes: Votes
+    outcomes: Sequence[Outcome]
+    tally: Tally
+    out: Path
+    model: Model
+    frugal: Frugal | None = None
+
+    @property
+    def unlabelled(self) -> int:
+        """Number of rows without a label."""
+        return sum(outcome.label is None for outcome in self.outcomes)
+
+
+def label(request: RunRequest, out: Path, saving: Saving | None = None) -> Labelled:
+    """Ask the models of a fitted run about new texts and label them; `request.config` may name columns."""
+    saving = saving or Saving()
+    recorded = Recorded.read(RunFolder(request.folder))
+    dataset = read_source(request.data, columns_of(request.config), request.limit)
+    tally = Tally(rows_expected=len(dataset.items))
+    settings = replace(
+        _within_budget(collecting_of(recorded.config, request.environment), saving),
+        progress=request.progress,
+        tally=tally,
+    )
+    job = _job(recorded, settings)
+    fitted = recorded.model_in_force()
+    frugal = _frugal(recorded, fitted, job, settings, saving)
+    model = fitted if frugal is None else _unless_revoked(frugal.model, fitted)
+    strategy = None if frugal is None else frugal.strategy
+    votes = run_sync(lambda: ask_job(job, dataset.items, recorded.folder.ledger, settings, strategy))
+    model = model.over(votes)
+    warn_of_drift(model, votes)
+    outcomes = list(model.judge(votes))
+    write_table(out, with_outcomes(dataset.table, outcomes, votes.labels))
+    return Labelled(dataset=dataset, votes=votes, outcomes=outcomes, tally=tally, out=out, model=model, frugal=frugal)
+
+
+class LabelPlan(NamedTuple):
+    """What labelling new texts takes: asking everything, and asking until labels are settled.
+
+    Attributes:
+        everything: Every question.
+        frugal: What is expected with stopping early; None when nothing was learned that could tell.
+        spending: Which part of the questions that is.
+    """
+
+    everything: Plan
+    frugal: Plan | None
+    spending: Spending | None
+
+
+def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPlan:
+    """Return what labelling new texts with a fitted run would ask; asks nobody."""
+    recorded = Recorded.read(RunFolder(request.folder))
+    dataset = read_source(request.data, columns_of(request.config), request.limit)
+    settings = collecting_of(recorded.config, request.environment)
+    job = _job(recorded, settings)
+    try:
+        everything = make_plan(job, dataset.items, pricing(settings.prices))
+    finally:
+        run_sync(lambda: close_models(job))
+    frugal = _frugal(recorded, recorded.model_in_force(), job, settings, saving or Saving())
+    if frugal is None:
+        return LabelPlan(everything, None, None)
+    return LabelPlan(everything, _scaled(everything, job, frugal.spending), frugal.spending)
+
+
+def _job(recorded: Recorded, settings: CollectSettings) -> Job:
+    config = recorded.config
+    plain = [model for model in config.ask.models if not kind_of(model)]
+    return open_job(task_of(config), plain, config.relations.use, settings)
+
+
+def _within_budget(settings: CollectSettings, saving: Saving) -> CollectSettings:
+    usd = settings.budget.usd if saving.budget_usd is None else saving.budget_usd
+    return replace(settings, budget=Budget(usd=usd, calls=saving.max_calls))
+
+
+def _frugal(recorded: Recorded, fitted: Model, job: Job, settings: CollectSettings, saving: Saving) -> Frugal | None:
+    """Return how to spare questions; None when all are wanted, or when nothing was learned that could tell which."""
+    if saving.ask_all or fitted.calibrator is None:
+        return None
+    prices = _prices(job, settings) if saving.cascade else {}
+    frugality = StoppingOptions(stop=saving.stop, level=saving.level, prune=saving.prune, prices=prices)
+    gold = recorded.gold
+    how = replace(learning_of(recorded.settings), resamples=0)
+    with one_thread():
+        return learn_frugal(recorded.votes, gold.labels, how, frugality, gold.drawn)
+
+
+def _unless_revoked(model: Model, fitted: Model) -> Model:
+    """Return the model without its promise when an audit revoked that of the run: what broke there breaks here."""
+    earlier = fitted.certificate
+    if model.certificate is None or earlier is None or not earlier.revoked:
+        return model
+    return replace(model, certificate=replace(model.certificate, audit=earlier.audit))
+
+
+def _prices(job: Job, settings: CollectSettings) -> Mapping[str, float]:
+    price_of = pricing(settings.prices)
+    prices = {annotator.name: price_of(model.name, *TYPICAL_TOKENS) for annotator, model in job.annotators}
+    for name, price in prices.items():
+        if price is None:
+            raise ConfigError(f"a cascade needs to know what {name} costs: put its price into [ask.prices]")
+    return {name: price or 0.0 for name, price in prices.items()}
+
+
+def _scaled(plan: Plan, job: Job, spending: Spending) -> Plan:
+    """Return the plan with every model's calls reduced to the share that is expected to be asked."""
+    shares: dict[str, list[float]] = {}
+    for annotator, model in job.annotators:
+        shares.setdefault(model.name, []).append(spending.by_annotator[annotator.name])
+    rewritten = [spending.by_relation[relation.name] for relation in job.relations if "rewriter" in relation.needs]
+
+    def scaled(bill: Bill) -> Bill:
+        parts = rewritten if bill.purpose == "rewrite" else shares[bill.model]
+        share = sum(parts) / len(parts)
+        return replace(
+            bill,
+            calls=round(bill.calls * share),
+            input_tokens=round(bill.input_tokens * share),
+            output_tokens=round(bill.output_tokens * share),
+            usd=None if bill.usd is None else bill.usd * share,
+        )
+
+    return replace(plan, models=tuple(scaled(bill) for bill in plan.models))

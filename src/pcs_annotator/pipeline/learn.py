@@ -1,0 +1,260 @@
+"""The steps of the method, in memory: learn from votes and gold, judge new votes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.errors import PcsWarning, UndefinedMetric
+from pcs_annotator.files.config import LearnSettings
+from pcs_annotator.judging.evaluation.compare import ZERO_SHOT, Figures, cross_validate
+from pcs_annotator.judging.evaluation.curves import Curves, curves_of
+from pcs_annotator.judging.fit_model import Learning, Trial, chosen_optimiser, fit_model, learn_model
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promising.acceptance import Promise
+from pcs_annotator.judging.promising.drift import drift, profile
+from pcs_annotator.judging.spending.frugal import Spending, StoppingOptions, learn_frugal
+from pcs_annotator.judging.weighing.crossfit import Splits
+from pcs_annotator.judging.weighing.fitting import fit_weights, in_canonical_order
+from pcs_annotator.judging.weighing.optimiser import Optimiser
+from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.version import __version__
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep linear algebra to one thread: the matrices are tiny, and threads would only wait for each other."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        yield
+
+
+__all__ = [
+    "Curves",
+    "LearnSettings",
+    "Learned",
+    "Spending",
+    "evaluation_file",
+    "learn",
+    "learn_if_possible",
+    "learned_from",
+    "learning_of",
+    "model_file",
+    "warn_of_drift",
+]
+
+REFERENCES = ("uniform", "majority", ZERO_SHOT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """A model, and what cross-validation says about it.
+
+    Attributes:
+        model: What was learned from all gold rows.
+        figures: The chosen optimiser first, then the references; empty when there was too little gold.
+        no_figures: Why there are none.
+        curves: What a page draws of held-out gold rows; None when there was too little gold.
+        spending: Which part of all questions a new text would take; None when nothing is calibrated.
+    """
+
+    model: Model
+    figures: Sequence[Figures]
+    no_figures: str = ""
+    curves: Curves | None = None
+    spending: Spending | None = None
+
+
+NO_GOLD = (
+    "no gold labels, so all votes count the same, nothing is calibrated, and labels are accepted only where every "
+    "answer agrees: label some rows (30 are a start)"
+)
+
+
+def learning_of(settings: LearnSettings) -> Learning:
+    """Return how to learn under these settings."""
+    promise = None
+    if settings.max_error is not None:
+        promise = Promise(
+            max_error=settings.max_error,
+            certainty=settings.certainty,
+            kind=settings.promise,
+            per_label=settings.per_label,
+        )
+    return Learning(
+        optimiser=settings.optimiser,
+        splits=Splits(folds=settings.folds, seed=settings.seed, calibration=settings.calibration),
+        resamples=settings.resamples,
+        promise=promise,
+        sets=settings.sets,
+        version=__version__,
+    )
+
+
+def learn_if_possible(
+    votes: Votes, gold: Sequence[object], settings: LearnSettings, drawn: Mask | None = None
+) -> Learned:
+    """Learn from the rows that have gold; without any, count all votes the same and decide by agreement."""
+    if any(gold):
+        return learn(votes, gold, settings, drawn)
+    learning_of(settings)  # a setting that cannot be used is an error with gold or without
+    weights = fit_weights(votes, [None] * len(votes), "uniform", seed=settings.seed)
+    model = Model(weights=weights, calibrator=None, by_agreement=settings.max_error is not None)
+    return Learned(model=model, figures=(), no_figures=NO_GOLD)
+
+
+def learn(
+    votes: Votes,
+    gold: Iterable[object] | Mapping[str, object],
+    settings: LearnSettings,
+    drawn: Mask | None = None,
+) -> Learned:
+    """Learn weights, calibrator and promise from the rows that have gold, and cross-validate against simple rivals.
+
+    `drawn` says which rows were drawn at random, so that they can carry a promise; by default all.
+    """
+    how = learning_of(settings)
+    known = gold if isinstance(gold, Mapping) else list(gold)
+    with one_thread():
+        model, trial = fit_model(votes, known, how, drawn=drawn)
+        model = model.over(votes)
+        codes = gold_codes(votes, known)
+        at_random = codes != UNLABELLED if drawn is None else (codes != UNLABELLED) & drawn
+        _warn_of_unlike_gold(votes, at_random, codes == UNLABELLED, model)
+        learned = _compared(model, votes, codes, settings)
+        return replace(
+            learned,
+            curves=_curves(trial, settings),
+            spending=_spending(model, votes, known, how),
+        )
+
+
+def _compared(model: Model, votes: Votes, codes: Codes, settings: LearnSettings) -> Learned:
+    labelled = codes != UNLABELLED
+    rows, truth = in_canonical_order(votes.take(labelled), codes[labelled])
+    methods = [settings.optimiser, *(name for name in REFERENCES if name != settings.optimiser)]
+    try:
+        figures = cross_validate(
+            rows, truth, methods, folds=settings.folds, seed=settings.seed, resamples=settings.resamples
+        )
+    except UndefinedMetric as error:
+        return Learned(model=model, figures=(), no_figures=str(error))
+    return Learned(model=model, figures=figures)
+
+
+def _curves(trial: Trial | None, settings: LearnSettings) -> Curves | None:
+    if trial is None or not settings.resamples:  # without resamples there are no intervals, and so no picture
+        return None
+    calibrated = settings.calibration != "none"
+    return curves_of(trial, calibrated=calibrated, resamples=settings.resamples, seed=settings.seed)
+
+
+def _spending(
+    model: Model, votes: Votes, gold: Sequence[object] | Mapping[str, object], how: Learning
+) -> Spending | None:
+    """Return what asking until no answer can change the label would spare."""
+    if model.calibrator is None:
+        return None
+    given = [gold.get(name) for name in votes.ids] if isinstance(gold, Mapping) else gold
+    chosen = chosen_optimiser(how.optimiser, model.weights)
+    quick = Learning(optimiser=chosen, splits=how.splits)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PcsWarning)  # the fit before has told them all
+        return learn_frugal(votes, given, quick, StoppingOptions()).spending
+
+
+def _warn_of_unlike_gold(votes: Votes, gold: Mask, others: Mask, model: Model) -> None:
+    """Warn when gold rows look like no random sample of the rows: a promise would not hold for the others."""
+    if model.certificate is None or not model.certificate.holds:
+        return
+    scores = model.judged(votes).scores
+    found = drift(profile(votes.take(gold), scores[gold]), profile(votes.take(others), scores[others]))
+    if found.found:
+        detail = found.sentence.replace("new texts", "the rows without gold").replace(
+            "the calibration set", "those with"
+        )
+        _warn(f"the gold rows look unlike the others: {detail}")
+
+
+def warn_of_drift(model: Model, votes: Votes) -> None:
+    """Warn when votes on new texts look unlike those that the model was learned from."""
+    if model.profile is None:
+        return
+    found = drift(model.profile, profile(votes, model.judged(votes).scores))
+    if found.found:
+        _warn(f"these texts are answered unlike those of the run: {found.sentence}")
+
+
+def _warn(what: str) -> None:
+    remedy = "confidence and promise may not hold there: label some of those rows, drawn at random, and fit again"
+    warnings.warn(f"{what}; {remedy}", PcsWarning, stacklevel=3)
+
+
+def model_file(learned: Learned, settings: LearnSettings, labels: Sequence[str]) -> dict[str, Any]:
+    """Return what `model.json` holds."""
+    return {
+        "version": __version__,
+        "labels": list(labels),
+        "learn": asdict(settings),
+        **learned.model.to_dict(),
+    }
+
+
+def evaluation_file(learned: Learned) -> dict[str, Any]:
+    """Return what `evaluation.json` holds."""
+    return {
+        "figures": [figures.to_dict() for figures in learned.figures],
+        "no_figures": learned.no_figures,
+        "curves": learned.curves and learned.curves.to_dict(),
+        "spending": learned.spending and learned.spending._asdict(),
+    }
+
+
+def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
+    """Return what `evaluation_file` wrote, with its model; parts that an earlier version did not know are left out."""
+    curves, spending = evaluation.get("curves"), evaluation.get("spending")
+    return Learned(
+        model=model,
+        figures=[Figures.from_dict(values) for values in evaluation["figures"]],
+        no_figures=evaluation["no_figures"],
+        curves=None if curves is None else Curves.from_dict(curves),
+        spending=None if spending is None else Spending(**spending),
+    )
+
+
+def needs_gold(optimiser: str | Optimiser) -> bool:
+    """Return whether an optimiser learns from rows with gold only, so that others need not be asked about."""
+    return (optimisers.create(optimiser) if isinstance(optimiser, str) else optimiser).needs_gold
+
+
+def fit_for_classifier(
+    votes: Votes,
+    gold: Sequence[object] | Mapping[str, object],
+    optimiser: str | Optimiser,
+    seed: int,
+    *,
+    max_error: float | None = None,
+) -> Model:
+    """Learn weights from the rows that have gold, and a calibrator and a promise where they are enough."""
+    promise = None if max_error is None else Promise(max_error=max_error)
+    how = Learning(optimiser=optimiser, splits=Splits(seed=seed), promise=promise, version=__version__)
+    return learn_model(votes, gold, how)
+
+
+def probabilities(model: Model, votes: Votes, labels: Sequence[str]) -> Floats:
+    """Return a number for every label, `[item, label]`, columns as `labels`; rows sum to 1.
+
+    They are calibrated probabilities where the model has a calibrator, else scores. An item on which nobody voted is
+    uniform.
+    """
+    verdicts = model.judged(votes)
+    values = verdicts.scores if verdicts.probabilities is None else verdicts.probabilities
+    values[votes.silent] = 1 / len(votes.labels)
+    return values[:, positions_of(labels, votes.labels, "label")]

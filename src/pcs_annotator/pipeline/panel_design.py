@@ -1,0 +1,68 @@
+"""Which questions to ask about new texts within a budget, from recorded votes and gold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.errors import ConfigError, GoldError
+from pcs_annotator.judging.spending.design import Designed, Panel, Prices, design_panel
+from pcs_annotator.pipeline.evaluate import RecordedVotes
+from pcs_annotator.pipeline.learn import one_thread
+
+__all__ = ["DesignRequest", "PanelDesign", "design"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesignRequest:
+    """What to design from.
+
+    Attributes:
+        source: A table of votes with gold, or the folder of a run.
+        budget: What one text may cost, in calls or in the unit of the prices.
+        prices: Annotator → price of a question; a call each by default.
+        free: Relations whose rewrites cost nothing; those of a run that need no model are known.
+        seed: Fixes the folds.
+    """
+
+    source: Path
+    budget: float
+    prices: Mapping[str, float]
+    free: Sequence[str] = ()
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelDesign:
+    """A design, with the names of what its cells stand for."""
+
+    designed: Designed
+    votes: Votes
+    gold_rows: int
+
+    def cells(self, panel: Panel) -> dict[tuple[str, str], int]:
+        """Return annotator and relation → how often to ask, the heaviest question first."""
+        found: dict[tuple[str, str], int] = {}
+        for cell in panel.cells:
+            name = (self.votes.annotators[cell.annotator], self.votes.relations[cell.relation])
+            found[name] = found.get(name, 0) + 1
+        return found
+
+
+def design(request: DesignRequest) -> PanelDesign:
+    """Return which recorded questions are worth asking about new texts; asks nobody."""
+    answers, gold, rewritten = RecordedVotes.read(request.source)
+    votes = answers.plain()
+    if (gold < 0).all():
+        raise GoldError(f"{request.source.name} has no gold labels: a panel is designed by what they say")
+    free = [name for name in votes.relations if request.source.is_dir() and name not in rewritten]
+    positions_of(list(request.prices), votes.annotators, "annotator with a price")
+    positions_of(list(request.free), votes.relations, "relation")
+    if request.budget <= 0:
+        raise ConfigError(f"a budget of {request.budget:g} buys nothing: give what one text may cost, such as 4")
+    prices = Prices(by_annotator=request.prices, by_relation=dict.fromkeys((*free, *request.free), 0.0))
+    with one_thread():
+        designed = design_panel(votes, gold, request.budget, prices, seed=request.seed)
+    return PanelDesign(designed=designed, votes=votes, gold_rows=int((gold >= 0).sum()))

@@ -1,0 +1,168 @@
+"""From settings and a file to what is asked: every default is decided here, before the first call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pcs_annotator.asking.engine.budget import Budget
+from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
+from pcs_annotator.core.elicitations import kind_of
+from pcs_annotator.core.gold import refuse_contradictions
+from pcs_annotator.core.labels import check_labels, label_lookup, unknown_label
+from pcs_annotator.core.task import Task
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.errors import ConfigError, LabelError
+from pcs_annotator.files.config import Config, read_config
+from pcs_annotator.files.tables import Columns, Dataset
+from pcs_annotator.pipeline.ask import CollectSettings
+from pcs_annotator.pipeline.relations import DEFAULT, relation_options_of
+from pcs_annotator.relations.parse import Parser
+
+WITHOUT_PARSER = ("contraction", "punctuation", "frame")
+# More values than this in a gold column are hardly labels.
+MOST_LABELS_TO_GUESS = 50
+
+
+LEARN_FLAGS = ("optimiser", "seed", "calibration", "max_error", "certainty", "promise", "per_label", "sets")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flags:
+    """What a command line may say over a `pcs.toml`; None or empty where it says nothing."""
+
+    labels: Sequence[str] = ()
+    instruction: str | None = None
+    models: Sequence[str] = ()
+    relations: Sequence[str] = ()
+    rewriter: str | None = None
+    text_column: str | None = None
+    id_column: str | None = None
+    gold_column: str | None = None
+    draws: int | None = None
+    concurrency: int | None = None
+    budget_usd: float | None = None
+    optimiser: str | None = None
+    seed: int | None = None
+    calibration: str | None = None
+    max_error: float | None = None
+    certainty: float | None = None
+    promise: str | None = None
+    per_label: bool | None = None
+    sets: bool | None = None
+
+
+def read_settings(path: Path | None, folder: Path, flags: Flags) -> Config:
+    """Return the settings of a `pcs.toml`, if there is one, under those of the command line."""
+    return _over(read_config(path, folder), flags)
+
+
+def flags_only(flags: Flags) -> Config:
+    """Return the settings of a command line without any file."""
+    return _over(Config(), flags)
+
+
+def _over(config: Config, flags: Flags) -> Config:
+    given = {name: value for name, value in asdict(flags).items() if value not in (None, (), [])}
+    task = {"labels": "labels", "instruction": "instruction"}
+    data = {name: name for name in ("text_column", "id_column", "gold_column")}
+    ask = {"models": "models", "draws": "draws", "concurrency": "concurrency", "budget_usd": "budget_usd"}
+    relations = {"relations": "use", "rewriter": "rewriter"}
+    learn = {name: name for name in LEARN_FLAGS}
+
+    def over(section: Any, names: Mapping[str, str]) -> Any:
+        values = {names[name]: value for name, value in given.items() if name in names}
+        return replace(section, **{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+
+    return Config(
+        task=over(config.task, task),
+        data=over(config.data, data),
+        ask=over(config.ask, ask),
+        relations=over(config.relations, relations),
+        learn=over(config.learn, learn),
+    )
+
+
+def columns_of(config: Config) -> Columns:
+    """Return the columns that settings name."""
+    data = config.data
+    return Columns(text=data.text_column or None, id=data.id_column or None, gold=data.gold_column or None)
+
+
+def settled(config: Config, dataset: Dataset) -> Config:
+    """Return settings in which nothing is left open: labels, relations, models, columns.
+
+    Raises:
+        ConfigError: No model is named.
+        LabelError: There are no labels, or gold lies outside of them.
+    """
+    if not config.ask.models:
+        raise ConfigError("no model is named: add --model provider:model, for example --model embedded:smollm2")
+    if all(kind_of(model) for model in config.ask.models):
+        raise ConfigError(f"every model is asked for more than a label ({config.ask.models[0]}): name one plainly, too")
+    labels = check_labels(config.task.labels or labels_seen(dataset))
+    _refuse_other_gold(dataset, labels)
+    if dataset.gold:
+        refuse_contradictions([item.text for item in dataset.items], dataset.gold, dataset.name)
+    relations = config.relations.use or _usual_relations(config)
+    found = dataset.columns
+    return replace(
+        config,
+        task=replace(config.task, labels=labels),
+        relations=replace(config.relations, use=relations),
+        data=replace(config.data, text_column=found.text or "", id_column=found.id or "", gold_column=found.gold or ""),
+    )
+
+
+def task_of(config: Config) -> Task:
+    """Return the task that settled settings describe."""
+    labels = config.task.labels
+    instruction = config.task.instruction or f"Which label fits the text best: {', '.join(labels)}?"
+    return Task(instruction, labels, config.task.meanings)
+
+
+def collecting_of(config: Config, environment: Mapping[str, str] | None) -> CollectSettings:
+    """Return how to ask under these settings."""
+    rewriter = config.relations.rewriter or None
+    return CollectSettings(
+        draws=config.ask.draws,
+        rewriter=rewriter,
+        in_flight=config.ask.concurrency or MAX_IN_FLIGHT,
+        budget=Budget(usd=config.ask.budget_usd),
+        prices=config.ask.prices,
+        environment=environment,
+        choosing=relation_options_of(config.relations, rewriter=rewriter is not None),
+    )
+
+
+def labels_seen(dataset: Dataset) -> tuple[str, ...]:
+    """Return the labels of the gold column, sorted; the commonest spelling of each, whatever the capitals."""
+    spellings: dict[str, dict[str, int]] = {}
+    for value in dataset.gold:
+        if value is not None:
+            counts = spellings.setdefault(value.casefold(), {})
+            counts[value] = counts.get(value, 0) + 1
+    if not spellings:
+        raise LabelError(f"no labels: name them with --labels a,b,c, or fill a column gold in {dataset.name}")
+    if len(spellings) > MOST_LABELS_TO_GUESS:
+        raise LabelError(
+            f"{dataset.name}: the column {dataset.columns.gold!r} has {len(spellings)} different values, which are "
+            "hardly labels: name the right column with --gold-column, or the labels with --labels"
+        )
+    return tuple(sorted(max(counts, key=lambda name: (counts[name], name)) for counts in spellings.values()))
+
+
+def _refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
+    """Raise for a gold label outside of the set: before anything is paid for, not after."""
+    known = label_lookup(labels)
+    for row, value in enumerate(dataset.gold, 1):
+        if value is not None and value.casefold() not in known:
+            raise unknown_label(value, labels, f"{dataset.name}, row {row}, column {dataset.columns.gold}")
+
+
+def _usual_relations(config: Config) -> tuple[str, ...]:
+    """Return the paper's relations; without a rewriter or a parser, rules that need neither."""
+    usual = DEFAULT if config.relations.rewriter or Parser().available else WITHOUT_PARSER
+    return (ORIGINAL, *usual)

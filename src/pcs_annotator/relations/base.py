@@ -1,0 +1,97 @@
+"""What a relation is, and the one that changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, Protocol, Self
+
+from pcs_annotator.core.chat import Reply, Request
+from pcs_annotator.core.variant import ORIGINAL, Expectation, Variant
+from pcs_annotator.registry import Registry
+from pcs_annotator.relations.parse import Parser
+
+AskRewriter = Callable[[Request], Awaitable[Reply]]
+"""Asks the model that rewrites; the engine sees to ledger, pace and budget."""
+
+Need = Literal["rewriter", "parser"]
+"""What a relation cannot work without."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a relation may use besides the text.
+
+    Attributes:
+        ask: Asks the model that rewrites; None when there is none.
+        parser: Parses English, each text once; loaded at its first use.
+        hint: Why the first attempt at this text was rejected; empty at the first attempt.
+    """
+
+    ask: AskRewriter | None = None
+    parser: Parser = field(default_factory=Parser)
+    hint: str = ""
+
+    def hinting(self, hint: str) -> Self:
+        """Return the same context for a second attempt."""
+        return replace(self, hint=hint)
+
+
+class Relation(Protocol):
+    """A named rewrite after which the label must stay.
+
+    Attributes:
+        name: As it appears in tables.
+        version: Changes whenever the same text may come out differently.
+        needs: What it cannot work without.
+        deterministic: Whether the same text always gives the same rewrite.
+        expects: What its rewrites are held to.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def version(self) -> str: ...  # noqa: D102
+
+    @property
+    def needs(self) -> frozenset[Need]: ...  # noqa: D102
+
+    @property
+    def deterministic(self) -> bool: ...  # noqa: D102
+
+    @property
+    def expects(self) -> Expectation: ...  # noqa: D102
+
+    def calls(self, text: str) -> float:
+        """Return how many calls the rewrite of this text takes when all goes well; a shared call counts in part."""
+        ...
+
+    async def rewrite(self, text: str, context: Context) -> Variant:
+        """Return the text rewritten, or why it could not be."""
+        ...
+
+
+relations: Registry[Relation] = Registry("relation", "pcs_annotator.relations")
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """The text as it is: relation 0."""
+
+    name: ClassVar[str] = ORIGINAL
+    version: ClassVar[str] = "1"
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    deterministic: ClassVar[bool] = True
+    expects: ClassVar[Expectation] = Expectation()
+
+    def calls(self, text: str) -> float:
+        """Return 0: nobody is asked."""
+        return 0.0
+
+    async def rewrite(self, text: str, context: Context) -> Variant:
+        """Return the text itself."""
+        return Variant(relation=ORIGINAL, status="original", text=text, source=text)
+
+
+relations.register(ORIGINAL)(Original)

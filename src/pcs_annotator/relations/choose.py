@@ -1,0 +1,131 @@
+"""From what a user writes, such as `rule:voice|llm:voice`, to relations that are ready to use."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.errors import ConfigError
+from pcs_annotator.relations.base import Relation, relations
+from pcs_annotator.relations.checks.base import ExtraCheck
+from pcs_annotator.relations.checks.checked import Checked
+from pcs_annotator.relations.compose import FirstOf, InTurn
+from pcs_annotator.relations.prompted import prompted
+from pcs_annotator.relations.prompted.joint import join
+from pcs_annotator.relations.prompted.prompted import PromptedRelation
+from pcs_annotator.relations.rules.clauses import cleft, voice
+from pcs_annotator.relations.rules.plain import contraction, frame, number_format, punctuation
+from pcs_annotator.relations.rules.statements import attribution, double_negation
+from pcs_annotator.relations.rules.synonyms import synonym
+
+# Imported so that they are registered.
+BUILT_IN = (
+    attribution,
+    cleft,
+    contraction,
+    double_negation,
+    frame,
+    number_format,
+    prompted,
+    punctuation,
+    synonym,
+    voice,
+)
+
+BY_MODEL, BY_RULE = "llm:", "rule:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationOptions:
+    """How names become relations.
+
+    Attributes:
+        rewriter: Whether there is a model that rewrites: then a bare name means `llm:`, else `rule:`.
+        own: The user's relations by name; they win over all others.
+        joint: Whether one call asks for all rewrites of a text.
+        checked: Whether rewrites are checked.
+        extra: Checks besides the usual ones.
+        judged: Whether the rewriter is also asked if a rewrite means the same.
+    """
+
+    rewriter: bool = False
+    own: Mapping[str, Relation] = field(default_factory=dict)
+    joint: bool = False
+    checked: bool = True
+    extra: tuple[ExtraCheck, ...] = ()
+    judged: bool = False
+
+
+def choose_relations(given: Sequence[str | Relation], choosing: RelationOptions) -> list[Relation]:
+    """Return the relations that were asked for, in that order."""
+    joined = _joined(given, choosing) if choosing.joint else {}
+    chosen = []
+    for one in given:
+        if not isinstance(one, str):
+            chosen.append(_ready(one, one.name, choosing))
+        elif one in joined:
+            chosen.append(_ready(joined[one], one, choosing))
+        else:
+            chosen.append(_first_of(one, choosing))
+    twice = [name for name, count in Counter(relation.name for relation in chosen).items() if count > 1]
+    if twice:
+        raise ConfigError(f"relation {twice[0]!r} is named twice: name each relation once")
+    return chosen
+
+
+def known_relations(own: Mapping[str, Relation] | None = None) -> list[Relation]:
+    """Return every relation that has a name: built in, from plug-ins, and the user's own."""
+    own = own or {}
+    return [*(relations.create(name) for name in relations.names() if name not in own), *own.values()]
+
+
+def _first_of(spec: str, choosing: RelationOptions) -> Relation:
+    alternatives = [_in_turn(part.strip(), choosing) for part in spec.split("|")]
+    return alternatives[0] if len(alternatives) == 1 else FirstOf(_shared_name(spec), tuple(alternatives))
+
+
+def _in_turn(spec: str, choosing: RelationOptions) -> Relation:
+    names = [name.strip() for name in spec.split("+")]
+    if len(names) > 1 and ORIGINAL in names:
+        raise ConfigError(f"relation {spec!r}: {ORIGINAL!r} changes nothing, so it cannot be combined: leave it out")
+    parts = [_ready(find_relation(name, choosing), name, choosing) for name in names]
+    return parts[0] if len(parts) == 1 else InTurn("+".join(names), tuple(parts))
+
+
+def _ready(relation: Relation, name: str, choosing: RelationOptions) -> Relation:
+    if relation.name == ORIGINAL or not choosing.checked or isinstance(relation, Checked | InTurn | FirstOf):
+        return relation
+    return Checked(relation, name, choosing.extra, choosing.judged)
+
+
+def find_relation(name: str, choosing: RelationOptions) -> Relation:
+    """Return the relation of that name; a bare name is made by the rewriter if there is one, else by rule."""
+    if name in choosing.own:
+        return choosing.own[name]
+    known = relations.names()
+    if name not in known and ":" not in name:
+        wanted = (BY_MODEL, BY_RULE) if choosing.rewriter else (BY_RULE,)
+        name = next((prefix + name for prefix in wanted if prefix + name in known), name)
+        if name not in known and BY_MODEL + name in known:
+            name = BY_MODEL + name
+    relation = relations.create(name)
+    if "rewriter" in relation.needs and not choosing.rewriter:
+        raise ConfigError(f"relation {name!r} needs a model that rewrites: name one as rewriter (--rewriter MODEL)")
+    return relation
+
+
+def _joined(given: Sequence[str | Relation], choosing: RelationOptions) -> dict[str, Relation]:
+    """Return those relations that a model makes on their own, so that they can share one call."""
+    names = [one for one in given if isinstance(one, str) and not {"|", "+"} & set(one)]
+    found = {name: find_relation(name, choosing) for name in names}
+    members = {name: one for name, one in found.items() if isinstance(one, PromptedRelation)}
+    return dict(zip(members, join(list(members.values())), strict=True))
+
+
+def _shared_name(spec: str) -> str:
+    """Return the name that all alternatives share, else all their names; tables of votes keep `|` for themselves."""
+    names = [part.strip() for part in spec.split("|")]
+    bare = {name.partition(":")[2] or name for name in names}
+    return bare.pop() if len(bare) == 1 else "/".join(names)

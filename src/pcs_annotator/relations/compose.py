@@ -1,0 +1,95 @@
+"""Relations made of relations: one after the other, or the first that applies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from pcs_annotator.core.variant import Expectation, Variant, Verdict
+from pcs_annotator.relations.base import Context, Need, Relation
+
+
+@dataclass(frozen=True, slots=True)
+class _Several:
+    name: str
+    parts: tuple[Relation, ...]
+
+    @property
+    def version(self) -> str:
+        """Versions of all parts."""
+        return "+".join(part.version for part in self.parts)
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What any of the parts needs."""
+        return frozenset[Need]().union(*(part.needs for part in self.parts))
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether all parts are."""
+        return all(part.deterministic for part in self.parts)
+
+
+class InTurn(_Several):
+    """`a+b`: the first part rewrites the text, the next one what came out of it; all must apply."""
+
+    __slots__ = ()
+
+    @property
+    def expects(self) -> Expectation:
+        """What all parts together may do."""
+        parts = [part.expects for part in self.parts]
+        shortest, longest = (prod(getattr(part, end) for part in parts) for end in ("shortest", "longest"))
+        return replace(_all_that_any_may(parts), shortest=shortest, longest=longest)
+
+    def calls(self, text: str) -> float:
+        """Return the calls of all parts together."""
+        return sum(part.calls(text) for part in self.parts)
+
+    async def rewrite(self, text: str, context: Context) -> Variant:
+        """Return the text after all parts; not applicable as soon as one part fails."""
+        current = text
+        checks: tuple[Verdict, ...] = ()
+        for part in self.parts:
+            step = await part.rewrite(current, context)
+            if step.text is None:
+                reason = f"{part.name}: {step.reason}"
+                return Variant(relation=self.name, status="not_applicable", reason=reason, source=text)
+            current, checks = step.text, checks + step.checks
+        return Variant(relation=self.name, status="changed", text=current, source=text, checks=checks)
+
+
+class FirstOf(_Several):
+    """`a|b`: the first part that applies; a free one in front of a paid one saves the call."""
+
+    __slots__ = ()
+
+    @property
+    def expects(self) -> Expectation:
+        """What the freest of the parts may do."""
+        return _all_that_any_may([part.expects for part in self.parts])
+
+    def calls(self, text: str) -> float:
+        """Return the calls when every part but the last fails."""
+        return sum(part.calls(text) for part in self.parts)
+
+    async def rewrite(self, text: str, context: Context) -> Variant:
+        """Return the first rewrite that stands; what the last part says when none does."""
+        variant = Variant(relation=self.name, status="not_applicable", source=text)
+        for part in self.parts:
+            variant = replace(await part.rewrite(text, context), relation=self.name)
+            if variant.status == "changed":
+                break
+        return variant
+
+
+def _all_that_any_may(parts: Sequence[Expectation]) -> Expectation:
+    return Expectation(
+        negations="doubled" if any(part.negations == "doubled" for part in parts) else "kept",
+        reorders=any(part.reorders for part in parts),
+        shortest=min(part.shortest for part in parts),
+        longest=max(part.longest for part in parts),
+        misspells=any(part.misspells for part in parts),
+        renumbers=any(part.renumbers for part in parts),
+    )

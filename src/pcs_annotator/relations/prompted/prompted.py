@@ -1,0 +1,185 @@
+"""Rewrites made by a model, from a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import blake2b
+from importlib.resources import files
+from itertools import count
+from typing import ClassVar, NamedTuple
+
+from pcs_annotator.core.chat import Message, Reply, Request, Sampling, sendable
+from pcs_annotator.core.variant import Expectation, Variant
+from pcs_annotator.errors import ConfigError
+from pcs_annotator.relations.base import AskRewriter, Context, Need, relations
+from pcs_annotator.relations.prompted.cleaning import CUT_OFF, NOTHING_WRITTEN, REMINDER, Refused, clean_reply
+from pcs_annotator.relations.prompted.windows import (
+    LONGEST_WINDOW,
+    count_windows,
+    rewrite_in_windows,
+    unless_unchanged,
+)
+
+PLACE = "{text}"
+THEN = "=== then"
+_LONGEST_HINT = 300
+# English takes a quarter of a token per byte; a little more is left for other languages.
+_TOKENS_PER_BYTE = 0.3
+_TOKENS_AT_LEAST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class PromptedRelation:
+    """A rewrite by a model.
+
+    Attributes:
+        name: As it appears in tables.
+        prompt: What the model is told to do with the text. Where it has a `{text}`, the text stands there; otherwise
+            it follows in a message of its own.
+        version: Changes with the prompt.
+        expects: What its rewrites are held to.
+        then: Prompts for what the model made of the text, one after the other.
+        longest_window: Characters that are rewritten at a time.
+    """
+
+    name: str
+    prompt: str
+    version: str = "1"
+    expects: Expectation = field(default_factory=Expectation)
+    then: tuple[str, ...] = ()
+    longest_window: int = LONGEST_WINDOW
+    needs: ClassVar[frozenset[Need]] = frozenset({"rewriter"})
+    deterministic: ClassVar[bool] = False
+
+    def calls(self, text: str) -> float:
+        """Return one call for each window and prompt."""
+        return float(count_windows(text, self.longest_window) * (1 + len(self.then)))
+
+    async def rewrite(self, text: str, context: Context) -> Variant:
+        """Return what the model wrote, unless it wrote nothing, changed nothing, refused or was cut off."""
+        ask = rewriter_of(context, self.name)
+
+        async def window(number: int, piece: str) -> str | Refused:
+            return await self.rewrite_window(piece, ask, context.hint)
+
+        return await rewrite_in_windows(self.name, text, self.longest_window, window)
+
+    async def rewrite_window(self, text: str, ask: AskRewriter, hint: str = "") -> str | Refused:
+        """Return a text that is short enough to be rewritten at once."""
+        new = text
+        for prompt in (self.prompt, *self.then):
+            reply = await ask(self._request(prompt, new, hint))
+            result = read_reply(reply, new)
+            if isinstance(result, Refused):
+                return result
+            new = result
+        return unless_unchanged(new, text)
+
+    def _request(self, prompt: str, text: str, hint: str) -> Request:
+        sampling = Sampling(temperature=0.0, max_tokens=room_for(text, [self.expects]))
+        return Request(messages=messages_for(prompt, text, hint), sampling=sampling)
+
+
+def messages_for(prompt: str, text: str, hint: str = "") -> tuple[Message, ...]:
+    """Return the messages that ask for one rewrite; the same text always gives the same messages."""
+    rules = prompt_file("_answer").parts[0]
+    why = hinted(hint)
+    if PLACE in prompt:
+        # only the place for the text is filled in: other braces in a prompt or a text mean nothing
+        return (Message("user", f"{rules}\n\n{why}{prompt.replace(PLACE, fenced(text))}\n\n{REMINDER}"),)
+    return Message("system", f"{prompt}\n\n{rules}"), Message("user", f"{why}{fenced(text)}\n\n{REMINDER}")
+
+
+def fenced(text: str) -> str:
+    """Return a text between tags that its author cannot know and that do not occur in it."""
+    text = sendable(text)
+    content = text.encode()
+    hashes = (blake2b(content, digest_size=6, person=b"%d" % attempt).digest() for attempt in count())
+    tags = (f"text-{int.from_bytes(digest, 'big') % 10**8:08d}" for digest in hashes)
+    tag = next(tag for tag in tags if tag not in text)
+    return f"<{tag}>\n{text}\n</{tag}>"
+
+
+def hinted(hint: str) -> str:
+    """Return what a second attempt is told about the first."""
+    words = " ".join(sendable(hint).split())[:_LONGEST_HINT].rstrip(".")
+    return f"An earlier attempt was not accepted: {words}. Avoid that this time.\n\n" if words else ""
+
+
+def room_for(text: str, expected: Iterable[Expectation]) -> int:
+    """Return how many tokens the longest rewrites that are accepted may take."""
+    size = len(sendable(text).encode()) * _TOKENS_PER_BYTE
+    return _TOKENS_AT_LEAST + sum(int(size * max(1.0, expects.longest)) for expects in expected)
+
+
+def read_reply(reply: Reply, text: str) -> str | Refused:
+    """Return the rewrite in a reply, or why there is none."""
+    if reply.finish == "filter":
+        return Refused(NOTHING_WRITTEN)
+    cleaned = clean_reply(reply.text, text)
+    if reply.finish == "length" and reply.text.strip():
+        return Refused(CUT_OFF, text=cleaned if isinstance(cleaned, str) else None)
+    return cleaned
+
+
+def rewriter_of(context: Context, relation: str) -> AskRewriter:
+    """Return what asks the rewriter.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    if context.ask is None:
+        raise ConfigError(f"relation {relation!r} needs a model that rewrites: name one as rewriter")
+    return context.ask
+
+
+class PromptFile(NamedTuple):
+    """A prompt as it is kept.
+
+    Attributes:
+        version: From the first line.
+        parts: The prompts, asked one after the other.
+    """
+
+    version: str
+    parts: tuple[str, ...]
+
+
+@cache
+def prompt_file(name: str) -> PromptFile:
+    """Return a prompt that comes with the package."""
+    content = files("pcs_annotator.relations.prompted").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
+    front, _, body = content.partition("\n")
+    version = front.removeprefix("version:").strip()
+    return PromptFile(version, tuple(part.strip() for part in body.split(THEN)))
+
+
+_BUILT_IN = {
+    "voice": Expectation(reorders=True),
+    "double-negation": Expectation(negations="doubled", longest=2.5),
+    "synonym": Expectation(),
+    "paraphrase": Expectation(reorders=True, shortest=0.5, renumbers=True),
+    "back-translation": Expectation(reorders=True, shortest=0.5, renumbers=True),
+    "expansion": Expectation(shortest=0.9, longest=2.5),
+    "register": Expectation(reorders=True, shortest=0.5, longest=2.0),
+    "noise": Expectation(shortest=0.85, longest=1.15, misspells=True),
+}
+
+
+@cache
+def built_in(name: str) -> PromptedRelation:
+    """Return a relation that comes with the package: `voice` is the one that is called `llm:voice`."""
+    prompt, rules = prompt_file(name), prompt_file("_answer")
+    version = f"{prompt.version}.{rules.version}"
+    first, *then = prompt.parts
+    return PromptedRelation(f"llm:{name}", first, version, _BUILT_IN[name], tuple(then))
+
+
+def _register(name: str) -> None:
+    relations.register(f"llm:{name}")(lambda: built_in(name))
+
+
+for _name in _BUILT_IN:
+    _register(_name)

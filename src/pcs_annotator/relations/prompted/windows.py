@@ -1,0 +1,182 @@
+"""Long texts in pieces of whole sentences, so that a model that rewrites them does not drop the tail."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pcs_annotator.core.concurrency import gather_all
+from pcs_annotator.core.variant import Variant
+from pcs_annotator.relations.prompted.cleaning import CHANGED_NOTHING, CUT_OFF, Refused
+
+LONGEST_WINDOW = 1500
+
+RewriteWindow = Callable[[int, str], Awaitable["str | Refused"]]
+"""Rewrites the window of that number, or says why there is no rewrite."""
+
+# A stop with what closes behind it and blanks after it; a stop of scripts without blanks; or the end of a line.
+_BOUNDARY = re.compile(
+    r"""[.!?…]{1,8}["'”’»)\]]{0,4}(?P<blank>\s+)  |  [。！？]{1,8}[」』”’]{0,4}(?P<none>)
+    |  (?P<line>(?<!\s)[^\S\n]*+\n\s*+)""",
+    re.VERBOSE,
+)
+_LAST_WORD = re.compile(r"[\w.'’-]{1,24}$")
+_LOWER = re.compile(r"[\"'“‘«(\[]{0,3}[a-zà-öø-ÿ]")
+_INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]$")
+_SHORTENED = (
+    "mr mrs ms dr prof rev hon gov sen rep gen col lt sgt capt cmdr maj adm sr jr st mt ft no nos vs v inc ltd co corp "
+    "dept est fig figs vol pp ed eds al etc approx jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed "
+    "thu thur thurs fri sat sun ave blvd rd univ assn bros pres supt atty messrs mme mlle"
+)
+_ABBREVIATIONS = frozenset(_SHORTENED.split())
+_URL = re.compile(r"(?:https?://|www\.)\S+|[@#]\w+")
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Windows:
+    """A text in pieces.
+
+    Attributes:
+        texts: The pieces, without blanks around them.
+        gaps: What stands before the first piece, between each two, and after the last: one more than pieces.
+    """
+
+    texts: tuple[str, ...]
+    gaps: tuple[str, ...]
+
+    def joined(self, texts: Sequence[str]) -> str:
+        """Return other pieces in the place of these, with the same blanks between them.
+
+        >>> cut_windows("One.  Two.", 5).joined(["Eins.", "Zwei."])
+        'Eins.  Zwei.'
+        """
+        between = zip(texts, self.gaps[1:], strict=True)
+        return "".join([self.gaps[0], *(part for piece in between for part in piece)])
+
+
+# whoever shares a call cuts the same text, and whoever plans counts its windows
+@lru_cache(maxsize=64)
+def cut_windows(text: str, longest: int = LONGEST_WINDOW) -> Windows:
+    """Return a text as pieces of whole sentences, each of at most `longest` characters.
+
+    A piece ends at the end of a paragraph where that leaves it at least half full. A sentence that is longer than a
+    piece is cut at a blank, and where there is none, anywhere.
+    """
+    start = len(text) - len(text.lstrip())
+    end = len(text.rstrip())
+    if start >= end:
+        return Windows(texts=(), gaps=(text,))
+    if end - start <= longest:
+        return Windows(texts=(text[start:end],), gaps=(text[:start], text[end:]))
+    texts: list[str] = []
+    gaps = [text[:start]]
+    stops = [*_stops(text, start, end), end]
+    place = 0
+    while start < end:
+        place = _first_after(stops, place, start)
+        piece = text[start : _furthest(text, stops, start, place, longest)].rstrip()
+        done = start + len(piece)
+        start = done
+        while start < end and text[start].isspace():
+            start += 1
+        texts.append(piece)
+        gaps.append(text[done : start if start < end else None])
+    return Windows(texts=tuple(texts), gaps=tuple(gaps))
+
+
+def count_windows(text: str, longest: int = LONGEST_WINDOW) -> int:
+    """Return how many pieces of a text a model has to be asked about."""
+    if len(text) <= longest:
+        return int(has_words(text))
+    return sum(map(has_words, cut_windows(text, longest).texts))
+
+
+def has_words(text: str) -> bool:
+    """Return whether there is anything to rewrite, besides links, user names, numbers and signs."""
+    return _LETTER.search(_URL.sub("", text)) is not None
+
+
+async def rewrite_in_windows(relation: str, text: str, longest: int, rewrite: RewriteWindow) -> Variant:
+    """Return a text rewritten window by window, all of them at once.
+
+    A window that the relation does not apply to stays as it is, as long as another one changes. A window that is
+    refused or cut off takes the whole text with it: half a rewrite must not pass for a whole one.
+    """
+    windows = cut_windows(text, longest)
+    results = await gather_all(rewrite(number, piece) for number, piece in enumerate(windows.texts) if has_words(piece))
+    asked = iter(results)
+    outcomes = [next(asked) if has_words(piece) else _NO_WORDS for piece in windows.texts]
+    failed = next((outcome for outcome in outcomes if isinstance(outcome, Refused) and outcome.fails), None)
+    pieces = [piece if isinstance(new, Refused) else new for piece, new in zip(windows.texts, outcomes, strict=True)]
+    if failed is None and any(isinstance(outcome, str) for outcome in outcomes):
+        return Variant(relation=relation, status="changed", text=windows.joined(pieces), source=text)
+    return _nothing(relation, text, outcomes, failed)
+
+
+_NO_WORDS = Refused("no words to rewrite", fails=False)
+
+
+def _nothing(relation: str, text: str, outcomes: Sequence[str | Refused], failed: Refused | None) -> Variant:
+    if failed is not None and failed.reason == CUT_OFF:
+        refused = failed.text if len(outcomes) == 1 else None
+        return Variant(relation=relation, status="rejected", reason=CUT_OFF, source=text, refused=refused)
+    reasons = [outcome.reason for outcome in outcomes if isinstance(outcome, Refused)]
+    reason = failed.reason if failed is not None else max(reasons, key=reasons.count, default="empty text")
+    return Variant(relation=relation, status="not_applicable", reason=reason, source=text)
+
+
+def unless_unchanged(new: str, text: str) -> str | Refused:
+    """Return a rewrite, unless only blanks tell it from the text."""
+    return Refused(CHANGED_NOTHING, fails=False) if new.split() == text.split() else new
+
+
+def _stops(text: str, start: int, end: int) -> Iterator[int]:
+    """Yield where sentences end."""
+    for found in _BOUNDARY.finditer(text, start, end):
+        kind = found.lastgroup or "none"
+        if kind != "blank" or "\n" in found["blank"] or not _goes_on(text, found):
+            yield found.start(kind)
+
+
+def _goes_on(text: str, found: re.Match[str]) -> bool:
+    """Return whether a stop is that of an abbreviation or stands within a sentence."""
+    if _LOWER.match(text, found.end()):
+        return found[0][0] in ".…"
+    if found[0][:2].strip() != ".":
+        return False
+    word = _LAST_WORD.search(text, max(0, found.start() - 24), found.start())
+    if word is None:
+        return False
+    return word[0].lower() in _ABBREVIATIONS or _INITIALS.fullmatch(word[0]) is not None
+
+
+def _first_after(stops: Sequence[int], place: int, start: int) -> int:
+    while stops[place] <= start:
+        place += 1
+    return place
+
+
+def _furthest(text: str, stops: Sequence[int], start: int, place: int, longest: int) -> int:
+    """Return where a piece that begins at `start` ends."""
+    limit = start + longest
+    if stops[-1] <= limit:
+        return stops[-1]
+    fitting = []
+    while stops[place] <= limit:
+        fitting.append(stops[place])
+        place += 1
+    if not fitting:
+        return _at_blank(text, start, limit)
+    paragraphs = (stop for stop in reversed(fitting) if "\n" in text[stop : stop + 2])
+    return next((stop for stop in paragraphs if stop - start >= longest / 2), fitting[-1])
+
+
+def _at_blank(text: str, start: int, limit: int) -> int:
+    """Return the last blank before the limit, or the limit."""
+    for place in range(limit, start, -1):
+        if text[place].isspace():
+            return place
+    return limit

@@ -1,0 +1,332 @@
+"""Clauses of a parsed sentence, and what forbids touching them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from pcs_annotator.relations.rules.clauses import word_lists as known
+from pcs_annotator.relations.rules.clauses.noun_phrase import QUOTES, Phrase, is_plural, opens, phrase_of
+from pcs_annotator.relations.rules.clauses.verb_group import VerbGroup, read_group
+from pcs_annotator.relations.rules.clauses.word_lists import RESULTS, TIMES
+from pcs_annotator.relations.rules.rule import Replacement
+from pcs_annotator.relations.rules.words import inflect, lemma, word_set
+
+if TYPE_CHECKING:
+    from spacy.tokens import Span, Token
+
+SUBJECTS = ("nsubj", "nsubjpass")
+_FINITE_CLAUSES = ("ROOT", "ccomp", "conj", "advcl", "relcl", "pcomp", "parataxis", "acl")
+
+# What wire services put before the first sentence: a town, an agency, both.
+_DATELINE = re.compile(
+    r"\s*(?:[A-Z][\w.,'’ /-]{1,60}\s+)?\(?(?:Reuters|AP|AFP|UPI|CP|dpa|Xinhua|CNN|Bloomberg|[A-Z][\w.]*\.com)\)?"
+    r"\s*(?:-{1,2}|–|—|:)\s+"
+    r"|\s*[A-Z]{3,}[A-Z.,' ]*(?:,\s*[A-Z][\w. ]{1,20})?(?:\s*\([\w .,/]{2,40}\))?\s*(?:--|–|—|-)\s+"
+)
+_WEIRD = re.compile(r"https?:|www\.|[@#*_|=<>{}\[\]\\]|\.\.\.|…")
+# Verbs before a clause whose verb has no tense, which the tagger may take for one that has.
+_BARE_COMPLEMENTS = frozenset({"let", "make", "help", "have", "see", "hear", "watch", "get", "keep"})
+_DEMANDS = word_set("demand require insist ask recommend suggest propose urge request prefer order")
+_DESCRIPTIONS = ("advcl", "acl", "xcomp", "amod", "acomp", "oprd", "attr", "dep", "relcl")
+_LINKS = {
+    "by",
+    "without",
+    "while",
+    "in",
+    "before",
+    "after",
+    "since",
+    "upon",
+    "on",
+    "despite",
+    "through",
+    "besides",
+    "when",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A finite clause with a subject in front of its verb.
+
+    Attributes:
+        verb: Its main verb.
+        subject: Its subject.
+        group: What the verb and its auxiliaries say.
+        opening: Index of the first word after a dateline.
+    """
+
+    verb: Token
+    subject: Phrase
+    group: VerbGroup
+    opening: int
+
+    @property
+    def opens(self) -> bool:
+        """Whether its subject has the capital of a sentence's first word."""
+        return opens(self.subject.tokens[0], self.opening)
+
+
+def opening_of(sentence: Span) -> int:
+    """Return the index of the first word after a dateline, such as `LONDON (Reuters) -`."""
+    found = _DATELINE.match(sentence.text)
+    if found is not None:
+        for token in sentence:
+            if token.idx >= sentence.start_char + found.end():
+                return token.i
+    start = sentence.start
+    while start < sentence.end - 1 and (sentence.doc[start].text in QUOTES or sentence.doc[start].is_space):
+        start += 1
+    return start
+
+
+def clauses_of(sentence: Span, opening: int) -> Iterator[Clause]:
+    """Yield the finite clauses of a sentence, the main one first."""
+    for verb in sorted(sentence, key=lambda token: token.dep_ != "ROOT"):
+        if verb.tag_[:2] == "VB" and verb.dep_ in _FINITE_CLAUSES:
+            clause = _clause(verb, opening)
+            if clause is not None:
+                yield clause
+
+
+def _clause(verb: Token, opening: int) -> Clause | None:
+    nouns = _subjects(verb, opening)
+    subject = phrase_of(nouns[0], opening) if len(nouns) == 1 else None
+    if subject is None or subject.last >= verb.i or _misplaced(verb, subject, opening):
+        return None
+    between = list(verb.doc[subject.last + 1 : verb.i])
+    if subject.closed:
+        if not between or between[0].text != ",":
+            return None
+        between = between[1:]
+    group = read_group(verb, between) if all(belongs(token, verb) for token in between) else None
+    if group is None or _disagrees(verb, subject, between) or _tense_in_doubt(verb, subject, between):
+        return None
+    return Clause(verb, subject, group, opening)
+
+
+def _subjects(verb: Token, opening: int) -> list[Token]:
+    """Return the subjects of a verb; where the parser took the dateline for one, what it took for the town's aside."""
+    found = [child for child in verb.lefts if child.dep_ in SUBJECTS]
+    after = [noun for noun in found if noun.i >= opening]
+    return after or [child for noun in found for child in noun.rights if child.i >= opening and child.dep_ == "appos"]
+
+
+def _misplaced(verb: Token, subject: Phrase, opening: int) -> bool:
+    """Return whether a subject does not stand where a statement's subject does."""
+    # A sentence that begins in the middle of one: what would be its capital?
+    if subject.first <= opening and verb.doc[subject.first].text[:1].islower():
+        return True
+    # An auxiliary before the subject is a question or an inversion.
+    if any(child.dep_ in ("aux", "auxpass") for child in verb.lefts if child.i < subject.first):
+        return True
+    return subject.first > opening and _torn_off(verb, verb.doc[subject.first - 1])
+
+
+def _tense_in_doubt(verb: Token, subject: Phrase, between: list[Token]) -> bool:
+    """Return whether a verb such as `put` may stand in either tense, or in the mood that `demand` asks for."""
+    plain = not any(token.dep_ in ("aux", "auxpass") for token in between)
+    if plain and verb.dep_ == "ccomp" and lemma(verb.head) in _DEMANDS and verb.tag_ != "VBD":
+        return True
+    same = verb.tag_ in ("VBP", "VBD") and inflect(lemma(verb), "VBD") == verb.lower_ == lemma(verb)
+    return plain and (same or verb.lower_ == "read") and is_plural(subject.head) is not False
+
+
+def _torn_off(verb: Token, before: Token) -> bool:
+    """Return whether the word before a subject belongs with it, so that the parse cannot be right."""
+    if before.lower_ in ("that", "this") and before.dep_ == "mark":
+        return verb.dep_ not in ("ccomp", "acl")
+    if before.dep_ == "prep" or before.tag_ in ("DT", "PRP$", "POS", "JJ", "CD", "VBG"):
+        return verb.dep_ != "pcomp" and before.dep_ not in ("npadvmod", "pobj")
+    if before.tag_[:1] == "N":
+        return not _may_end_before(verb, before)
+    if before.tag_[:1] != "V":
+        return False
+    return lemma(before) in _BARE_COMPLEMENTS or (before != verb.head and before.dep_ not in ("aux", "auxpass"))
+
+
+def _may_end_before(verb: Token, noun: Token) -> bool:
+    """Return whether a clause may follow a noun: `the bill Congress passed`, `told reporters it won`."""
+    if verb.dep_ == "relcl" and noun == verb.head:
+        return not any(child.dep_ == "dobj" for child in verb.rights)
+    return noun.lower_ in TIMES or (verb.dep_ == "ccomp" and noun.head == verb.head)
+
+
+def _disagrees(verb: Token, subject: Phrase, between: list[Token]) -> bool:
+    """Return whether subject and verb differ in number, so that the parse cannot be right."""
+    first = next((token for token in between if token.dep_ in ("aux", "auxpass")), verb)
+    plural = is_plural(subject.head)
+    if plural is None or first.lower_ in ("i", "you") or subject.head.lower_ in ("i", "you"):
+        return False
+    if first.tag_ == "VBZ" or first.lower_ == "was":
+        return plural
+    return not plural and (first.tag_ == "VBP" or first.lower_ == "were")
+
+
+def belongs(token: Token, verb: Token) -> bool:
+    """Return whether a word before a verb is part of its group."""
+    if token.head == verb:
+        return token.dep_ in ("aux", "auxpass", "neg", "advmod") and token.tag_ != "WRB"
+    return token.head.dep_ == "advmod" and token.head.head == verb and token.dep_ in ("neg", "advmod")
+
+
+def whole(phrase: Phrase) -> bool:
+    """Return whether a phrase is plain words with every quotation and bracket closed."""
+    text = phrase.text
+    return (
+        _WEIRD.search(text) is None
+        and text.count('"') % 2 == 0
+        and text.count("“") == text.count("”")
+        and text.count("(") == text.count(")")
+        and text.count("``") == text.count("''")
+        and not any(token.is_space or token.text in (";", ":", "--", "—", "–", "!", "?") for token in phrase.tokens)
+        and text.count(" - ") == 0
+        and (phrase.head.tag_ != "PRP" or phrase.pronoun)
+        and phrase.tokens[-1].tag_ not in ("CC", "IN", "DT", "TO", "PRP$")
+    )
+
+
+def commas_fit(phrase: Phrase) -> bool:
+    """Return whether the commas inside a phrase stay right when it moves: a list, a figure, one aside at its end."""
+    commas = [token.i for token in phrase.tokens if token.text == ","]
+    if not commas:
+        return True
+    if phrase.closed:
+        return len(commas) <= 2
+    joined = [token for token in phrase.tokens if token.dep_ == "conj"]
+    return bool(joined) and joined[-1].i > commas[-1] and all(token.dep_ != "appos" for token in phrase.tokens)
+
+
+def shares_subject(clause: Clause) -> bool:
+    """Return whether another verb is joined to this one and leans on the same subject."""
+    return any(
+        child.dep_ == "conj" and not any(word.dep_ in SUBJECTS for word in child.lefts)
+        for child in clause.verb.children
+    )
+
+
+def dangles(clause: Clause) -> bool:
+    """Return whether a phrase without a subject of its own, such as `Speaking in Rome,`, leans on this subject."""
+    verb = clause.verb
+    if verb.dep_ == "ROOT" and any(
+        token.tag_ == "VBG" and token.dep_ in ("pcomp", "advcl") and not _stands_alone(token)
+        for token in verb.doc[clause.opening : clause.subject.first]
+    ):
+        return True
+    children = [child for child in verb.children if child.i >= clause.opening]
+    return any(_leans(child, before=child.i < clause.subject.first) for child in children)
+
+
+def _leans(child: Token, *, before: bool) -> bool:
+    if child.dep_ == "prep":
+        return _preposition_leans(child, before=before)
+    if before:
+        # What was said stands before the one who said it: the attribution has to stay in one piece.
+        if child.dep_ in ("ccomp", "parataxis"):
+            return True
+        if child.dep_ == "npadvmod":
+            return not any(word.lower_ in TIMES for word in child.subtree)
+        return child.dep_ in _DESCRIPTIONS and not _stands_alone(child)
+    if child.dep_ == "advcl":
+        return child.tag_ != "VB" and not _stands_alone(child) and not _is_result(child)
+    return child.dep_ in ("dep", "acomp", "attr", "acl", "relcl")
+
+
+def _is_result(participle: Token) -> bool:
+    """Return whether a participle tells what came of the whole clause, as in `, killing four people`."""
+    return participle.tag_ == "VBG" and participle.nbor(-1).text == "," and lemma(participle) in RESULTS
+
+
+def _preposition_leans(preposition: Token, *, before: bool) -> bool:
+    if before and preposition.lower_ in ("as", "like", "unlike", "with", "among"):
+        return True
+    verbs = [word for word in preposition.children if word.dep_ == "pcomp"]
+    return any(not _stands_alone(verb) and (before or preposition.lower_ in _LINKS) for verb in verbs)
+
+
+def _stands_alone(verb: Token) -> bool:
+    return any(child.dep_ in (*SUBJECTS, "expl") for child in verb.children)
+
+
+def placed(clause: Clause, moved: Phrase, last: int, text: str) -> Replacement:
+    """Return new words for a clause from its subject to its last word, with the commas that its phrases need."""
+    doc, end = clause.verb.doc, last + 1
+    if moved.closed and end < len(doc) and doc[end].text == ",":
+        end += 1
+    word = doc[end - 1]
+    follows = doc[end].text if end < len(doc) else "."
+    if clause.subject.closed and (follows[:1].isalnum() or follows == "$"):
+        text += ","
+    return Replacement(clause.subject.start_char, word.idx + len(word), text)
+
+
+# Words after an object that say more about it or about the verb, and cannot stand behind an agent.
+_CLINGING_WORDS = frozenset({"already", "hard", "well", "badly", "alone", "together", "apart", "enough", "back"})
+_CLINGING_TAGS = frozenset({"POS", "WDT", "WP", "WP$", "JJR", "RBR", "VBN", "VBG"})
+_NOUN_PHRASE_TAGS = frozenset({"DT", "PRP", "PRP$", "NN", "NNS", "NNP", "NNPS", "JJ", "CD", "$"})
+ASIDE = 6
+_FINITE_TAGS = frozenset({"MD", "VBD", "VBZ", "VBP"})
+_GOES_ON = tuple(
+    pair.split()
+    for pair in ("as well", "rather than", "and by", "or by", "but by", "and whether", "and that", "and how", "and why")
+)
+_ELLIPSES = frozenset({"do", "does", "did", "has", "have", "is", "was"})
+
+
+def misread_after(end: int, verb: Token, *, allow_verb: bool = False) -> bool:
+    """Return whether the words after a rewritten stretch show that the parser ended it too early."""
+    doc = verb.doc
+    if end + 1 >= len(doc) or doc[end + 1].is_sent_start:
+        return doc[end].text.endswith(".")
+    after = doc[end + 1]
+    if after.tag_ in _FINITE_TAGS:
+        return not allow_verb
+    if after.tag_ in _NOUN_PHRASE_TAGS:
+        return not (after.head.lower_ in known.TIMES or after.lower_ in known.TIMES)
+    if after.lower_ == "that" and lemma(verb) not in known.INFORMING:
+        return True
+    if (
+        after.tag_ in _CLINGING_TAGS
+        or after.lower_ in _CLINGING_WORDS
+        or (not allow_verb and _goes_on(doc[end + 1 : verb.sent.end]))
+    ):
+        return True
+    return after.tag_ == "CC" and (after.head != verb or not any(child.dep_ == "conj" for child in verb.rights))
+
+
+def _goes_on(rest: Span) -> bool:
+    """Return whether what follows is a second half: another verb after a comma, or `as well as`."""
+    words = [token.lower_ for token in rest[:4] if token.text != ","]
+    if (
+        words[:1] == ["including"]
+        or words[:3] == ["as", "a", "whole"]
+        or words[:2] in _GOES_ON
+        or (words[:1] == ["as"] and set(words[1:2]) & _ELLIPSES)
+    ):
+        return True
+    if any(before.text == "," and after.tag_ == "MD" for before, after in pairwise(rest)):
+        return True
+    # An aside about the object, such as ", some of whom were hurt", would come to be about the agent.
+    if rest[0].text == "," and any(token.tag_ in ("WDT", "WP", "WP$") for token in rest[1:ASIDE]):
+        return True
+    second = rest[1] if rest[0].text == "," and len(rest) > 1 else None
+    return second is not None and second.tag_ in _FINITE_TAGS and lemma(second) not in known.TELLING
+
+
+def leans_later(verb: Token, end: int) -> bool:
+    """Return whether a participle further on, such as `, saying` or `after meeting`, may need the old subject."""
+    if verb.dep_ not in ("ROOT", "ccomp", "conj"):
+        return False
+    rest = verb.doc[end + 1 : verb.sent.end]
+    return any(
+        after.tag_ == "VBG"
+        and (
+            (before.text == "," and lemma(after) in known.TELLING)
+            or before.lower_ in ("after", "before", "while", "without", "by", "when")
+        )
+        for before, after in pairwise(rest)
+    )

@@ -1,0 +1,203 @@
+"""Passive clauses with an agent turned into the active."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pcs_annotator.relations.rules.clauses import word_lists as known
+from pcs_annotator.relations.rules.clauses.clause import (
+    Clause,
+    commas_fit,
+    dangles,
+    leans_later,
+    misread_after,
+    placed,
+    shares_subject,
+    whole,
+)
+from pcs_annotator.relations.rules.clauses.noun_phrase import (
+    AS_OBJECT,
+    AS_SUBJECT,
+    Phrase,
+    capitalised,
+    is_plural,
+    lowered,
+    phrase_of,
+)
+from pcs_annotator.relations.rules.clauses.transitive_clause import trimmed
+from pcs_annotator.relations.rules.clauses.verb_group import write_group
+from pcs_annotator.relations.rules.rule import NotApplicable, Replacement
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
+LONGEST_PHRASE = 16
+LONGEST_GAP = 8
+_AMOUNTS = frozenset({"million", "billion", "trillion", "percent", "%", "per", "pct"})
+# Prepositions that an agent keeps, though an object would leave them to the verb.
+_HELD = frozenset({"to", "into", "through", "without", "within", "via", "onto", "upon", "for", "from"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Fate:
+    """A passive clause with who did it."""
+
+    clause: Clause
+    by: Token
+    agent: Phrase
+
+    @property
+    def particle(self) -> Token | None:
+        """A particle right after the verb, as in `struck down`."""
+        after = self.clause.verb.nbor(1)
+        return after if after.dep_ == "prt" and after.head == self.clause.verb else None
+
+    @property
+    def gap(self) -> tuple[int, int]:
+        """The words between the verb and `by`."""
+        return self.clause.verb.i + (1 if self.particle is None else 2), self.by.i
+
+
+def to_active(clause: Clause) -> Replacement | NotApplicable:
+    """Return the clause in the active, or why it stays as it is."""
+    if not clause.group.passive:
+        return NotApplicable("no passive clause")
+    fate = _fate(clause)
+    if isinstance(fate, NotApplicable):
+        return fate
+    for reason, forbids in _REASONS:
+        if forbids(fate):
+            return NotApplicable(reason)
+    return _written(fate)
+
+
+def agent_of(verb: Token, opening: int) -> tuple[Token, Phrase] | None:
+    """Return the word `by` and who it names, when that is somebody or something that acts."""
+    agents = [child for child in verb.rights if child.dep_ == "agent"]
+    if len(agents) != 1:
+        return None
+    by = agents[0]
+    inside = list(by.children)
+    if len(inside) != 1 or inside[0].dep_ != "pobj":
+        return None
+    head = inside[0]
+    found = phrase_of(head, opening)
+    if found is None or found.first != by.i + 1 or _no_agent(head):
+        return None
+    return by, trimmed(found, keep=_HELD)
+
+
+def _no_agent(head: Token) -> bool:
+    word = head.lower_
+    if any(token.tag_ == "$" or token.lower_ in _AMOUNTS for token in head.subtree):
+        return True
+    if word in known.TIMES or word in known.MANNERS or head.tag_ in ("CD", "VBG", "WP", "WDT", "WP$", "$"):
+        return True
+    return word in known.REFLEXIVES or word in known.WEAK_SUBJECTS or head.tag_[0] not in "NP"
+
+
+def _fate(clause: Clause) -> _Fate | NotApplicable:
+    found = agent_of(clause.verb, clause.opening)
+    if found is None:
+        return NotApplicable("no agent")
+    return _Fate(clause, *found)
+
+
+def _written(fate: _Fate) -> Replacement | NotApplicable:
+    clause, agent = fate.clause, fate.agent
+    plural = is_plural(agent.head)
+    if plural is None and clause.group.agrees and not (clause.group.past and not clause.group.progressive):
+        return NotApplicable("the number of the agent is not clear")
+    verbs = write_group(clause.group, passive=False, plural=bool(plural))
+    if verbs is None:
+        return NotApplicable("no active form")
+    subject = AS_SUBJECT.get(agent.text.lower(), agent.text) if agent.pronoun else agent.text
+    patient = lowered(clause.subject) if clause.opens else clause.subject.text
+    patient = AS_OBJECT.get(patient.lower(), patient) if clause.subject.pronoun else patient
+    relative = clause.subject.head.tag_ in ("WDT", "WP")
+    words = [capitalised(subject) if clause.opens else subject]
+    if agent.closed:
+        words[0] += ","
+    words += [verbs, *([fate.particle.text] if fate.particle is not None else [])]
+    start, end = fate.gap
+    words = [patient, *words] if relative else [*words, patient]
+    words += [clause.verb.doc[start:end].text] if end > start else []
+    return placed(fate.clause, fate.agent, fate.agent.last, " ".join(words))
+
+
+def _unsuited_verb(fate: _Fate) -> bool:
+    return fate.clause.group.verb in known.NO_ACTIVE
+
+
+def _unsuited_subject(fate: _Fate) -> bool:
+    head = fate.clause.subject.head
+    if head.tag_ in ("WDT", "WP"):
+        return head.lower_ not in ("that", "which") or fate.clause.subject.first != fate.clause.subject.last
+    return head.lower_ in ("there", "what", "whatever", "whoever") or head.tag_ in ("WP$", "WRB", "IN")
+
+
+def _gap_is_odd(fate: _Fate) -> bool:
+    start, end = fate.gap
+    if end - start > LONGEST_GAP:
+        return True
+    verb = fate.clause.verb
+    tops = [token for token in verb.doc[start:end] if token.head == verb]
+    if any(token.tag_ == "IN" and token.dep_ == "prep" and not any(token.rights) for token in tops):
+        return True
+    return any(token.dep_ not in ("prep", "advmod", "npadvmod", "oprd", "dative", "prt") for token in tops) or any(
+        token.text in (",", "(", ")", "--", "-") or token.is_quote or token.is_space for token in verb.doc[start:end]
+    )
+
+
+def _tied(fate: _Fate) -> bool:
+    """Return whether the agent is named through the subject, as in `The mayor was accused by his wife`."""
+    return any(token.tag_ == "PRP$" or token.lower_ in known.REFLEXIVES for token in fate.agent.tokens)
+
+
+def _scope(fate: _Fate) -> bool:
+    subject = {token.lower_ for token in fate.clause.subject.tokens}
+    agent = {token.lower_ for token in fate.agent.tokens}
+    if fate.clause.group.negation or "never" in fate.clause.group.adverbs:
+        return bool((subject | agent) & (known.QUANTIFIERS | known.POLARITY_WORDS | {"a", "an"}))
+    return bool(
+        subject & (known.NEGATIVE_WORDS | {"only", "any"}) or agent & (known.NEGATIVE_WORDS | {"only"})
+    ) or bool(subject & {"all", "every", "each", "both", "many", "most"} and agent & {"a", "an", "one", "some"})
+
+
+def _adverbs(fate: _Fate) -> bool:
+    adverbs = " ".join([*fate.clause.group.adverbs, *fate.clause.group.above]).split()
+    return bool({adverb.lower() for adverb in adverbs} & known.MOVING_ADVERBS)
+
+
+def _heavy(fate: _Fate) -> bool:
+    if fate.clause.subject.head.tag_ in ("WDT", "WP") and len(fate.agent.tokens) > LONGEST_GAP:
+        return True
+    return max(len(fate.clause.subject.tokens), len(fate.agent.tokens)) > LONGEST_PHRASE
+
+
+def _misread(fate: _Fate) -> bool:
+    verb = fate.clause.verb
+    return misread_after(fate.agent.last, verb, allow_verb=verb.dep_ == "relcl")
+
+
+def _unclear(fate: _Fate) -> bool:
+    parts = (fate.clause.subject, fate.agent)
+    return not all(whole(part) and commas_fit(part) for part in parts)
+
+
+_REASONS: tuple[tuple[str, Callable[[_Fate], bool]], ...] = (
+    ("verb without an active", _unsuited_verb),
+    ("subject that no active names", _unsuited_subject),
+    ("words between verb and agent", _gap_is_odd),
+    ("agent tied to the subject", _tied),
+    ("verbs share a subject", lambda fate: shares_subject(fate.clause)),
+    ("a phrase leans on the subject", lambda fate: dangles(fate.clause)),
+    ("a phrase leans on the subject", lambda fate: leans_later(fate.clause.verb, fate.agent.last)),
+    ("the parse is in doubt", _misread),
+    ("negation or quantity would change its reach", _scope),
+    ("adverb that cannot move", _adverbs),
+    ("too long to turn round", _heavy),
+    ("punctuation inside a moved phrase", _unclear),
+)

@@ -1,0 +1,111 @@
+"""An active clause with its object: who did what to whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pcs_annotator.relations.rules.clauses import word_lists as known
+from pcs_annotator.relations.rules.clauses.clause import Clause
+from pcs_annotator.relations.rules.clauses.noun_phrase import Phrase, phrase_of
+from pcs_annotator.relations.rules.rule import NotApplicable
+from pcs_annotator.relations.rules.words import lemma, word_set
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
+# Prepositions after an object that, whatever the parser says, usually belong to the verb: they stay behind.
+_LOOSE_FOR_TIMES = word_set("on in at by for over from")
+_YEAR = 4
+_AIMS = word_set("effort attempt bid response order hopes exchange")
+_LOOSE = word_set("into after before during since until through following amid despite onto upon")
+
+
+@dataclass(frozen=True, slots=True)
+class TransitiveClause:
+    """An active clause with what was done to what."""
+
+    clause: Clause
+    object: Phrase
+    particle: Token | None
+    complement: Token | None
+
+    @property
+    def end(self) -> int:
+        """Index of the last word that is rewritten."""
+        return self.object.last if self.complement is None else self.complement.right_edge.i
+
+
+def transitive_clause_of(clause: Clause) -> TransitiveClause | NotApplicable:
+    """Return a clause with its one plain object, or why there is none."""
+    verb = clause.verb
+    nouns = [child for child in verb.rights if child.dep_ == "dobj"] or _commanded(verb)
+    if len(nouns) != 1:
+        return NotApplicable("no object")
+    found = phrase_of(nouns[0], clause.opening)
+    particles = [child for child in verb.rights if child.dep_ == "prt"]
+    complements = [child for child in verb.rights if child.dep_ == "oprd"]
+    if found is None or len(particles) > 1 or len(complements) > 1:
+        return NotApplicable("no plain object")
+    obj = trimmed(found)
+    if obj.first != verb.i + 1 + len(particles) or (particles and particles[0].i != verb.i + 1):
+        return NotApplicable("the object does not follow the verb")
+    if complements and complements[0].left_edge.i != obj.last + 1:
+        return NotApplicable("no plain object")
+    return TransitiveClause(clause, obj, particles[0] if particles else None, complements[0] if complements else None)
+
+
+def _commanded(verb: Token) -> list[Token]:
+    """Return whom a verb such as `urge` tells to do something: the parser makes that the infinitive's subject."""
+    if lemma(verb) not in known.CONTROL:
+        return []
+    return [
+        noun
+        for clause in verb.rights
+        if clause.dep_ == "ccomp" and clause.tag_ == "VB" and any(word.tag_ == "TO" for word in clause.lefts)
+        for noun in clause.lefts
+        if noun.dep_ == "nsubj"
+    ]
+
+
+def trimmed(phrase: Phrase, *, keep: frozenset[str] = frozenset()) -> Phrase:
+    """Return an object without a last phrase that tells when or where to, which the parser often hangs on the noun."""
+    last = _without_day(phrase)
+    for child in reversed(list(phrase.head.rights)):
+        if child.right_edge.i < last or child.left_edge.i > last:
+            break
+        if child.lower_ in keep or not _loose(child, phrase.head):
+            break
+        last = child.left_edge.i - 1
+    while last > phrase.head.i and phrase.head.doc[last].text == ",":
+        last -= 1
+    return phrase if last == phrase.last else phrase.upto(last)
+
+
+def _without_day(phrase: Phrase) -> int:
+    """Return where a phrase ends without a weekday at its end, on whatever word the parser hung that."""
+    doc, last = phrase.head.doc, phrase.last
+    if doc[last].lower_ in known.WEEKDAYS and last > phrase.head.i + 1:
+        return last - 2 if doc[last - 1].lower_ == "on" else last - 1
+    return last
+
+
+def _loose(child: Token, head: Token) -> bool:
+    if child.dep_ != "prep":
+        return child.dep_ == "npadvmod" and child.lower_ in known.TIMES
+    word = child.lower_
+    if word in known.VERBS_WITH and lemma(head.head) in known.VERBS_WITH[word]:
+        return True
+    if word in ("for", "from") and any(inside.dep_ == "pcomp" for inside in child.children):
+        return True
+    if word == "to":
+        return lemma(head.head) in known.TRANSFER and head.lower_ not in known.NOUNS_WITH_TO
+    if word == "in" and any(inside.lower_ in _AIMS for inside in child.children):
+        return True
+    return word in _LOOSE or (word in _LOOSE_FOR_TIMES and tells_time(child))
+
+
+def tells_time(preposition: Token) -> bool:
+    """Return whether a preposition is followed by a time, such as `on Friday` or `in 2016`."""
+    inside = next((word for word in preposition.children if word.dep_ == "pobj"), None)
+    return inside is not None and (inside.lower_ in known.TIMES or (inside.tag_ == "CD" and len(inside.text) == _YEAR))

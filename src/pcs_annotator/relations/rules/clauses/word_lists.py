@@ -1,0 +1,219 @@
+"""Words that decide whether a clause may change its voice."""
+
+from __future__ import annotations
+
+from pcs_annotator.relations.rules.words import word_set
+
+# Verbs without a passive, with an odd one, or with one that means something else.
+NO_PASSIVE = word_set(
+    """
+    have resemble cost fit lack become want like weigh equal suit contain mean let get need say do leave enter
+    feel think believe hope wish total turn go come be seem appear remain stay belong possess comprise boast
+    deserve mind escape flee exit quit near top last number span date strike dare try continue keep prefer ramble
+    wonder guess suppose pretend care concern befit walk run jump rise fall climb gain shed add slip drop plunge
+    surge soar tumble advance decline edge inch ease sink slide retreat differ miss stand sit lie live die sleep
+    talk laugh cry smile nod shrug behave marry divorce wed entail involve include constitute mark signal cease
+    finish lose afford refuse regret risk practice vow threaten swear agree decide intend aim undergo owe average
+    stretch vote put draw see take bring retire resign graduate
+    """
+)
+
+# Verb and object that are one idea, so that the object cannot be the subject of a passive.
+IDIOMS = word_set(
+    """
+    take:place take:part take:time take:effect take:care take:advantage take:office take:turn take:aim take:note
+    take:heart take:shape take:root take:cover take:hold take:pride take:issue take:exception take:stage take:lead
+    take:seat take:break take:look take:hit take:charge take:refuge take:it take:toll take:side take:stand
+    take:pain take:day take:week take:month take:year take:hour take:minute take:decade take:while take:life
+    take:chance make:sense make:way make:love make:history make:room make:do make:money make:friend make:fun
+    make:peace make:debut make:progress make:difference make:sure make:appearance make:headline make:case
+    make:point make:it make:face make:mistake make:stop make:trip make:return make:start make:living make:use
+    make:deal make:impact play:role play:part play:game play:host play:ball play:havoc play:fool pay:attention
+    pay:tribute pay:visit pay:heed pay:price pay:respect lose:hope lose:faith lose:weight lose:ground
+    lose:interest lose:sight lose:touch give:birth give:way give:rise give:thanks give:pause give:chase give:it
+    give:speech catch:fire catch:sight catch:eye catch:breath shake:hand shake:head raise:eyebrow hold:hand
+    hold:breath hold:water hold:sway hold:office hold:lead hold:talk bear:witness bear:fruit bear:resemblance
+    bear:brunt bear:mind keep:pace keep:track keep:mind keep:promise change:mind change:course change:hand
+    set:foot set:sail set:fire set:tone set:stage set:eye set:sight draw:near draw:fire lend:credence lend:hand
+    serve:time serve:purpose serve:term stand:trial stand:ground face:trial face:charge face:prison face:life
+    see:red see:light see:rise see:fall see:increase see:growth see:action see:day see:year beg:question
+    break:ground break:news break:silence break:rank break:record do:damage do:harm hit:wall hit:road hit:market
+    hit:nail hit:high hit:low hit:streets hit:bottom run:risk run:amok cast:doubt cast:vote fall:victim
+    gain:ground gain:traction gain:momentum gain:access gather:steam wage:war join:hand join:force meet:need
+    call:it call:shot cross:line cross:mind push:envelope reach:high reach:low speak:truth tell:truth tell:story
+    tell:lie turn:head turn:page show:sign show:promise show:interest show:way stay:course win:heart pose:threat
+    cut:tie have:say cover:ground leave:mark leave:door bring:end know:thing cut:deal strike:deal bid:farewell
+    bite:bullet kick:bucket sound:alarm follow:suit hurt:feeling wipe:floor open:fire wreak:havoc play:politic
+    play:golf find:favor poke:fun hear:testimony send:message send:shiver hold:gallon throw:fit carry:faith
+    """
+)
+
+# Verbs of an exact person or thing that, in the active, would say less or other than their passive does.
+NO_ACTIVE = word_set("bear marry suppose base rumor repute mean locate situate divide separate")
+
+# Verbs that take an object and an infinitive which that object is to carry out.
+CONTROL = word_set(
+    """
+    ask urge order force allow tell invite encourage warn advise persuade instruct require permit compel convince
+    authorize enable pressure push direct command beg implore press nominate
+    """
+)
+
+# Verbs that need a particle or one of these objects to have a passive that people use.
+LIGHT = {
+    "take": word_set("action step measure decision photo photograph picture approach"),
+    "make": word_set(
+        """
+    announcement arrest allegation argument attempt change claim comment comparison contribution decision
+    discovery documentary donation film movie observation offer payment product proposal recommendation remark
+    request statement threat move bid investment purchase assertion accusation suggestion
+    """
+    ),
+    "draw": word_set("map conclusion line comparison"),
+    "see": word_set("man woman suspect gunman video footage car vehicle"),
+    "bring": word_set("case charge lawsuit suit action"),
+    "do": word_set("work research study job"),
+}
+LIGHT_PARTICLES = word_set("over up down out away forward back aside in off")
+INDEFINITE = word_set(
+    """
+    anyone anybody anything someone somebody something those nothing nobody none such more less
+    """
+)
+
+QUANTIFIERS = word_set(
+    """
+    all every each both many most much some several few fewer little less no none nobody neither nothing any
+    anyone anybody anything everyone everybody everything someone somebody something only either half
+    """
+)
+NEGATIVE_WORDS = word_set("no none nobody neither nothing few little nor hardly scarcely barely")
+POLARITY_WORDS = word_set("any anyone anybody anything either ever much many yet all every everyone both")
+# Adverbs whose place decides what they are about, or that cannot stand before a verb.
+MOVING_ADVERBS = word_set(
+    """
+    only even merely solely simply alone too so very well best better more most much less least willingly happily
+    gladly proudly reluctantly gleefully eagerly how however almost nearly hardly barely scarcely rather quite not
+    either neither nor far badly as worse worst instead there here together
+    """
+)
+
+REFLEXIVES = word_set(
+    """
+    myself yourself himself herself itself ourselves yourselves themselves oneself
+    """
+)
+POSSESSIVES = word_set("his her its their my our your own one's whose")
+# Subjects for which the passive needs "by it", "by you", "by that": right, but nobody writes it.
+WEAK_SUBJECTS = word_set("it you one i there this that these those which who what whom whoever whatever me")
+
+MEASURES = word_set(
+    """
+    percent percentage point points cents cent dollars euros pounds yen pct miles feet meters metres kilometers
+    inches yards times years year months month weeks week days day hours hour minutes minute seconds bit lot way
+    ways mph million billion trillion half third quarter today tomorrow yesterday time monday tuesday wednesday
+    thursday friday saturday sunday tonight morning afternoon evening night
+    """
+)
+TIMES = word_set(
+    """
+    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+    september october november december jan. feb. aug. sept. oct. nov. dec. today yesterday tonight tomorrow week
+    month year years months weeks days day morning afternoon evening night weekend hours hour minutes decade
+    decades century time midnight noon spring summer fall autumn winter quarter end moment deadline
+    """
+)
+# Nouns after "by" that tell how, not who.
+MANNERS = word_set(
+    """
+    rules mistake hand phone telephone email e-mail mail law default accident nature force train car bus plane boat air
+    sea land road rail foot means way surprise virtue chance design definition name birth example contrast
+    comparison degree degrees extension text letter fax radio satellite proxy margin margins vote consensus
+    acclamation order factor amount appointment invitation age size type category region country state county
+    gender race decree referendum fire lot inches half third percent percentage point points times side sides
+    """
+)
+# Verbs whose participle with "by" is a set phrase.
+NO_RELATIVE = word_set(
+    """
+    follow accompany base bear join precede mean compare back bound date replace succeed unite
+    """
+)
+# Verbs that say themselves what it was for.
+_FOR = word_set(
+    """
+    thank blame criticize praise sue slam charge condemn pay blast fire use fault attack mock arrest hail salute
+    reward punish honor chastise rebuke scold admonish ridicule denounce fine jail prosecute indict nominate
+    endorse target ban prepare ask reject laud commend applaud berate rip lambaste shame bash beat suspend approve
+    reserve
+    """
+)
+_AS = word_set(
+    """
+    describe see treat regard view portray cast label use name know characterize identify perceive depict paint
+    slam denounce condemn dismiss blast praise hail deride decry recognize reject brand cite
+    """
+)
+_WITH = word_set(
+    """
+    charge provide present supply replace fill equip compare credit hit strike stab threaten confront associate
+    equate discuss share sign exchange negotiate
+    """
+)
+_FROM = word_set(
+    """
+    ban bar prevent remove exclude block stop keep protect jolt rouse wake free release expel pull exempt
+    extract receive buy borrow obtain steal withdraw win collect raise take get
+    """
+)
+# Verbs that ask for a preposition themselves, whatever noun stands before it.
+VERBS_WITH = {
+    "of": word_set("accuse convict rob strip deprive remind warn cure suspect acquit inform convince clear assure rid"),
+    "for": _FOR,
+    "over": word_set("slam blast criticize sue attack question mock rip condemn probe grill accuse"),
+    "as": _AS,
+    "with": _WITH,
+    "from": _FROM,
+}
+WEEKDAYS = word_set("monday tuesday wednesday thursday friday saturday sunday yesterday today")
+# Verbs whose object, not whose subject, does what an infinitive after it says.
+GATHERING = word_set("join meet send hire help lead bring invite get have appoint choose elect select pay")
+# Verbs that tell somebody something.
+INFORMING = word_set(
+    "tell inform remind warn convince assure persuade notify advise promise reassure caution show teach"
+)
+# Verbs that move something to somebody or somewhere.
+TRANSFER = word_set(
+    """
+    send give deploy move deliver bring take ship offer provide donate return sell transfer hand grant award present add
+    apply attach link compare assign submit pay lend carry fly drive refer tie pass extend attribute reveal release leak
+    """
+)
+# Verbs for what comes of a clause.
+RESULTS = word_set("kill injure wound destroy damage leave force cause send trigger prompt spark disrupt")
+# Verbs of saying.
+TELLING = word_set(
+    """
+    say add cite argue tell call claim warn accuse describe urge note vow insist ask promise pledge report
+    announce write explain declare state suggest admit acknowledge conclude confirm complain assert predict
+    according
+    """
+)
+# States that last: the tense of "a firm owned by X" cannot be told.
+STATES = word_set(
+    """
+    own lead back support fund favor control hold use run govern represent share know love hate drive occupy head
+    surround inhabit accompany power dominate require need guide possess characterize cover protect claim embrace
+    oppose populate chair rule motivate fuel plague mean face affect limit bind define operate manage staff
+    contain inspire serve sponsor license finance regulate administer bankroll shield desire enjoy favour endorse
+    worship
+    """
+)
+# Nouns that take "to" themselves.
+NOUNS_WITH_TO = word_set(
+    """
+    access answer alternative approach attention aid barrier challenge change changes commitment cuts damage end
+    exception key law limits obstacle opposition path reaction reference references resistance response return
+    right rights road route solution support term threat threats tie ties visit visits way witness
+    """
+)

@@ -1,0 +1,274 @@
+"""`do not` and `don't`: contractions written out where there are any, made where there are none."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from pcs_annotator.relations.rules.plain.auxiliary import what_d_means, what_s_means
+from pcs_annotator.relations.rules.rule import NotApplicable, text_rule
+from pcs_annotator.relations.rules.words import word_set
+
+_ENDING = re.compile(r"['’](?:t|m|re|ve|ll|d|s)(?![\w'’-])", re.IGNORECASE)
+_NOT_BEFORE_WORD = frozenset("'’@#/-_0123456789")
+_LONGEST_WORD = 7
+_NEGATED = word_set("can won shan don doesn didn isn aren wasn weren hasn haven hadn wouldn couldn shouldn mustn needn")
+_ENDINGS = {
+    "m": ("am", frozenset({"i"})),
+    "re": ("are", frozenset({"you", "we", "they", "who", "what", "there", "these", "those", "where", "how"})),
+    "ve": ("have", word_set("i you we they who could should would might must these those")),
+    "ll": ("will", word_set("i you he she it we they that this there who what")),
+}
+_STEMS = {"wo": "will", "sha": "shall"}
+_SUBJECTS = word_set("i you he she it we they this that these those there anyone anybody everyone everybody someone")
+_OPENERS = word_set("the a an my your his her our their its no all any some most many people")
+_PLAIN_SUBJECTS = word_set("i you he she we they")
+_QUESTION_WORDS = word_set("why how what who when where which and but or so if")
+
+_NEXT = re.compile(r"\s+([\w'’]+)")
+# Behind these, `it's` was written for `its`.
+_PREPOSITIONS = word_set("with of for in on at by from to into over under through despite")
+_BE = word_set("is are was were")
+_NEXT_IS_UPPER = re.compile(r"\s+[A-Z]{2}")
+_SENTENCE_END = re.compile(r"[.!?…\n]")
+
+
+@text_rule("rule:contraction")
+def contraction(text: str) -> str | NotApplicable:
+    """Return the text with its contractions written out, or, where there are none, with some made."""
+    if "'" in text or "’" in text:
+        written_out = expand(text)
+        if written_out != text:
+            return written_out
+    contracted = contract(text)
+    return NotApplicable("nothing to contract or to write out") if contracted == text else contracted
+
+
+def expand(text: str) -> str:
+    """Return the text with every contraction written out whose meaning is certain.
+
+    >>> expand("It's late and we don't know who's been here.")
+    'It is late and we do not know who has been here.'
+    """
+    pieces, done = [], 0
+    for match in _ENDING.finditer(text):
+        found = _find(text, match.start(), match.end())
+        written = found and _written_out(found)
+        if found and written:
+            pieces += [text[done : found.start], written]
+            done = found.end
+    return "".join([*pieces, text[done:]])
+
+
+class _Found(NamedTuple):
+    """A word with an apostrophe: `word` stands before it, `ending` behind it in lower case."""
+
+    text: str
+    start: int
+    end: int
+    word: str
+    ending: str
+
+
+def _find(text: str, mark: int, end: int) -> _Found | None:
+    start = mark
+    while start > 0 and text[start - 1].isalpha() and mark - start <= _LONGEST_WORD:
+        start -= 1
+    if start == mark or (start > 0 and (text[start - 1] in _NOT_BEFORE_WORD or text[start - 1].isalnum())):
+        return None
+    return _Found(text, start, end, text[start:mark], text[mark + 1 : end].lower())
+
+
+def _written_out(found: _Found) -> str:
+    """Return the words that a contraction stands for; empty when they are not certain."""
+    word, ending = found.word.lower(), found.ending
+    if ending == "t":
+        return _without_not(found) if word in _NEGATED else ""
+    following = found.text[found.end : found.end + 80]
+    if ending in _ENDINGS:
+        verb, subjects = _ENDINGS[ending]
+        known = word in subjects and (ending == "m" or _NEXT.match(following) is not None)
+        return _like(found, f"{found.word} ", verb) if known else ""
+    if word == "it" and ending == "s" and _word_before(found).lower() in _PREPOSITIONS:
+        return ""
+    verb = what_s_means(word, following) if ending == "s" else what_d_means(word, following)
+    return _like(found, f"{found.word} ", verb) if verb else ""
+
+
+def _without_not(found: _Found) -> str:
+    stem = found.word if found.word.lower() == "can" else found.word[:-1]
+    verb = _STEMS.get(stem.lower(), stem.lower())
+    following = _NEXT.match(found.text, found.end)
+    if _is_question(found, verb, following[1].lower() if following else ""):
+        return ""
+    if verb == "can":
+        return stem + ("NOT" if stem.isupper() else "not")
+    kept = stem if verb == stem.lower() else _same_case(stem, verb)
+    return _like(found, f"{kept} ", "not")
+
+
+def _is_question(found: _Found, verb: str, next_word: str) -> bool:
+    """Return whether the subject follows, so that `not` has no place behind the verb."""
+    if verb not in _BE and (next_word in _PLAIN_SUBJECTS or next_word == "it"):
+        return True
+    before = _word_before(found)
+    if before and before.lower() not in _QUESTION_WORDS:
+        return False
+    if next_word in _SUBJECTS or (next_word in _OPENERS and verb not in ("do", "have")):
+        return True
+    end = _SENTENCE_END.search(found.text, found.end)
+    return end is not None and end[0] == "?"
+
+
+def _word_before(found: _Found) -> str:
+    """Return the word before a contraction in the same clause; empty when the contraction begins one."""
+    head = found.text[max(0, found.start - 40) : found.start].rstrip(" \t\"“'‘(")
+    return head.rsplit(None, 1)[-1] if head and (head[-1].isalnum() or head[-1] in "'’") else ""
+
+
+def _like(found: _Found, kept: str, added: str) -> str:
+    """Return the two parts with the added one in the case of what was there."""
+    whole = found.text[found.start : found.end]
+    if whole.isupper() and (len(whole) > 3 or _NEXT_IS_UPPER.match(found.text, found.end)):
+        return kept + added.upper()
+    if whole[0].isupper() and _is_title(found.text, found.end):
+        return kept + added.capitalize()
+    return kept + added
+
+
+def _is_title(text: str, position: int) -> bool:
+    """Return whether a headline is written With Capitals."""
+    words = [
+        word for word in text[max(0, position - 150) : position + 150].split() if len(word) > 3 and word[0].isalpha()
+    ]
+    return len(words) > 2 and sum(word[0].isupper() for word in words) > 0.7 * len(words)
+
+
+def _same_case(like: str, word: str) -> str:
+    if like.isupper():
+        return word.upper()
+    return word.capitalize() if like[0].isupper() else word
+
+
+_NOT = re.compile(
+    r"\b(?<![\w'’@#-])(?:(?P<verb>is|are|was|were|do|does|did|has|have|had|would|could|should|will|can) "
+    r"|(?P<glued>can))"
+    r"(?P<not>not)\b(?![-'’])(?P<next>\s+\w+)?",
+    re.IGNORECASE,
+)
+# `not` belongs to what follows it, or the words only meet by chance: "has not one but two", "all to do not to laugh".
+_KEEPS_NOT = word_set("only to one just merely simply because so as least you i he she we they it a an the two")
+_KEEPS_NOT_AFTER_BE = word_set("only one so because i you he she we they")
+_FORMS_OF_BE = word_set("is are was were")
+_CONTRACTED_QUESTION_WORDS = word_set("why how whether or")
+
+_SUBJECT = re.compile(
+    r"\b(?<![\w'’@#&-])(?P<subject>i|you|he|she|it|we|they|there) (?P<verb>am|are|is|will|have|would) (?P<next>[a-z]+)"
+    r"(?= (?!(?:when|if|and|but|or|until|unless|because|as|than|there|here)\b)[\w$\"“])",
+    re.IGNORECASE,
+)
+# A set of whole words is much quicker to look for than the expression.
+_CONTRACTED_SUBJECTS = frozenset(
+    before + subject
+    for before in ("", '"', "“", "‘", "'", "(")
+    for word in ("i", "you", "he", "she", "it", "we", "they", "there")
+    for subject in (word, word.capitalize(), word.upper())
+)
+_ENDING_OF = {"am": "m", "are": "re", "is": "s", "will": "ll", "have": "ve", "would": "d"}
+_VERBS = {
+    "i": frozenset({"am", "will", "have", "would"}),
+    "you": frozenset({"are", "will", "have", "would"}),
+    "we": frozenset({"are", "will", "have", "would"}),
+    "they": frozenset({"are", "will", "have", "would"}),
+    "he": frozenset({"is", "will"}),
+    "she": frozenset({"is", "will"}),
+    "it": frozenset({"is", "will"}),
+    "there": frozenset({"is"}),
+}
+_AFTER_BE = word_set("not a an the going very too just also still")
+_NOT_ING = word_set("nothing something anything everything king ring during bring")
+_AFTER = {
+    "have": word_set("been never always already seen done gone had"),
+    "would": word_set("like love be rather never prefer"),
+    "will": word_set(
+        "be have never always also continue get see make take need do go find know win lose give come keep work meet "
+        "remain become face receive"
+    ),
+}
+# A subject behind one of these begins a clause, so its verb is not left alone at the end of a comparison or a question.
+_CLAUSE_OPENERS = word_set("but and because if that said says say think believe while although though when so")
+_WORD_BEFORE = re.compile(r"(\w+)\s$")
+_BREAK_BEFORE = frozenset('.!?:;,"“‘(\n—–-…')
+
+
+def contract(text: str) -> str:
+    """Return the text with its contractions made, in the style of its quotation marks.
+
+    >>> contract("They are going home, and it is not far.")
+    "They're going home, and it isn't far."
+    """
+    mark = "’" if "’" in text or "“" in text or "”" in text else "'"
+    shouted = text.isupper()
+
+    def with_not(match: re.Match[str]) -> str:
+        return _with_not(match, mark, shouted)
+
+    def with_subject(match: re.Match[str]) -> str:
+        return _with_subject(match, mark, shouted)
+
+    if "not" in text or "Not" in text or "NOT" in text:
+        text = _NOT.sub(with_not, text)
+    return text if _CONTRACTED_SUBJECTS.isdisjoint(text.split()) else _SUBJECT.sub(with_subject, text)
+
+
+def _with_not(match: re.Match[str], mark: str, shouted: bool) -> str:
+    verb, negation, following = match["verb"] or match["glued"], match["not"], match["next"] or ""
+    # NOT in capitals is said with force, and a contraction would lose that.
+    if negation.isupper() and not shouted:
+        return match[0]
+    lower, next_word = verb.lower(), following.strip().lower()
+    if next_word in (_KEEPS_NOT_AFTER_BE if lower in _FORMS_OF_BE else _KEEPS_NOT) or _is_set_apart(match):
+        return match[0]
+    stem = "wo" if lower == "will" else "ca" if lower == "can" else lower
+    ending = f"n{mark}t"
+    if shouted:
+        return stem.upper() + ending.upper() + following
+    return (stem.capitalize() if verb[0].isupper() else stem) + ending + following
+
+
+def _is_set_apart(match: re.Match[str]) -> bool:
+    """Return whether the verb and `not` belong to different phrases, as in `whether it is or is not`."""
+    before = _WORD_BEFORE.search(match.string, max(0, match.start() - 20), match.start())
+    if before is not None and before[1].lower() in _CONTRACTED_QUESTION_WORDS:
+        return True
+    return not match["next"] and match.string[match.end() : match.end() + 1] in (",", ":", ";", "—", "–")
+
+
+def _with_subject(match: re.Match[str], mark: str, shouted: bool) -> str:
+    subject, verb, following = match["subject"], match["verb"], match["next"]
+    lower, next_word = verb.lower(), following.lower()
+    if lower not in _VERBS[subject.lower()] or (verb.isupper() and not shouted) or not _opens_clause(match):
+        return match[0]
+    if not (_fits_there(next_word) if subject.lower() == "there" else _fits(lower, next_word)):
+        return match[0]
+    ending = _ENDING_OF[lower].upper() if shouted else _ENDING_OF[lower]
+    return f"{subject}{mark}{ending} {following}"
+
+
+def _fits(verb: str, next_word: str) -> bool:
+    if verb in _AFTER:
+        return next_word in _AFTER[verb]
+    return next_word in _AFTER_BE or (next_word.endswith("ing") and len(next_word) > 4 and next_word not in _NOT_ING)
+
+
+def _fits_there(next_word: str) -> bool:
+    return next_word in ("a", "an", "no", "nothing")
+
+
+def _opens_clause(match: re.Match[str]) -> bool:
+    start = match.start()
+    head = match.string[max(0, start - 20) : start]
+    if not head.strip() or head.rstrip(" ")[-1] in _BREAK_BEFORE:
+        return True
+    before = _WORD_BEFORE.search(head)
+    return before is not None and before[1].lower() in _CLAUSE_OPENERS

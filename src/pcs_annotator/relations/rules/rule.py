@@ -1,0 +1,170 @@
+"""Relations made of a plain function: one for texts, one for parsed sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
+
+from pcs_annotator.core.variant import Expectation, Variant
+from pcs_annotator.relations.base import Context, Need, relations
+from pcs_annotator.relations.language import why_not_english
+from pcs_annotator.relations.parse import LONGEST
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Span
+
+
+class NotApplicable(NamedTuple):
+    """The rule has nothing to say about this text.
+
+    Attributes:
+        reason: Why, in a few words that are the same for every text of this kind: reasons are counted.
+    """
+
+    reason: str
+
+
+class Replacement(NamedTuple):
+    """New words for a stretch of characters."""
+
+    start: int
+    end: int
+    text: str
+
+
+def splice(text: str, replacements: list[Replacement], offset: int = 0) -> str:
+    """Return the text with every replacement made; their positions count from `offset` and must not overlap.
+
+    >>> splice("a cat sat", [Replacement(6, 9, "slept"), Replacement(2, 5, "dog")])
+    'a dog slept'
+    """
+    pieces, done = [], 0
+    for start, end, new in sorted(replacements):
+        if start - offset < done:
+            raise ValueError(f"replacement at {start} overlaps the one before it")
+        pieces += [text[done : start - offset], new]
+        done = end - offset
+    return "".join([*pieces, text[done:]])
+
+
+TextFunction = Callable[[str], str | NotApplicable]
+SentenceFunction = Callable[["Span"], str | NotApplicable]
+F = TypeVar("F", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True)
+class ByFunction(Generic[F]):
+    """What relations made of a function share: they ask nobody, and give the same every time.
+
+    Attributes:
+        name: As it appears in tables.
+        function: Rewrites.
+        version: Changes whenever the same text may come out differently.
+        expects: What rewrites are held to.
+    """
+
+    name: str
+    function: F
+    version: str = "1"
+    expects: Expectation = field(default_factory=Expectation)
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    deterministic: ClassVar[bool] = True
+
+    def calls(self, text: str) -> float:
+        """Return 0: nobody is asked."""
+        return 0.0
+
+
+class TextRule(ByFunction[TextFunction]):
+    """A rule that works on the characters of a text."""
+
+    __slots__ = ()
+
+    async def rewrite(self, text: str, context: Context) -> Variant:
+        """Return the text rewritten, or why it could not be."""
+        reason = why_not_english(text)
+        result = NotApplicable(reason) if reason else self.function(text)
+        return as_variant(self.name, text, result)
+
+
+class SentenceRule(ByFunction[SentenceFunction]):
+    """A rule that works on one parsed sentence at a time, and changes every sentence of a text that it can."""
+
+    __slots__ = ()
+    needs: ClassVar[frozenset[Need]] = frozenset({"parser"})
+
+    async def rewrite(self, text: str, context: Context) -> Variant:
+        """Return the text rewritten, or why it could not be."""
+        reason = why_not_parsed(text)
+        if reason:
+            return as_variant(self.name, text, NotApplicable(reason))
+        return as_variant(self.name, text, by_sentence(await context.parser.parse(text), self.function))
+
+
+def why_not_parsed(text: str) -> str:
+    """Return why a text is not parsed; empty when it may be."""
+    return why_not_english(text) or ("too long to parse" if len(text) > LONGEST else "")
+
+
+def text_rule(
+    name: str, *, version: str = "1", expects: Expectation | None = None
+) -> Callable[[TextFunction], TextFunction]:
+    """Return a decorator that makes a function of a text known as a relation."""
+
+    def decorate(function: TextFunction) -> TextFunction:
+        rule = TextRule(name, function, version, expects or Expectation())
+        relations.register(name)(lambda: rule)
+        return function
+
+    return decorate
+
+
+def sentence_rule(
+    name: str, *, version: str = "1", expects: Expectation | None = None
+) -> Callable[[SentenceFunction], SentenceFunction]:
+    """Return a decorator that makes a function of a parsed sentence known as a relation."""
+
+    def decorate(function: SentenceFunction) -> SentenceFunction:
+        rule = SentenceRule(name, function, version, expects or Expectation())
+        relations.register(name)(lambda: rule)
+        return function
+
+    return decorate
+
+
+def by_sentence(doc: Doc, function: SentenceFunction) -> str | NotApplicable:
+    """Return the text with every sentence rewritten that can be; the commonest reason when none can."""
+    text, done = doc.text, 0
+    pieces: list[str] = []
+    reasons: Counter[str] = Counter()
+    for sentence in map(_without_blanks, doc.sents):
+        result = function(sentence) if len(sentence) else NotApplicable("no sentence")
+        if isinstance(result, NotApplicable):
+            reasons[result.reason] += 1
+        else:
+            pieces += [text[done : sentence.start_char], result]
+            done = sentence.end_char
+    if not pieces:
+        return NotApplicable(reasons.most_common(1)[0][0] if reasons else "no sentence")
+    return "".join([*pieces, text[done:]])
+
+
+def _without_blanks(sentence: Span) -> Span:
+    """Return a sentence without line breaks and double blanks at its ends, which spaCy takes for words."""
+    first, last = 0, len(sentence)
+    while first < last and sentence[first].is_space:
+        first += 1
+    while first < last and sentence[last - 1].is_space:
+        last -= 1
+    return sentence[first:last]
+
+
+def as_variant(relation: str, text: str, result: str | NotApplicable) -> Variant:
+    """Return what a rule gave as a variant; a text that stayed the same is not one that changed."""
+    if isinstance(result, str) and result.split() == text.split():
+        result = NotApplicable("the rewrite changed nothing")
+    if isinstance(result, NotApplicable):
+        return Variant(relation=relation, status="not_applicable", reason=result.reason, source=text)
+    return Variant(relation=relation, status="changed", text=result, source=text)

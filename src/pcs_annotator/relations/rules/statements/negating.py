@@ -1,0 +1,150 @@
+"""Negating the finite verb of a clause, where that negates the clause and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pcs_annotator.relations.rules.rule import Replacement
+from pcs_annotator.relations.rules.statements.opening import finite_of, subject_of
+from pcs_annotator.relations.rules.words import inflect, lemma, word_set
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spacy.tokens import Token
+
+# Words whose scope a negation beside them leaves open, or that a negation changes into other words.
+_UNCLEAR_BESIDE_NOT = word_set(
+    """
+    some any all most many much few fewer several every each both either neither no none nobody nothing nowhere
+    never not n't n’t without cannot everyone everybody everything everywhere someone somebody something somewhere
+    anyone anybody anything another half always often usually sometimes frequently rarely seldom hardly barely
+    scarcely only even also already still just too almost nearly yet ever again merely simply solely finally
+    eventually once twice really actually certainly definitely clearly obviously probably perhaps maybe possibly
+    likely allegedly reportedly apparently presumably supposedly hopefully unfortunately fortunately far because
+    since until till unless if although though whereas while lest whether rather instead so deny denies denied
+    denying fail fails failed refuse refuses refused lack lacks lacked nor than
+    """
+)
+# "Does not think that" is mostly said for "thinks that not", which is another sentence.
+_SLIP_INTO_COMPLEMENT = word_set(
+    """
+    think believe expect suppose want seem appear feel intend plan tend hope wish like imagine guess look reckon
+    anticipate advise recommend suggest schedule set need dare ought use happen
+    """
+)
+_SPANS = frozenset({"years", "months", "weeks", "days", "hours", "minutes", "decades", "centuries", "long", "time"})
+_TAKE_NOT = frozenset({"is", "are", "was", "were", "am", "has", "have", "had", "does", "do", "did"})
+_SAFE_MODALS = {"will": "will not", "would": "would not", "can": "cannot"}
+# Past forms that two verbs share.
+_TWO_VERBS = frozenset({"found", "lay", "saw", "wound", "ground", "bore", "fell", "felt", "bound", "lied", "left"})
+_BASE_OF_SHARED = {"found": "find", "saw": "see", "fell": "fall", "felt": "feel", "left": "leave", "lied": "lie"}
+
+
+def negated(verb: Token, words: Sequence[Token]) -> Replacement | None:
+    """Return the change that negates the clause of a verb, or None when it would not negate just that.
+
+    Args:
+        verb: The main verb of the clause.
+        words: Everything that the negation may touch.
+    """
+    subject, finite = subject_of(verb), finite_of(verb)
+    if subject is None or finite is None or subject.i > finite.i:
+        return None
+    out_of_reach = _out_of_reach(verb, words)
+    if any(_is_unclear(word) for word in words if word.i not in out_of_reach):
+        return None
+    if not _is_one_thing(subject) or _has_loose_parts(verb, subject, finite):
+        return None
+    if lemma(verb) in _SLIP_INTO_COMPLEMENT:
+        return None
+    return _with_not(finite, verb)
+
+
+def _out_of_reach(verb: Token, words: Sequence[Token]) -> set[int]:
+    """Return the places of words that a "not" beside the verb says nothing about.
+
+    These are clauses that describe a noun, and what somebody said: "did not say that some left" still tells of some.
+    """
+    islands = [word for word in words if word.dep_ == "relcl" or (word.dep_ == "ccomp" and word.head == verb)]
+    return {inner.i for island in islands if island.i > verb.i for inner in island.subtree}
+
+
+def _is_unclear(word: Token) -> bool:
+    if word.lower_ == "as":
+        return word.dep_ != "prep"
+    # "Has not written for years" is a break of years.
+    if word.lower_ in _SPANS:
+        return any(before.lower_ in ("for", "in", "over") for before in word.doc[max(0, word.i - 4) : word.i])
+    # Of two verbs that are joined, only the first is sure to be reached by "not".
+    return word.lower_ in _UNCLEAR_BESIDE_NOT or (word.dep_ == "conj" and word.tag_.startswith("VB"))
+
+
+def _is_one_thing(subject: Token) -> bool:
+    """Whether a subject names one definite thing; "not" beside several leaves open whether it is all or none."""
+    children = list(subject.children)
+    if any(child.dep_ in ("conj", "cc", "nummod", "predet", "quantmod", "preconj") for child in children):
+        return False
+    if subject.dep_ not in ("nsubj", "nsubjpass") or any(token.dep_ == "cc" for token in subject.subtree):
+        return False
+    if subject.tag_ == "PRP":
+        return subject.lower_ in ("he", "she", "it", "i")
+    if subject.tag_ not in ("NN", "NNP"):
+        return False
+    # "A" may hang on a word in front of the noun, as in "a men's group".
+    before = [token.lower_ for token in subject.subtree if token.i < subject.i]
+    return not any(word in ("a", "an", "these", "those", "such", "more", "less") for word in before)
+
+
+def _has_loose_parts(verb: Token, subject: Token, finite: Token) -> bool:
+    """Whether a clause has a part that may stand inside or outside the scope of "not"."""
+    # "Is to meet" is a plan, "is not to meet" a ban.
+    planned = finite == verb and lemma(verb) == "be"
+    return any(_is_loose(child, verb, subject) for child in verb.children) or (
+        planned and any(child.dep_ in ("xcomp", "ccomp") for child in verb.children)
+    )
+
+
+def _is_loose(part: Token, verb: Token, subject: Token) -> bool:
+    if part.dep_ == "cc":
+        # A "but" in front of the sentence joins it to the one before.
+        return part.i > subject.i
+    if part.dep_ in ("conj", "neg", "parataxis", "preconj", "expl", "intj", "dep"):
+        return True
+    if part.dep_ == "advcl":
+        return not _is_purpose(part)
+    if part.dep_ in ("npadvmod", "ccomp"):
+        return part.i < verb.i
+    if part.dep_ == "advmod":
+        return subject.i < part.i < verb.i
+    return part.dep_ in ("dobj", "attr", "acomp", "dative") and any(below.dep_ == "conj" for below in part.children)
+
+
+def _is_purpose(part: Token) -> bool:
+    lefts = [left.lower_ for left in part.lefts]
+    return part.tag_ == "VB" and lefts[:1] == ["to"]
+
+
+def _with_not(finite: Token, verb: Token) -> Replacement | None:
+    start, end, word = finite.idx, finite.idx + len(finite), finite.lower_
+    if finite.tag_ == "MD":
+        with_modal = _SAFE_MODALS.get(word)
+        return Replacement(start, end, with_modal) if with_modal else None
+    if finite != verb or lemma(verb) == "be":
+        return Replacement(start, end, f"{finite.text} not") if word in _TAKE_NOT else None
+    base = _base(verb)
+    # News tell in the present what has happened; "does not say" would be a habit.
+    if base is None or verb.tag_ != "VBD":
+        return None
+    return Replacement(start, end, f"did not {base}")
+
+
+def _base(verb: Token) -> str | None:
+    word = verb.lower_
+    if word in _TWO_VERBS:
+        return _BASE_OF_SHARED.get(word)
+    if not word.isalpha():
+        return None
+    base = lemma(verb)
+    # A word that does not come back is a wrong tag or a verb that is not known.
+    return base if inflect(base, verb.tag_) == word else None

@@ -1,0 +1,230 @@
+"""How a sentence begins and whether it is a plain statement: what rules need that put words in front of it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pcs_annotator.relations.rules.rule import NotApplicable
+from pcs_annotator.relations.rules.words import inflect, lemma_of, word_set
+
+if TYPE_CHECKING:
+    from spacy.tokens import Span, Token
+
+
+SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass", "expl"})
+FINITE = frozenset({"VBD", "VBP", "VBZ", "MD"})
+
+# "WASHINGTON (Reuters) - ", "Reuters - ", "NEW YORK, July 3 (AP) -- ", "news.example.com -- "
+_PLACE = r"[A-Z][A-Z.']+(?:[ -][A-Z][A-Z.']+){0,3}"
+_PLACE_TAIL = r"(?:, [A-Z][A-Za-z.]+(?: \d{1,2})?)?(?:, [A-Z][a-z]+\.? \d{1,2})?(?: ?\([^()]{2,40}\))?"
+_SOURCE = r"[A-Z]\w+(?:[ .][A-Z]\w+)?(?: \([A-Z]\w+\))?|\w+\.(?:com|org|net)"
+_DATELINE = re.compile(
+    rf"(?:{_PLACE}{_PLACE_TAIL}|{_SOURCE})\s*(?:--?|–|—)\s+|[A-Z][A-Za-z]+ \([A-Z][A-Za-z]+\) (?=[A-Z])"
+)
+_LABEL = re.compile(
+    r"(?:breaking(?: news)?|just in|update[d]?|report|exclusive|watch|video|poll|study|analysis|opinion|fact check)"
+    r"\s*(?::|-|–|—)\s+",
+    re.IGNORECASE,
+)
+# Joins to the text before it, so that it stays in front of whatever is put before the statement.
+_LINK = re.compile(
+    r"(?:(?:And|But|Yet|So) (?!far\b|many\b|much\b|do\b|does\b|did\b|is\b|are\b|too\b|as\b|called\b|long\b)"
+    r"|(?:However|Meanwhile|Moreover|Furthermore|Instead|Still|Also|Nevertheless|Nonetheless|Therefore|Thus|Besides|"
+    r"In fact|In addition|As a result|For example|For instance|Of course|In contrast|By contrast|In other words|"
+    r"On the other hand|At the same time|In short|Additionally|Similarly|Likewise|Accordingly|Consequently|Overall|"
+    r"According to [^,;:.\"“”]{3,60}), )"
+)
+_JUNK = re.compile(r"https?:|www\.|[\n\r\t@#{}<>|=*_\\^~]|\.\.\.|…|[a-z]{3}\.[A-Z][a-z]|&\w+;|  |[^\x00-ɏ‐-‧€₤£™]")
+_ENDS = frozenset(".!?")
+_CLOSING = "\"'”’)]"
+
+_KEEP_CASE = word_set(
+    """
+    i i'm i've i'd i'll monday tuesday wednesday thursday friday saturday sunday january february march april may
+    june july august september october november december christmas easter ramadan thanksgiving american americans
+    british english scottish irish welsh french german germans italian italians spanish portuguese dutch belgian
+    swiss austrian austrians polish czech hungarian hungarians romanian bulgarian greek greeks turkish russian
+    russians ukrainian ukrainians swedish norwegian danish finnish icelandic canadian canadians mexican mexicans
+    brazilian brazilians argentine argentinian chilean colombian venezuelan venezuelans peruvian cuban cubans
+    haitian chinese japanese korean koreans vietnamese thai indonesian malaysian filipino filipinos indian indians
+    pakistani pakistanis bangladeshi afghan afghans iranian iranians iraqi iraqis israeli israelis palestinian
+    palestinians syrian syrians lebanese jordanian egyptian egyptians saudi saudis libyan tunisian moroccan
+    algerian sudanese somali kenyan nigerian nigerians ethiopian ghanaian rwandan ugandan zimbabwean african
+    africans asian asians european europeans australian australians latino latinos hispanic hispanics arab arabs
+    kurdish kurds serbian serbs croatian bosnian albanian georgian chechen nepalese singaporean taiwanese
+    californian californians texan texans christian christians muslim muslims jewish jews catholic catholics
+    protestant islamic islamist islamists buddhist hindu hindus evangelical mormon orthodox republican republicans
+    democrat democrats democratic tory tories labour nazi nazis marxist olympic olympics internet congress
+    congressional parisian londoners victorian western soviet communist
+    """
+)
+# Names that are also common words, or that the tagger often takes for one.
+_NAMES = word_set(
+    """
+    trump bush brown rice cook gates apple amazon google microsoft intel target delta ford shell oracle sun visa
+    stone page powell pope king bank chase wells fox pence barr cotton cruz ball yahoo dell palm nokia boeing
+    sanders warren turkey china jordan chad georgia wall west east north south democrats republicans twitter
+    facebook moody lions giants eagles tigers bears bulls saints jets rangers rockets heat magic celtics pistons
+    twins angels cubs god lord satan jesus senate parliament earth mars venus mercury nature science time newsweek
+    """
+)
+# Titles and kinds of people that stand in front of a name are tagged as part of it, and stay as they are; these do not.
+_LOWER_EVEN_AS_NAME = word_set(
+    """
+    the a an this that these those he she it we you they his her its our their my your in on at by for from with
+    to of as after before during since while when if because although though under over between among within
+    without despite there here some many most all both each every few several no police scientists researchers
+    officials investigators authorities lawmakers oil stocks shares former two three four five six seven eight
+    nine ten today yesterday tomorrow last next early late then now one and but or according longtime everyone
+    everybody everything someone somebody something anyone nobody nothing
+    """
+)
+_IN_NAMES = frozenset({"new", "old", "great", "grand", "big", "red", "white", "black", "green", "blue", "native"})
+_PREFIXES = frozenset({"non", "anti", "pro", "ex", "pre", "post", "mid", "self", "half"})
+
+
+def why_no_statement(sentence: Span) -> str:
+    """Return why a sentence is not one clean statement in prose; empty when it may be."""
+    text = sentence.text.strip()
+    if not 4 <= len(sentence) <= 80:
+        return "too short" if len(sentence) < 4 else "too long"
+    if _JUNK.search(text):
+        return "not plain prose"
+    if text.upper() == text:
+        return "all in capitals"
+    return _why_no_bounds(sentence, text)
+
+
+def _why_no_bounds(sentence: Span, text: str) -> str:
+    end = text.rstrip(_CLOSING)[-1:]
+    if end in ("?", "!"):
+        return "a question or an exclamation"
+    if end != "." and sentence.end != len(sentence.doc):
+        return "no clear end of the sentence"
+    if not _begins_cleanly(sentence):
+        return "no clear start of the sentence"
+    return "" if _balanced(text) else "unbalanced quotes or brackets"
+
+
+def ends_openly(sentence: Span) -> bool:
+    """Whether a sentence has no full stop, as in headlines, where a participle looks like a past tense."""
+    return not sentence.text.strip().rstrip(_CLOSING).endswith(".")
+
+
+def is_titled(sentence: Span) -> bool:
+    """Whether a sentence is written with a capital at nearly Every Word, its verb among them."""
+    words = [token.text for token in sentence[1:] if token.is_alpha and len(token) > 3]
+    capitals = sum(word[0].isupper() for word in words)
+    return len(words) >= 2 and capitals >= 0.75 * len(words) and sentence.root.text[0].isupper()
+
+
+def statement_start(sentence: Span) -> int | NotApplicable:
+    """Return the index in the document of the word where the statement itself begins, after datelines and links."""
+    text, at = sentence.text, 0
+    for pattern in (_DATELINE, _LABEL) if is_titled(sentence) else (_DATELINE, _LABEL, _LINK):
+        found = pattern.match(text, at)
+        if found:
+            at = found.end()
+    for token in sentence:
+        if token.idx - sentence.start_char >= at:
+            # A dateline ends in the middle of a word when the text was cut up in some other way.
+            return token.i if token.idx - sentence.start_char == at else NotApplicable("no clear start of the sentence")
+    return NotApplicable("too short")
+
+
+def in_mid_sentence(token: Token) -> str | None:
+    """Return the first word of a sentence as written when it is no longer the first; None when that is unclear."""
+    word, plain = token.text, token.lower_.replace("’", "'")
+    if plain in _LOWER_EVEN_AS_NAME or plain in _PREFIXES:
+        return word.lower()
+    if not word.isalpha():
+        return _hyphened(word)
+    if plain in _KEEP_CASE or plain in _NAMES or any(char.isupper() for char in word[1:]):
+        return word
+    is_name = _is_name(token, plain)
+    if is_name is None:
+        return None
+    return word if is_name else word[0].lower() + word[1:]
+
+
+def _is_name(token: Token, plain: str) -> bool | None:
+    """Whether a word is a name, as far as its tag can tell; None when tag and dictionary disagree."""
+    if token.tag_ in ("NNP", "NNPS"):
+        return None if _stands_alone(token) and _is_common(plain) else True
+    if token.tag_ in ("VB", "VBD", "VBP", "VBZ", "MD", "FW"):
+        return True if token.dep_ in (*SUBJECTS, "compound", "poss") else None
+    return token.tag_[:2] in ("NN", "JJ") and (not _is_common(plain) or _begins_name(token))
+
+
+def _stands_alone(name: Token) -> bool:
+    following = name.doc[name.i + 1] if name.i + 1 < len(name.doc) else name
+    return following.tag_ not in ("NNP", "NNPS", "POS", "CC") and following.text not in (",", ".", "&", "(")
+
+
+def _begins_name(adjective: Token) -> bool:
+    following = adjective.doc[adjective.i + 1] if adjective.i + 1 < len(adjective.doc) else adjective
+    return adjective.lower_ in _IN_NAMES and following.text[0].isupper()
+
+
+def _is_common(word: str) -> bool:
+    return inflect(lemma_of(word, "NNS"), "NN") is not None or inflect(word, "JJ") is not None
+
+
+def _hyphened(word: str) -> str:
+    first, hyphen, rest = word.partition("-")
+    if first.lower() in _PREFIXES:
+        return f"{first.lower()}-{rest}"
+    keep = not hyphen or first.lower() in _KEEP_CASE or not rest.islower() or not _is_common(first.lower())
+    return word if keep else f"{first.lower()}-{rest}"
+
+
+def finite_of(verb: Token) -> Token | None:
+    """Return the word that carries the tense of a clause: its first auxiliary, or the verb itself."""
+    for child in verb.lefts:
+        if child.dep_ in ("aux", "auxpass") and child.tag_ in FINITE:
+            return child
+    return verb if verb.tag_ in FINITE else None
+
+
+def subject_of(verb: Token) -> Token | None:
+    """Return the subject of a clause when it stands in front of the verb."""
+    # The parser now and then hangs the subject on the auxiliary.
+    for head in (verb, *(child for child in verb.lefts if child.dep_ in ("aux", "auxpass"))):
+        for child in head.lefts:
+            if child.dep_ in SUBJECTS:
+                return child
+    return None
+
+
+def part_of(verb: Token, token: Token) -> Token:
+    """Return the direct dependent of a verb that a word belongs to; the root when it does not belong to the verb."""
+    while token.head not in (verb, token):
+        token = token.head
+    return token
+
+
+def _begins_cleanly(sentence: Span) -> bool:
+    first = sentence[0]
+    if not (first.text[0].isupper() or first.text[0].isdigit() or _DATELINE.match(sentence.text)):
+        return False
+    if first.i == 0:
+        return True
+    before = sentence.doc[max(0, first.i - 6) : first.i].text.rstrip()
+    # '"Why me?" the mayor asked.' is cut after its question mark.
+    if re.search(r"[?!,][\"'”’]+$", before):
+        return False
+    before = before.rstrip(_CLOSING)
+    return before[-1:] in _ENDS or bool(re.search(r"(?:--?|–|—|:)$", before))
+
+
+def _balanced(text: str) -> bool:
+    return (
+        text.count('"') % 2 == 0
+        and text.count("“") == text.count("”")
+        and text.count("(") == text.count(")")
+        and text.count("[") == text.count("]")
+        # An apostrophe is also a closing quote: only an opening one tells that something is quoted.
+        and text.count("‘") <= text.count("’")
+        and not re.search(r"(?:^|\s)'\w", text)
+    )

@@ -1,0 +1,280 @@
+"""Conditions on the surroundings of a word, by the names that the lexicon uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pcs_annotator.relations.rules.words import lemma
+
+if TYPE_CHECKING:
+    from spacy.tokens import Span, Token
+
+_SCORE = re.compile(r"\b\d+\s?[-–]\s?\d+\b")
+_NOUNS = ("NN", "NNS", "NNP", "NNPS")
+_NAMES = ("NNP", "NNPS")
+_OPENS_CLAUSE = ("PRP", "PRP$", "DT", "NNP", "NNPS", "NN", "NNS", "EX", "CD", "JJ")
+_PERCENT = ("percent", "%", "per", "pct", "cents", "points")
+_SPECIFIERS = ("DT", "PDT", "PRP$", "POS", "WP$", "CD", "JJ", "JJR", "JJS", "WRB", "RBS", "RBR")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a phrase was found: the tokens `start` to `end` (excluded) of a sentence."""
+
+    sentence: Span
+    start: int
+    end: int
+
+    @property
+    def word(self) -> Token:
+        """The first word, on which all conditions about heads and children look."""
+        return self.sentence.doc[self.start]
+
+    def before(self, steps: int = 1) -> Token | None:
+        """Return the word in front, within the sentence."""
+        at = self.start - steps
+        return self.sentence.doc[at] if at >= self.sentence.start else None
+
+    def after(self, steps: int = 1) -> Token | None:
+        """Return the word that follows, within the sentence."""
+        at = self.end - 1 + steps
+        return self.sentence.doc[at] if at < self.sentence.end else None
+
+    @property
+    def objects(self) -> Iterator[Token]:
+        """What the phrase acts on: its object, the object of its preposition, or the subject of its passive."""
+        for at in range(self.start, self.end):
+            for child in self.sentence.doc[at].children:
+                if child.dep_ in ("dobj", "pobj", "nsubjpass"):
+                    yield child
+                elif child.dep_ == "prep":
+                    yield from (grandchild for grandchild in child.children if grandchild.dep_ == "pobj")
+
+
+def _has_child(*deps: str) -> Callable[[Place], bool]:
+    return lambda place: any(child.dep_ in deps for child in place.word.children)
+
+
+def _has_dep(*deps: str) -> Callable[[Place], bool]:
+    return lambda place: place.word.dep_ in deps
+
+
+def _next_tag(*tags: str) -> Callable[[Place], bool]:
+    return lambda place: (token := place.after()) is not None and token.tag_ in tags
+
+
+def _has_object(*tags: str) -> Callable[[Place], bool]:
+    def check(place: Place) -> bool:
+        return any(
+            child.dep_ == "dobj" and child.i >= place.end and child.tag_ in tags for child in place.word.children
+        )
+
+    return check
+
+
+def _has_that_clause(place: Place) -> bool:
+    following = place.after()
+    return (
+        following is not None
+        and following.lower_ == "that"
+        and following.tag_ == "IN"
+        and following.dep_ == "mark"
+        and following.head.dep_ == "ccomp"
+    )
+
+
+def _has_clause(place: Place) -> bool:
+    """Whether a whole clause depends on the verb: one with a subject of its own."""
+    return any(
+        child.dep_ == "ccomp" and any(grandchild.dep_.startswith("nsubj") for grandchild in child.children)
+        for child in place.word.children
+    )
+
+
+def _is_active(place: Place) -> bool:
+    """Whether the verb is in the active voice; a bare past participle counts as passive."""
+    children = list(place.word.children)
+    if any(child.dep_ in ("auxpass", "agent", "nsubjpass") for child in children):
+        return False
+    return place.word.tag_ != "VBN" or any(child.dep_ == "aux" and lemma(child) == "have" for child in children)
+
+
+def _to_infinitive_follows(place: Place) -> bool:
+    to, verb = place.after(), place.after(2)
+    return to is not None and verb is not None and to.tag_ == "TO" and verb.tag_ == "VB"
+
+
+def _object_does(place: Place) -> bool:
+    """Whether somebody is made or let to do something: `allow them to leave`."""
+    following = place.after()
+    clauses = (child for child in place.word.children if child.dep_ in ("ccomp", "xcomp", "advcl"))
+    return (
+        following is not None
+        and (following.tag_ != "TO" or not _is_active(place))
+        and any(grandchild.tag_ == "TO" for clause in clauses for grandchild in clause.children)
+    )
+
+
+def _keeps_from(place: Place) -> bool:
+    """Whether it is about keeping somebody from doing something."""
+    return any(
+        child.lower_ == "from" and any(grandchild.tag_ == "VBG" for grandchild in child.children)
+        for child in place.word.children
+    )
+
+
+def _is_first(place: Place) -> bool:
+    return not any(token.is_alpha for token in place.sentence.doc[place.sentence.start : place.start])
+
+
+def _amount_follows(place: Place) -> bool:
+    token = place.after()
+    if token is not None and token.lower_ in ("by", "to", "about", "nearly", "almost"):
+        token = place.after(2)
+    return token is not None and (token.tag_ in ("CD", "$") or token.like_num)
+
+
+def _percent_follows(place: Place) -> bool:
+    if not _amount_follows(place):
+        return False
+    if any((token := place.after(steps)) is not None and token.text == "$" for steps in (1, 2)):
+        return True
+    return any((token := place.after(steps)) is not None and token.lower_ in _PERCENT for steps in (2, 3, 4))
+
+
+def _verb_follows(place: Place) -> bool:
+    token = place.after()
+    return token is not None and token.tag_ in ("VBD", "VBZ", "VBP", "VBN", "VBG") and token.lower_.isalpha()
+
+
+def _is_bare(place: Place) -> bool:
+    """Whether nothing in front already says which or how many."""
+    token, word = place.before(), place.word
+    if token is not None and token.tag_ in _SPECIFIERS:
+        return False
+    siblings = () if word.dep_ == "ROOT" else word.head.children
+    return not any(child.dep_ in ("det", "poss", "nummod") and child.i < place.start for child in siblings)
+
+
+def _ends_clause(place: Place) -> bool:
+    token = place.after()
+    return token is None or token.text in (".", ",", ";", "!", "”", '"', "'", "’")
+
+
+def _comma_follows(place: Place) -> bool:
+    token = place.after()
+    return token is not None and token.text == ","
+
+
+def _stands_apart(place: Place) -> bool:
+    """Whether it is set off: a comma follows, and a comma, a semicolon or the beginning is in front."""
+    token = place.before()
+    return _comma_follows(place) and (token is None or token.text in (",", ";", "“", '"'))
+
+
+def _has_place_name(place: Place) -> bool:
+    token = place.after(2)
+    return token is not None and token.tag_ in _NAMES
+
+
+def _relative_is_near(place: Place) -> bool:
+    """Whether a question or relative word is near in front, as in `what we have to offer`."""
+    near = (place.before(steps) for steps in (1, 2, 3, 4))
+    return any(
+        token is not None
+        and (token.tag_ in ("WP", "WDT", "WRB", "WP$") or token.lower_ in ("all", "everything", "nothing", "that"))
+        for token in near
+    )
+
+
+def _joins_clauses(place: Place) -> bool:
+    """Whether it stands after a comma between two whole clauses."""
+    before = place.before()
+    joined = [child for child in place.word.head.children if child.dep_ == "conj" and child.i > place.start]
+    return (
+        before is not None
+        and before.text == ","
+        and place.word.dep_ == "cc"
+        and any(child.dep_ in ("nsubj", "nsubjpass", "expl") for clause in joined for child in clause.children)
+    )
+
+
+def _has_score(place: Place) -> bool:
+    return bool(_SCORE.search(place.sentence.text))
+
+
+def _is_question(place: Place) -> bool:
+    return place.sentence.text.rstrip("\"'”’ )").endswith("?")
+
+
+def _has_helper_before(place: Place) -> bool:
+    token = place.before()
+    return token is not None and (token.tag_ == "MD" or lemma(token) in ("be", "have", "do"))
+
+
+def _be_before(place: Place) -> bool:
+    token = place.before()
+    return token is not None and lemma(token) == "be"
+
+
+def _noun_before(place: Place) -> bool:
+    token = place.before()
+    return token is not None and token.tag_ in _NOUNS
+
+
+def _has_person_subject(place: Place) -> bool:
+    """Whether a name, a pronoun for people or `who` does it; a common noun may be a thing."""
+    subjects = (child for child in place.word.children if child.dep_ == "nsubj")
+    return any(
+        subject.tag_ in ("PRP", "WP", *_NAMES) and subject.lower_ not in ("it", "what", "this") for subject in subjects
+    )
+
+
+FRAMES: Mapping[str, Callable[[Place], bool]] = {
+    "active": _is_active,
+    "adjective-next": _next_tag("JJ"),
+    "attribute": _has_child("acomp", "attr"),
+    "bare": _is_bare,
+    "be-before": _be_before,
+    "capital": lambda place: place.word.text[0].isupper(),
+    "clause": _has_clause,
+    "clause-next": _next_tag(*_OPENS_CLAUSE),
+    "comma-next": _comma_follows,
+    "comparative-next": _next_tag("JJR", "RBR"),
+    "complement": _has_child("xcomp", "ccomp", "advcl"),
+    "describes-noun": _has_dep("amod"),
+    "doing": _has_child("xcomp"),
+    "does-to": _object_does,
+    "end": _ends_clause,
+    "first": _is_first,
+    "from-doing": _keeps_from,
+    "gerund-next": _next_tag("VBG"),
+    "helper-before": _has_helper_before,
+    "infinitive-next": _next_tag("VB"),
+    "joins-clauses": _joins_clauses,
+    "marks-clause": _has_dep("mark"),
+    "name-object": _has_object(*_NAMES),
+    "name-second": _has_place_name,
+    "noun-before": _noun_before,
+    "noun-next": _next_tag("NN", "NNS"),
+    "noun-object": _has_object(*_NOUNS),
+    "nouns-next": _next_tag("NNS", "NNPS", "JJ"),
+    "number-next": _next_tag("CD", "$"),
+    "object": _has_child("dobj"),
+    "percent-next": _percent_follows,
+    "person-subject": _has_person_subject,
+    "possessed": _has_child("poss"),
+    "preposition": _has_dep("prep"),
+    "quantifies": _has_dep("quantmod", "advmod", "amod", "nummod", "det", "dep"),
+    "question": _is_question,
+    "relative-near": _relative_is_near,
+    "score": _has_score,
+    "set-apart": _stands_apart,
+    "that": _has_that_clause,
+    "to": _to_infinitive_follows,
+    "verb-next": _verb_follows,
+}
+"""What the lexicon may ask for, by name."""

@@ -1,0 +1,140 @@
+"""The audited synonyms: what may stand for what, and where."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+from pcs_annotator.relations.rules.words import inflect
+
+Kind = Literal["verb", "noun", "word"]
+"""What is inflected: the first word of a verb phrase, the last of a noun phrase, nothing."""
+
+LEXICON = "synonyms.toml"
+TAGS: Mapping[Kind, tuple[str, ...]] = {
+    "verb": ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ"),
+    "noun": ("NN", "NNS"),
+    "word": (),
+}
+_LISTS = (
+    "tags",
+    "frame",
+    "next",
+    "not_next",
+    "prev",
+    "not_prev",
+    "object",
+    "not_object",
+    "head",
+    "not_head",
+    "without",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One substitution and the places in which it keeps the meaning.
+
+    Attributes:
+        kind: What is inflected.
+        words: What it replaces, in lower case, in dictionary form.
+        to: What it puts there, in dictionary form.
+        rank: 1 for the safest, 3 for those used only where there is no other.
+        tags: Penn tags that the first word may have; empty for any that the kind allows.
+        frame: Names of conditions that must all hold; with `!` in front, that must not hold.
+        next: Words of which one must follow; empty for any.
+        not_next: Words that must not follow.
+        prev: Words of which one must stand before; empty for any.
+        not_prev: Words that must not stand before.
+        object: Nouns of which one must be the object; `@name` stands for any name.
+        not_object: Nouns that must not be the object.
+        head: Words of which one must be the head in the parse.
+        not_head: Words that must not be the head.
+        without: Words that must not be anywhere in the sentence.
+    """
+
+    kind: Kind
+    words: tuple[str, ...]
+    to: str
+    rank: int = 2
+    tags: frozenset[str] = frozenset()
+    frame: frozenset[str] = frozenset()
+    next: frozenset[str] = frozenset()
+    not_next: frozenset[str] = frozenset()
+    prev: frozenset[str] = frozenset()
+    not_prev: frozenset[str] = frozenset()
+    object: frozenset[str] = frozenset()
+    not_object: frozenset[str] = frozenset()
+    head: frozenset[str] = frozenset()
+    not_head: frozenset[str] = frozenset()
+    without: frozenset[str] = frozenset()
+
+    def forms(self) -> Iterator[Form]:
+        """Yield every form in which the entry can be met; ValueError when one cannot be inflected."""
+        if self.kind == "word":
+            yield Form(self, self.words, "", self.to)
+            return
+        for tag in TAGS[self.kind]:
+            if self.tags and tag not in self.tags:
+                continue
+            yield Form(self, (_inflected(self.words[0], tag), *self.words[1:]), tag, self._substitute(tag))
+
+    def _substitute(self, tag: str) -> str:
+        if self.kind == "verb":
+            first, *rest = self.to.split()
+            return " ".join([_inflected(first, tag), *rest])
+        *rest, last = self.to.split()
+        return " ".join([*rest, _inflected(last, tag)])
+
+
+class Form(NamedTuple):
+    """An entry as it is met in a text.
+
+    Attributes:
+        words: The words to look for, inflected, in lower case.
+        tag: The Penn tag of the first one; empty for any.
+        to: What to put there, inflected alike.
+    """
+
+    entry: Entry
+    words: tuple[str, ...]
+    tag: str
+    to: str
+
+
+@cache
+def load() -> tuple[Entry, ...]:
+    """Return all entries of the packaged lexicon."""
+    text = resources.files(__package__).joinpath(LEXICON).read_text("utf-8")
+    sections = tomllib.loads(text)
+    return tuple(_entry(cast(Kind, kind), line) for kind in get_args(Kind) for line in sections[f"{kind}s"])
+
+
+@cache
+def forms_by_first_word() -> Mapping[str, tuple[Form, ...]]:
+    """Return every form of every entry, by its first word."""
+    found: defaultdict[str, list[Form]] = defaultdict(list)
+    for entry in load():
+        for form in entry.forms():
+            found[form.words[0]].append(form)
+    return {word: tuple(forms) for word, forms in found.items()}
+
+
+def _entry(kind: Kind, line: Mapping[str, Any]) -> Entry:
+    lists = {name: frozenset(line.get(name, "").split()) for name in _LISTS}
+    unknown = set(line) - {"from", "to", "rank", *_LISTS}
+    if unknown:
+        raise ValueError(f"{LEXICON}: {line['from']!r} has unknown fields {sorted(unknown)}")
+    return Entry(kind=kind, words=tuple(line["from"].split()), to=line["to"], rank=line.get("rank", 2), **lists)
+
+
+def _inflected(base: str, tag: str) -> str:
+    form = inflect(base, tag)
+    if form is None:
+        raise ValueError(f"{LEXICON}: {base!r} has no form for {tag}")
+    return form

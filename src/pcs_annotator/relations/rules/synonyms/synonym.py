@@ -1,0 +1,240 @@
+"""Words replaced by words that mean the same, from an audited lexicon."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from pcs_annotator.core.variant import Expectation
+from pcs_annotator.relations.rules.rule import NotApplicable, Replacement, sentence_rule, splice
+from pcs_annotator.relations.rules.synonyms.frames import FRAMES, Place
+from pcs_annotator.relations.rules.synonyms.lexicon import Entry, Form, forms_by_first_word
+from pcs_annotator.relations.rules.words import lemma
+
+if TYPE_CHECKING:
+    from spacy.tokens import Span, Token
+
+MOST = 3
+LAST_RESORT = 3
+
+_NAMES = ("NNP", "NNPS")
+_FINITE = ("VBZ", "VBP", "VBD")
+_SUBJECTS = ("nsubj", "nsubjpass", "csubj", "csubjpass", "expl")
+_QUOTES = "\"“”‘’'`«»"
+_MAY_STAND_BEFORE = " \t\n\r([—–\"“‘'’`"
+_MAY_STAND_AFTER = " \t\n\r)]—–\"”’'.,;:!?…"
+# A quotation this short may be a title or a term, which is not to be touched.
+_TITLE_WORDS = 4
+# Enough for the words of the lexicon; a test looks at each of them.
+_VOWEL = re.compile(r"[aeiou]")
+_CONSONANT_SOUND = re.compile(r"eu|us[eu]|one\b|once\b")
+
+
+class Match(NamedTuple):
+    """A form of an entry, found in a sentence."""
+
+    form: Form
+    place: Place
+
+
+@sentence_rule("rule:synonym", expects=Expectation())
+def synonym(sentence: Span) -> str | NotApplicable:
+    """Return the sentence with up to three words replaced by synonyms."""
+    if _in_title_case(sentence):
+        return NotApplicable("headline in title case")
+    matches = list(_matches(sentence))
+    if not matches:
+        return NotApplicable("no word with a safe synonym")
+    chosen = _chosen(matches)
+    replacements = [replacement for match in chosen for replacement in _replacements(match)]
+    return splice(sentence.text, replacements, sentence.start_char)
+
+
+def _matches(sentence: Span) -> Iterator[Match]:
+    known = forms_by_first_word()
+    words = [token.lower_ for token in sentence]
+    titles: set[int] | None = None
+    for at, word in enumerate(words):
+        for form in known.get(word, ()):
+            if tuple(words[at : at + len(form.words)]) != form.words:
+                continue
+            start = sentence.start + at
+            place = Place(sentence, start, start + len(form.words))
+            if not (_written_plainly(form, place) and _conditions_hold(form.entry, place) and _is_free(form, place)):
+                continue
+            titles = _titles(sentence) if titles is None else titles
+            if titles.isdisjoint(range(place.start, place.end)):
+                yield Match(form, place)
+
+
+def _chosen(matches: list[Match]) -> list[Match]:
+    """Return the safest matches, none touching another; a last resort only where there is nothing else."""
+    taken: set[int] = set()
+    chosen: list[Match] = []
+    for match in sorted(matches, key=lambda match: (match.form.entry.rank, -len(match.form.words), match.place.start)):
+        # One more on each side: two changed words in a row, or an article between them, would need a second look.
+        around = range(match.place.start - 1, match.place.end + 1)
+        if len(chosen) == MOST or (chosen and match.form.entry.rank == LAST_RESORT):
+            break
+        if taken.isdisjoint(around):
+            chosen.append(match)
+            taken.update(around)
+    return chosen
+
+
+def _replacements(match: Match) -> Iterator[Replacement]:
+    form, place = match
+    first, last = place.word, place.sentence.doc[place.end - 1]
+    new = form.to[0].upper() + form.to[1:] if first.text[0].isupper() else form.to
+    if first.idx > place.sentence.start_char and first.text[0] in "'’":
+        new = f" {new}"
+    yield Replacement(first.idx, last.idx + len(last), new)
+    article = place.before()
+    if article is not None and article.lower_ in ("a", "an"):
+        wanted = "an" if _takes_an(form.to) else "a"
+        if wanted != article.lower_:
+            start = article.idx
+            yield Replacement(start, start + len(article), article.text[0] + wanted[1:])
+
+
+def _takes_an(word: str) -> bool:
+    return bool(_VOWEL.match(word)) and not _CONSONANT_SOUND.match(word)
+
+
+def _written_plainly(form: Form, place: Place) -> bool:
+    """Whether the words are tagged as the entry wants them, and written as common words are."""
+    first, tags = place.word, form.entry.tags
+    if (form.tag and first.tag_ != form.tag) or (tags and first.tag_ not in tags):
+        return False
+    tokens = (place.sentence.doc[at] for at in range(place.start, place.end))
+    return all(_is_plain(token, first=token.i == first.i and _opens(place)) for token in tokens)
+
+
+def _is_plain(token: Token, *, first: bool) -> bool:
+    """Whether a word is not written as a name, and not joined to another by a hyphen, a slash or a hash."""
+    if token.text[0].isupper() and (not first or token.text[1:] != token.text[1:].lower()):
+        return False
+    if token.tag_ in _NAMES:
+        return False
+    before, after = _character_before(token), _character_after(token)
+    if token.text[0] in "'’":
+        return after.isspace()
+    return before in _MAY_STAND_BEFORE and after in _MAY_STAND_AFTER
+
+
+def _character_before(token: Token) -> str:
+    """Return the character in front of a word; a space at the beginning of the text."""
+    if not token.i:
+        return " "
+    before = token.nbor(-1)
+    return before.whitespace_ or before.text[-1]
+
+
+def _character_after(token: Token) -> str:
+    """Return the character behind a word; a space at the end of the text."""
+    if token.whitespace_ or token.i + 1 == len(token.doc):
+        return " "
+    return token.nbor().text[0]
+
+
+def _opens(place: Place) -> bool:
+    """Whether a capital here says nothing: at the beginning of a sentence or of a quotation, after a colon or dash."""
+    before = place.before()
+    return before is None or FRAMES["first"](place) or before.text in (*_QUOTES, ":", "-", "--", "–", "—")
+
+
+def _is_free(form: Form, place: Place) -> bool:
+    """Whether no compound, particle or repetition holds the word in its place."""
+    word, entry = place.word, form.entry
+    inside = range(place.start, place.end)
+    if entry.kind == "noun" and not _noun_is_free(word):
+        return False
+    if entry.kind == "verb" and not _verb_is_free(word, inside):
+        return False
+    others = {token.lower_ for token in place.sentence if token.i not in inside}
+    # The new word twice in a sentence reads badly; half of the old ones replaced may read as two different things.
+    new = {part.strip(",") for part in f"{form.to} {entry.to}".lower().split() if len(part) > 3}
+    if not others.isdisjoint(new.difference(form.words)):
+        return False
+    return entry.kind != "noun" or form.words[0] not in others
+
+
+def _noun_is_free(word: Token) -> bool:
+    if word.dep_ in ("compound", "nmod") or any(child.dep_ in ("compound", "nmod") for child in word.children):
+        return False
+    following = word.nbor() if word.i + 1 < len(word.doc) else None
+    # A noun right behind it is a compound that the parser did not see; one right before it likewise.
+    if following is not None and following.tag_ in ("NN", "NNS", *_NAMES):
+        return False
+    before = word.nbor(-1) if word.i else None
+    return before is None or before.tag_ not in ("NN", "NNS", *_NAMES)
+
+
+def _verb_is_free(word: Token, inside: range) -> bool:
+    if word.dep_ in ("amod", "compound", "nmod"):
+        return False
+    # A plural noun or a participle is easily taken for a verb; a real one has a subject or joins a verb that has.
+    if word.tag_ in _FINITE and not (
+        any(child.dep_ in _SUBJECTS for child in word.children) or (word.dep_ == "conj" and word.head.tag_ in _FINITE)
+    ):
+        return False
+    return not any(child.dep_ in ("prt", "det", "poss") and child.i not in inside for child in word.children)
+
+
+def _conditions_hold(entry: Entry, place: Place) -> bool:
+    return _neighbours_fit(entry, place) and _parse_fits(entry, place) and _frames_hold(entry, place)
+
+
+def _neighbours_fit(entry: Entry, place: Place) -> bool:
+    previous, following = _spelling(place.before()), _spelling(place.after())
+    if (entry.next and following not in entry.next) or following in entry.not_next:
+        return False
+    if (entry.prev and previous not in entry.prev) or previous in entry.not_prev:
+        return False
+    return not entry.without or entry.without.isdisjoint(map(_spelling, place.sentence))
+
+
+def _spelling(token: Token | None) -> str:
+    return "" if token is None else token.lower_.replace("’", "'")
+
+
+def _parse_fits(entry: Entry, place: Place) -> bool:
+    if entry.object or entry.not_object:
+        objects = {name for token in place.objects for name in _names_of(token)}
+        if (entry.object and entry.object.isdisjoint(objects)) or not entry.not_object.isdisjoint(objects):
+            return False
+    if entry.head or entry.not_head:
+        head = lemma(place.word.head)
+        if (entry.head and head not in entry.head) or head in entry.not_head:
+            return False
+    return True
+
+
+def _names_of(token: Token) -> tuple[str, ...]:
+    if token.tag_ not in _NAMES:
+        return (lemma(token),)
+    # A name with an article is more often a thing than a person.
+    return () if any(child.dep_ == "det" for child in token.children) else ("@name",)
+
+
+def _frames_hold(entry: Entry, place: Place) -> bool:
+    return all(not FRAMES[name[1:]](place) if name.startswith("!") else FRAMES[name](place) for name in entry.frame)
+
+
+def _titles(sentence: Span) -> set[int]:
+    """Return the places of words in quotations so short that they may be titles or terms."""
+    found: set[int] = set()
+    opened: int | None = None
+    for token in sentence:
+        if token.text not in ('"', "“", "”", "``", "''", "‘"):
+            continue
+        if opened is not None and token.i - opened - 1 <= _TITLE_WORDS:
+            found.update(range(opened, token.i))
+        opened = token.i
+    return found
+
+
+def _in_title_case(sentence: Span) -> bool:
+    words = [token.text for token in sentence if token.is_alpha and len(token) > 3]
+    return len(words) > 2 and sum(word[0].isupper() for word in words) > 0.7 * len(words)

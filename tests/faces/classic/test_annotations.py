@@ -1,0 +1,101 @@
+"""Rewrites and answers beside a dataset, in the columns of the paper's library."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import PcsWarning, TableError
+from pcs_annotator.faces.classic.annotations import Axes, has_votes, read_annotations, with_annotations
+from pcs_annotator.faces.classic.table import ClassicDataset
+
+AXES = Axes(["m"], ["original", "voice"])
+ROWS = [0, 1, 2]
+
+
+def dataset(*texts: str) -> ClassicDataset:
+    given = texts or ("one", "two", "three")
+    table = pa.table({"label": ["Fake"] * len(given), "text": list(given), "source": ["web"] * len(given)})
+    gold = ("Fake",) * len(given)
+    return ClassicDataset(name="dataset.csv", table=table, texts=given, gold=gold, labels=("Fake", "Real"))
+
+
+def sheet(**columns: list[str | None]) -> pa.Table:
+    usual: dict[str, list[str | None]] = {
+        "text": ["one", "two", "three"],
+        "text_mr1": ["eins", None, "drei"],
+        "m_text": ["fake", " REAL ", "who knows"],
+        "m_text_mr1": ["Real", "", "nan"],
+    }
+    return pa.table({name: pa.array(values, pa.string()) for name, values in {**usual, **columns}.items()})
+
+
+def read(table: pa.Table, rows: list[int] = ROWS, data: ClassicDataset | None = None, axes: Axes = AXES) -> Votes:
+    return read_annotations(table, "dataset_annotations.csv", data or dataset(), rows, axes).votes
+
+
+def test_cells_are_labels_in_any_capitals_and_everything_else_is_silence() -> None:
+    codes = read(sheet()).codes[:, 0, :, 0].tolist()
+    assert codes == [[0, 1], [1, NOT_ASKED], [ABSTAINED, ABSTAINED]]
+
+
+def test_rows_are_found_by_their_text_when_the_dataset_has_changed() -> None:
+    data = dataset("three", "one", "one  ")
+    assert read(sheet(), data=data).codes[:, 0, 0, 0].tolist() == [ABSTAINED, 0, 0]
+
+
+def test_equal_texts_keep_their_own_rows() -> None:
+    data = dataset("one", "two", "one")
+    table = sheet(text=["one", "two", "one"], m_text=["Fake", "Fake", "Real"])
+    assert read(table, data=data).codes[:, 0, 0, 0].tolist() == [0, 0, 1]
+
+
+def test_rows_that_are_not_there_are_told_and_train_nothing() -> None:
+    with pytest.warns(PcsWarning, match=r"1 of 3 labelled rows of dataset\.csv, first row 3, are not in"):
+        annotated = read_annotations(sheet(), "a.csv", dataset("one", "two", "new"), ROWS, AXES)
+    assert annotated.rows == [0, 1]
+    assert len(annotated.votes) == 2
+
+
+def test_annotations_of_another_dataset_are_refused() -> None:
+    with pytest.raises(TableError, match=r"holds none of the labelled texts of dataset\.csv: .*generate_annotations"):
+        read(sheet(), data=dataset("a", "b", "c"))
+
+
+@pytest.mark.parametrize("missing", ["m_text", "m_text_mr1"])
+def test_a_missing_column_is_named_with_the_remedy(missing: str) -> None:
+    with pytest.raises(TableError, match=f"has no column '{missing}', the answers of m to .*generate_annotations=True"):
+        read(sheet().drop_columns([missing]))
+
+
+def test_a_missing_column_of_rewrites_is_no_matter() -> None:
+    assert read(sheet().drop_columns(["text_mr1"])).codes[1, 0, 1, 0] == ABSTAINED
+
+
+def test_rewrites_without_a_relation_are_left_aside_with_a_warning() -> None:
+    with pytest.warns(PcsWarning, match=r"also holds mr2, mr10, left aside: add the relation with register_mr"):
+        read(sheet(text_mr10=["a", "b", "c"], text_mr2=["a", "b", "c"]))
+
+
+def test_what_is_written_is_read_back_and_the_users_columns_stay() -> None:
+    codes = [[[[0], [1]]], [[[ABSTAINED], [NOT_ASKED]]]]
+    votes = Votes(codes=codes, ids=["0", "1"], annotators=["m"], relations=AXES.relations, labels=["Fake", "Real"])  # type: ignore[arg-type]  # lists will do
+    rewrites: dict[str, list[str | None]] = {"voice": ["eins", None]}
+    table = with_annotations(dataset(), [0, 2], rewrites, votes)
+    assert table.column_names == ["label", "text", "source", "text_mr1", "m_text", "m_text_mr1"]
+    assert table["m_text"].to_pylist() == ["Fake", None, None]
+    assert read(table, [0, 2]).codes.tolist() == codes
+    assert has_votes(table, ["x", "m"])
+    assert not has_votes(table, ["x"])
+
+
+def test_columns_of_an_earlier_file_are_replaced_and_not_doubled() -> None:
+    codes = [[[[1]]]] * 3
+    votes = Votes(codes=codes, ids=["0", "1", "2"], annotators=["m"], relations=["original"], labels=["Fake", "Real"])  # type: ignore[arg-type]  # lists will do
+    first = with_annotations(dataset(), ROWS, {}, votes)
+    again = ClassicDataset(
+        name="d.csv", table=first, texts=dataset().texts, gold=dataset().gold, labels=("Fake", "Real")
+    )
+    assert with_annotations(again, ROWS, {}, votes).column_names == first.column_names

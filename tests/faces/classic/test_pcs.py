@@ -1,0 +1,601 @@
+"""The paper's class: its listing as printed, its files, its relations, and what it says to bad input."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+import math
+import pickle
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.asking.models.scripted import ScriptedModel
+from pcs_annotator.core.chat import Request
+from pcs_annotator.errors import (
+    AccessDenied,
+    ConfigError,
+    GoldError,
+    LabelError,
+    PcsWarning,
+    TableError,
+    UnknownNameError,
+    UserError,
+)
+from pcs_annotator.faces.classic.pcs import PCS
+from pcs_annotator.pipeline.ask import CollectSettings
+from pcs_annotator.relations.function import FunctionRelation
+from tests.stub import Behaviour, StubProcess, StubServer, stub_process
+
+PROMPT = "Label the news as <label>Fake</label> or <label>Real</label>."
+PAPERS_MODELS = ["llama3-8b-8192", "mistralai/Mistral-7B-Instruct-v0.3"]
+ALIENS = "Aliens landed in New York yesterday."
+WHO = ("The mayor", "A farmer", "The old bank", "The school", "A baker")
+DID = ("bought", "painted", "sold", "closed")
+WHAT = ("five buses", "the bridge", "a red barn", "two boats", "the library")
+GOLD = {row: "Fake" if blake2b(b"%d" % row).digest()[0] % 2 else "Real" for row in range(100)}
+
+# few rows and models that answer by hash: what the weights are is not the point of most tests
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*(decides alone|carry nothing about the gold):pcs_annotator.errors.PcsWarning"
+)
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("GROQ_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HUGGINGFACE_API_KEY", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[StubProcess]:
+    with stub_process(Behaviour()) as stub:
+        yield stub
+
+
+@pytest.fixture
+def stub(server: StubProcess, monkeypatch: pytest.MonkeyPatch) -> StubProcess:
+    server.change(**Behaviour().to_json())
+    server.reset()
+    monkeypatch.setenv("GROQ_BASE_URL", server.url)
+    monkeypatch.setenv("HUGGINGFACE_BASE_URL", server.url)
+    return server
+
+
+def texts(count: int) -> list[str]:
+    made = [f"{who} {did} {what} yesterday." for what in WHAT for did in DID for who in WHO]
+    return made[:count]
+
+
+def write_dataset(count: int = 40, name: str = "dataset.csv") -> Path:
+    with Path(name).open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["label", "text"])
+        rows.writerows((GOLD[row], text) for row, text in enumerate(texts(count)))
+    return Path(name)
+
+
+def cells(name: str = "dataset_annotations.csv") -> list[dict[str, str]]:
+    with Path(name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def model(name: str, wrong: float, garbage: tuple[str, ...] = ()) -> ScriptedModel:
+    """A model that knows the gold labels and is wrong in a share of its answers; garbage for some texts."""
+    gold = {text: GOLD[row] for row, text in enumerate(texts(100))}
+
+    def answer(request: Request) -> str:
+        asked = request.messages[-1].content
+        if any(f"\n{text}\n" in asked for text in garbage):
+            return "I would rather talk about the weather."
+        label = next((label for text, label in gold.items() if text in asked), "Fake")
+        if blake2b(f"{name}{asked}".encode()).digest()[0] < 256 * wrong:
+            label = "Real" if label == "Fake" else "Fake"
+        return label
+
+    return ScriptedModel(answer, name=name)
+
+
+def panel(*, garbage: tuple[str, ...] = (), optimizer: str = "LR", **more: object) -> PCS:
+    """Two models and three rewrites by functions: 8 votes a row, nobody asked over a network."""
+    pcs = PCS(
+        PROMPT,
+        "dataset.csv",
+        [model("good", 0.1, garbage), model("poor", 0.4)],
+        generate_annotations=True,
+        Optimizer=optimizer,
+        relations=[],
+        **more,  # type: ignore[arg-type]  # whatever a test gives
+    )
+    for opening in ("Indeed", "Notably", "Frankly"):
+        pcs.register_mr(opening.lower(), lambda text, opening=opening: f"{opening}, {text}")  # type: ignore[misc]
+    return pcs
+
+
+def is_distribution(scores: dict[str, float]) -> bool:
+    finite = all(type(value) is float and math.isfinite(value) for value in scores.values())
+    return finite and sum(scores.values()) == pytest.approx(1) and min(scores.values()) >= 0
+
+
+@pytest.mark.parametrize("optimizer", ["LR", "GA"])
+def test_the_papers_listing_runs_as_printed_and_with_the_other_optimizer(stub: StubProcess, optimizer: str) -> None:
+    write_dataset(12)
+    pcs = PCS(
+        prompt="Label the news as <label>Fake</label> or <label>Real</label>.",
+        dataset_path="dataset.csv",
+        annotators=["llama3-8b-8192", "mistralai/Mistral-7B-Instruct-v0.3"],
+        textmutator="llama-3.1-8b-instant",
+        GROQ_API_KEY="your_key",
+        generate_annotations=True,
+    )
+    pcs.Optimizer = optimizer
+    result = pcs.annotate("Aliens landed in New York yesterday.")
+    assert list(result) == ["Fake", "Real"]
+    assert is_distribution(result)
+    assert pcs.relations == ("original", "voice", "double-negation", "synonym")
+    assert Path("dataset_ledger.db").exists()
+
+
+def test_making_one_reads_nothing_and_asks_nobody(stub: StubProcess) -> None:
+    pcs = PCS(PROMPT, "nowhere.csv", PAPERS_MODELS, "llama-3.1-8b-instant", "your_key", generate_annotations=True)
+    assert stub.stats().requests == 0
+    with pytest.raises(TableError, match=r"there is no file nowhere\.csv"):
+        pcs.annotate(ALIENS)
+
+
+def test_nothing_is_asked_again_by_a_second_object_or_a_second_call(stub: StubProcess) -> None:
+    write_dataset(10)
+    first = PCS(PROMPT, "dataset.csv", PAPERS_MODELS, "llama-3.1-8b-instant", "your_key", generate_annotations=True)
+    scores = first.annotate(ALIENS)
+    paid = stub.stats().requests
+    second = PCS(PROMPT, "dataset.csv", PAPERS_MODELS, "llama-3.1-8b-instant", "your_key", generate_annotations=True)
+    assert second.annotate(ALIENS) == first.annotate(ALIENS) == scores
+    assert stub.stats().requests == paid
+
+
+def test_given_keys_win_over_the_environment(stub: StubProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_dataset(4)
+    stub.change(key="the-right-one")
+    monkeypatch.setenv("GROQ_API_KEY", "an-old-one")
+    monkeypatch.setenv("HF_TOKEN", "an-old-one")
+    given = PCS(
+        PROMPT,
+        "dataset.csv",
+        PAPERS_MODELS,
+        "llama-3.1-8b-instant",
+        GROQ_API_KEY="the-right-one",
+        HUGGINGFACE_API_KEY="the-right-one",
+        generate_annotations=True,
+    )
+    assert is_distribution(given.annotate(ALIENS))
+    other = PCS(PROMPT, "dataset.csv", PAPERS_MODELS, generate_annotations=True, ledger="other.db")
+    with pytest.raises(AccessDenied) as caught:
+        other.annotate(ALIENS)
+    assert "an-old-one" not in str(caught.value)
+
+
+def test_a_missing_key_is_named_before_anybody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GROQ_BASE_URL", raising=False)
+    monkeypatch.delenv("HUGGINGFACE_BASE_URL", raising=False)
+    write_dataset(4)
+    pcs = PCS(PROMPT, "dataset.csv", PAPERS_MODELS, GROQ_API_KEY="your_key", generate_annotations=True)
+    with pytest.raises(ConfigError, match=r"huggingface needs a key: .*HUGGINGFACE_API_KEY"):
+        pcs.annotate(ALIENS)
+
+
+def test_keys_appear_in_no_repr_no_pickle_and_no_saved_file(stub: StubProcess) -> None:
+    write_dataset(6)
+    pcs = PCS(PROMPT, "dataset.csv", PAPERS_MODELS, "llama-3.1-8b-instant", "gsk-secret", generate_annotations=True)
+    pcs.save("pcs.json")
+    assert "gsk-secret" not in repr(pcs) + repr(vars(pcs)) + Path("pcs.json").read_text()
+    pcs.settings = CollectSettings(environment={"GROQ_API_KEY": "gsk-secret", "GROQ_BASE_URL": stub.url})
+    pickled = pickle.dumps(pcs)
+    assert b"gsk-secret" not in pickled
+    pcs.settings = CollectSettings()
+    again = pickle.loads(pickled)
+    assert again.annotate(ALIENS) == pcs.annotate(ALIENS)
+
+
+@pytest.mark.parametrize("textmutator", [None, ""])
+def test_without_a_textmutator_rules_rewrite(textmutator: str | None) -> None:
+    pytest.importorskip("spacy")
+    write_dataset(12)
+    models = ["scripted:hash", "scripted:hash:2"]
+    pcs = PCS(PROMPT, "dataset.csv", models, textmutator, generate_annotations=True)
+    assert is_distribution(pcs.annotate("The mayor opened the bridge."))
+    rewritten = {name: [row[name] for row in cells()] for name in ("text_mr1", "text_mr2", "text_mr3")}
+    assert "Five buses were bought by the mayor yesterday." in rewritten["text_mr1"]
+    assert all(" not " in text or not text for text in rewritten["text_mr2"])
+
+
+def test_without_a_parser_the_remedy_is_named_before_anybody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pcs_annotator.relations.parse.Parser.available", False)
+    write_dataset(4)
+    asked = model("good", 0.1)
+    with pytest.raises(UserError, match=r"pip install 'pcs-annotator\[rules\]', or name a model as textmutator"):
+        PCS(PROMPT, "dataset.csv", [asked], generate_annotations=True).annotate(ALIENS)
+    assert asked.calls == 0
+
+
+def test_weights_are_learned_and_the_better_model_weighs_more() -> None:
+    write_dataset(60)
+    pcs = panel().fit()
+    weights = pcs.weights.by_annotator
+    assert weights["good"] > 0.7
+    assert list(pcs.weights.by_relation) == ["original", "indeed", "notably", "frankly"]
+
+
+@pytest.mark.parametrize("optimizer", ["LR", "GA", "Naive-Bayes"])
+def test_five_unusable_answers_of_800_change_five_votes_and_nothing_else(optimizer: str) -> None:
+    write_dataset(100)
+    clean = panel(optimizer=optimizer, ledger="clean.db").fit()
+    before = cells()
+    spoiled = panel(optimizer=optimizer, ledger="spoiled.db", garbage=tuple(texts(5))).fit()
+    after = cells()
+    columns = [f"{name}_text{mr}" for name in ("good", "poor") for mr in ("", "_mr1", "_mr2", "_mr3")]
+    changed = [(row, name) for row in range(100) for name in columns if before[row][name] != after[row][name]]
+    assert changed == [(row, "good_text") for row in range(5)]
+    assert [after[row][name] for row, name in changed] == [""] * 5
+    for pcs in (clean, spoiled):
+        assert all(map(math.isfinite, pcs.weights.matrix.ravel()))
+        assert is_distribution(pcs.annotate(ALIENS))
+    assert spoiled.weights.by_annotator == pytest.approx(clean.weights.by_annotator, abs=0.2)
+    assert all(map(is_distribution, spoiled.annotate_many(texts(5))))
+
+
+def test_annotations_are_written_and_read_back_to_the_same_weights() -> None:
+    write_dataset(30)
+    generated = panel().fit()
+    rows = cells()
+    assert list(rows[0])[:6] == ["label", "text", "text_mr1", "text_mr2", "text_mr3", "good_text"]
+    assert rows[0]["text_mr2"] == f"Notably, {rows[0]['text']}"
+    silent = [ScriptedModel("never asked", name=name) for name in ("good", "poor")]
+    read = PCS(PROMPT, "dataset.csv", silent, relations=[])
+    for name in ("indeed", "notably", "frankly"):
+        read.register_mr(name, lambda text: f"So, {text}")
+    read.fit()
+    assert [one.calls for one in silent] == [0, 0]
+    assert read.weights.by_annotator == generated.weights.by_annotator
+    assert read.weights.by_relation == generated.weights.by_relation
+
+
+def test_annotations_that_somebody_else_paid_for_carry_over() -> None:
+    noise = ["Fake", "Real", "real ", "Nonsense", ""]
+    rows = [
+        f"{label},text {row},a {row},b {row},c {row},{label},{label},{noise[row % 5]},{label}"
+        for row, label in GOLD.items()
+    ]
+    header = "label,text,text_mr1,text_mr2,text_mr3,mine_text,mine_text_mr1,mine_text_mr2,mine_text_mr3"
+    Path("old_annotations.csv").write_text("\n".join([header, *rows]) + "\n")
+    Path("old.csv").write_text("\n".join(["label,text", *(f"{label},text {row}" for row, label in GOLD.items())]))
+    mine = ScriptedModel("Fake", name="mine")
+    pcs = PCS(PROMPT, "old.csv", mine, "scripted:hash").fit()
+    assert mine.calls == 0
+    assert pcs.weights.by_relation["voice"] > 0.3
+    assert pcs.weights.by_relation["double-negation"] < 0.1
+
+
+def test_no_annotations_and_none_to_be_generated_names_the_remedy() -> None:
+    write_dataset(4)
+    with pytest.raises(TableError, match="generate_annotations=True"):
+        PCS(PROMPT, "dataset.csv", ["scripted:hash"], "scripted:hash").annotate(ALIENS)
+
+
+def test_the_dataset_itself_may_hold_the_annotations() -> None:
+    write_dataset(30)
+    generated = panel().fit()
+    Path("dataset_annotations.csv").rename("kept.csv")
+    silent = [ScriptedModel("never asked", name=name) for name in ("good", "poor")]
+    read = PCS(PROMPT, "kept.csv", silent, relations=[])
+    for name in ("indeed", "notably", "frankly"):
+        read.register_mr(name, lambda text: f"So, {text}")
+    assert read.fit().weights.by_annotator == generated.weights.by_annotator
+
+
+def test_generating_again_keeps_what_another_file_said() -> None:
+    write_dataset(6)
+    Path("dataset_annotations.csv").write_text("label,text,old_text\nFake,x,Fake\n")
+    panel().fit()
+    panel().fit()
+    assert cells("dataset_annotations.before.csv")[0]["old_text"] == "Fake"
+
+
+def test_annotations_that_cannot_be_written_cost_no_answer() -> None:
+    write_dataset(6)
+    Path("dataset_annotations.csv").mkdir()
+    with pytest.warns(PcsWarning, match=r"dataset_annotations\.csv is not written .* safe in dataset_ledger\.db"):
+        panel().fit()
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_registered_function_takes_part_in_votes_weights_and_scores(asynchronous: bool) -> None:
+    write_dataset(40)
+    good = model("good", 0.3)
+    pcs = PCS(PROMPT, "dataset.csv", good, generate_annotations=True, relations=["original"])
+    pcs.fit()
+    assert pcs.weights.by_relation == {"original": 1.0}
+    asked = good.calls
+
+    async def later(text: str) -> str:
+        return f"Breaking: {text}"
+
+    pcs.register_mr("breaking", later if asynchronous else lambda text: f"Breaking: {text}")
+    pcs.annotate(ALIENS)
+    assert good.calls == asked + 40 + 2
+    assert 0 < pcs.weights.by_relation["breaking"] < 1
+    assert cells()[0]["text_mr1"] == f"Breaking: {texts(1)[0]}"
+    assert f"Breaking: {ALIENS}" in str([request.messages for request in good.requests])
+
+
+@pytest.mark.parametrize("prompt", ["Make it a headline.", "Make this a headline: {text}"])
+def test_a_registered_prompt_is_answered_by_the_textmutator(prompt: str) -> None:
+    write_dataset(10)
+    by_text = {text: f"In the news: {text}" for text in [*texts(10), ALIENS]}
+
+    def headline(request: Request) -> str:
+        asked = request.messages[-1].content
+        assert prompt.removesuffix("{text}") in "".join(message.content for message in request.messages)
+        return next(rewritten for text, rewritten in by_text.items() if text in asked)
+
+    mutator = ScriptedModel(headline, name="mutator")
+    good = model("good", 0.2)
+    pcs = PCS(PROMPT, "dataset.csv", good, mutator, generate_annotations=True, relations=[])
+    pcs.register_mr("headline", prompt)
+    assert is_distribution(pcs.annotate(ALIENS))
+    assert (mutator.calls, good.calls) == (11, 22)
+    assert [row["text_mr1"] for row in cells()] == [by_text[text] for text in texts(10)]
+    assert set(pcs.weights.by_relation) == {"original", "headline"}
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "words"),
+    [
+        ("voice", str.upper, "already is a relation 'voice'"),
+        ("original", str.upper, "already is"),
+        ("a|b", str.upper, "cannot name a relation"),
+        (" ", str.upper, "cannot name a relation"),
+        ("polite", "Say this politely.", "name one as textmutator"),
+        ("number", 7, "give a function"),
+        ("other", FunctionRelation("mine", str.upper), "calls itself 'mine'"),
+    ],
+)
+def test_a_relation_that_cannot_be_is_refused_at_once(name: str, how: object, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        PCS(PROMPT, "dataset.csv", ["scripted:hash"]).register_mr(name, how)  # type: ignore[arg-type]
+
+
+def test_an_empty_prompt_of_a_relation_is_refused() -> None:
+    with pytest.raises(ConfigError, match="the prompt is empty"):
+        PCS(PROMPT, "dataset.csv", ["scripted:hash"], "scripted:hash").register_mr("polite", "  ")
+
+
+@pytest.mark.parametrize(("result", "words"), [(ValueError("no"), "raised ValueError: no"), (3, "returned int")])
+def test_a_function_that_fails_is_named(result: object, words: str) -> None:
+    write_dataset(4)
+    pcs = PCS(PROMPT, "dataset.csv", ["scripted:hash"], generate_annotations=True, relations=[])
+
+    def fails(text: str) -> str:
+        if isinstance(result, Exception):
+            raise result
+        return result  # type: ignore[return-value]  # on purpose
+
+    pcs.register_mr("mine", fails)
+    with pytest.raises(ConfigError, match=f"relation 'mine': its function {words}"):
+        pcs.fit()
+
+
+def test_a_relation_that_never_applies_is_warned_of() -> None:
+    write_dataset(8)
+    pcs = PCS(PROMPT, "dataset.csv", model("good", 0.1), generate_annotations=True, relations=[])
+    pcs.register_mr("never", lambda text: None)
+    with pytest.warns(PcsWarning, match="'never' changed none of 8 texts"):
+        pcs.fit()
+
+
+def test_many_texts_are_asked_in_one_batch_and_equal_ones_once(stub: StubProcess) -> None:
+    write_dataset(6)
+    pcs = PCS(PROMPT, "dataset.csv", PAPERS_MODELS, None, "k", generate_annotations=True, relations=[]).fit()
+    paid = stub.stats().requests
+    scores = pcs.annotate_many([ALIENS, "It rained.", ALIENS])
+    assert scores[0] == scores[2] == pcs.annotate(ALIENS)
+    assert stub.stats().requests == paid + 4
+    assert pcs.annotate_many([]) == []
+
+
+def test_it_works_where_a_loop_is_running() -> None:
+    write_dataset(10)
+
+    async def notebook() -> None:
+        pcs = panel()
+        scores = pcs.annotate(ALIENS)
+        assert await pcs.aannotate(ALIENS) == scores
+        assert await pcs.aannotate_many([ALIENS]) == [scores]
+        assert await pcs.afit() is pcs
+
+    asyncio.run(notebook())
+
+
+def test_callers_at_the_same_time_learn_once() -> None:
+    write_dataset(10)
+    good = model("good", 0.1)
+    pcs = PCS(PROMPT, "dataset.csv", good, generate_annotations=True, relations=[])
+
+    async def together() -> None:
+        await asyncio.gather(*(pcs.aannotate(f"Text {number}.") for number in range(3)))
+
+    asyncio.run(together())
+    assert good.calls == 10 + 3
+
+
+def test_what_is_saved_annotates_without_the_dataset(stub: StubProcess) -> None:
+    write_dataset(8)
+    pcs = PCS(PROMPT, "dataset.csv", PAPERS_MODELS, "llama-3.1-8b-instant", "k", generate_annotations=True)
+    pcs.register_mr("headline", "Rewrite the text as a headline.")
+    pcs.save("pcs.json")
+    Path("dataset.csv").unlink()
+    loaded = PCS.load("pcs.json", GROQ_API_KEY="k", ledger="dataset_ledger.db")
+    asked = stub.stats().requests
+    pcs.annotate(ALIENS)
+    paid = stub.stats().requests
+    assert loaded.annotate(ALIENS) == pcs.annotate(ALIENS)
+    assert stub.stats().requests == paid > asked
+    assert loaded.labels == ("Fake", "Real")
+    assert loaded.relations == pcs.relations
+    with pytest.raises(ConfigError, match=r"loaded from pcs\.json, it knows no dataset"):
+        loaded.fit()
+    with pytest.raises(ConfigError, match=r"pcs\.json has no weight for a relation 'new'"):
+        loaded.register_mr("new", str.upper)
+
+
+def test_functions_and_models_of_ones_own_are_given_again_after_loading() -> None:
+    write_dataset(10)
+    pcs = panel()
+    pcs.save("pcs.json")
+    with pytest.raises(ConfigError, match=r"annotator 'good' is an object of yours: pass annotators"):
+        PCS.load("pcs.json")
+    with pytest.raises(ConfigError, match=r"has weights for good, poor"):
+        PCS.load("pcs.json", annotators=["scripted:hash"])
+    loaded = PCS.load("pcs.json", annotators=list(pcs.annotators))
+    with pytest.raises(ConfigError, match=r"relation 'indeed' is a function of yours: call register_mr"):
+        loaded.annotate(ALIENS)
+    for opening in ("Indeed", "Notably", "Frankly"):
+        loaded.register_mr(opening.lower(), lambda text, opening=opening: f"{opening}, {text}")  # type: ignore[misc]
+    assert loaded.annotate(ALIENS) == pcs.annotate(ALIENS)
+
+
+def test_a_textmutator_of_ones_own_is_given_again_after_loading() -> None:
+    write_dataset(6)
+    mutator = ScriptedModel(lambda request: "Something else.", name="mutator")
+    pcs = PCS(PROMPT, "dataset.csv", ["scripted:hash"], mutator, generate_annotations=True, relations=[])
+    pcs.save("pcs.json")
+    with pytest.raises(ConfigError, match="textmutator is an object of yours"):
+        PCS.load("pcs.json")
+    assert "'mutator'" in repr(PCS.load("pcs.json", textmutator=mutator))
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"prompt": 1}', "not JSON"])
+def test_a_file_that_was_not_saved_by_us_is_named(content: str) -> None:
+    Path("pcs.json").write_text(content)
+    with pytest.raises(TableError, match=r"pcs\.json"):
+        PCS.load("pcs.json")
+    with pytest.raises(TableError, match=r"there is no file missing\.json"):
+        PCS.load("missing.json")
+
+
+def test_without_a_dataset_all_votes_count_the_same() -> None:
+    pcs = PCS(PROMPT, None, ["scripted:hash", "scripted:hash:2"], relations=[])
+    with pytest.warns(PcsWarning, match="all votes count the same"):
+        assert is_distribution(pcs.annotate(ALIENS))
+    assert pcs.weights.by_annotator == {"scripted:hash": 0.5, "scripted:hash:2": 0.5}
+    with pytest.raises(LabelError, match="at least two labels"):
+        PCS("Is it true?", None, ["scripted:hash"], relations=[]).annotate(ALIENS)
+
+
+def test_a_text_that_nobody_labels_is_uniform_and_warned_of() -> None:
+    write_dataset(10)
+    pcs = panel().fit()
+    with pytest.warns(PcsWarning, match="nobody gave a usable label to 1 of 2 texts"):
+        scores = pcs.annotate_many([ALIENS, "  "])
+    assert scores[1] == {"Fake": 0.5, "Real": 0.5}
+
+
+def test_a_spent_budget_is_told_and_a_larger_one_goes_on() -> None:
+    write_dataset(10)
+
+    async def main() -> None:
+        async with StubServer(Behaviour()) as stub:
+            spec = f"{stub.url}#m"
+            prices = CollectSettings(prices={spec: (1.0, 1.0)})
+            poor = PCS(
+                PROMPT,
+                "dataset.csv",
+                spec,
+                generate_annotations=True,
+                relations=[],
+                budget_usd=0.001,
+                settings=prices,
+            )
+            with pytest.warns(PcsWarning, match="questions stay open .budget reached"):
+                await poor.afit()
+            paid = stub.stats().requests
+            rich = PCS(PROMPT, "dataset.csv", spec, generate_annotations=True, relations=[], settings=prices)
+            await rich.afit()
+            assert 0 < paid < 10
+            assert stub.stats().requests == 10
+
+    asyncio.run(main())
+
+
+def test_before_learning_there_are_no_weights() -> None:
+    pcs = PCS(PROMPT, "dataset.csv", ["scripted:hash"])
+    with pytest.raises(ConfigError, match=r"call fit\(\) first"):
+        _ = pcs.weights
+    with pytest.raises(ConfigError, match=r"call fit\(\) first"):
+        _ = pcs.labels
+
+
+@pytest.mark.parametrize("name", ["lr", "Ga", "DAWID-SKENE", "Uniform"])
+def test_optimisers_go_by_any_capitals(name: str) -> None:
+    write_dataset(10)
+    assert is_distribution(panel(optimizer=name).annotate(ALIENS))
+
+
+def test_rows_without_a_label_are_not_asked_about_and_train_nothing() -> None:
+    dataset = write_dataset(10)
+    with dataset.open("a") as file:
+        file.write(",Nobody knows about this one.\n")
+    pcs = panel().fit()
+    assert [one.calls for one in pcs.annotators] == [40, 40]
+    assert cells()[10]["good_text"] == ""
+    assert pcs.weights.diagnostics.gold_rows == 10
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"Optimizer": "XGB"}, UnknownNameError, "no optimiser is called 'XGB'.*known:"),
+        ({"annotators": []}, ConfigError, "no annotators: name at least one model"),
+        ({"annotators": ["scripted:hash", "scripted:hash"]}, ConfigError, "'scripted:hash' is named twice"),
+        ({"annotators": ["no-such-model"]}, ConfigError, "no model is called 'no-such-model'"),
+        ({"prompt": " "}, ConfigError, "the prompt is empty"),
+        ({"relations": ["no-such-relation"]}, UnknownNameError, "no relation is called"),
+        ({"relations": ["paraphrase"]}, ConfigError, "PCS calls it textmutator"),
+        ({"dataset_path": "."}, TableError, "is a folder"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_named_with_the_remedy(
+    change: dict[str, object], error: type[UserError], words: str
+) -> None:
+    write_dataset(4)
+    usual = {"prompt": PROMPT, "dataset_path": "dataset.csv", "annotators": ["scripted:hash"], "relations": []}
+    pcs = PCS(**{**usual, "generate_annotations": True, **change})  # type: ignore[arg-type]
+    with pytest.raises(error, match=words):
+        pcs.annotate(ALIENS)
+
+
+def test_a_dataset_without_any_label_names_the_remedy() -> None:
+    Path("dataset.csv").write_text("label,text\n,One.\n,Two.\n")
+    with pytest.raises(GoldError, match="the column 'label' is empty: label some rows"):
+        panel().fit()
+
+
+def test_texts_that_are_none_are_refused() -> None:
+    write_dataset(4)
+    pcs = panel()
+    with pytest.raises(ConfigError, match="use annotate for a single one"):
+        pcs.annotate_many(ALIENS)
+    with pytest.raises(ConfigError, match="text 1 is a list"):
+        pcs.annotate([ALIENS])  # type: ignore[arg-type]
+
+
+def test_the_saved_file_is_readable_json() -> None:
+    write_dataset(10)
+    panel().save("pcs.json")
+    values = json.loads(Path("pcs.json").read_text())
+    assert values["schema"] == 1
+    assert values["labels"] == ["Fake", "Real"]
+    assert set(values["weights"]["by_relation"]) == {"original", "indeed", "notably", "frankly"}

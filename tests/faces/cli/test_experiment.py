@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pcs_annotator.faces.cli.main import main
+from tests.faces.cli.test_evaluate import ODD, in_a_folder_of_its_own, shown, write_votes
+
+__all__ = ["in_a_folder_of_its_own"]
+
+QUICK = ["--resamples", "20", "--repeats", "1", "--out", "out"]
+NAMES = ["rq1", "rq2", "rq3", "rq4", "size", "optimisers", "temperature"]
+# Tables are made with lr either way; named, it is also how the run behind them learns, which takes seconds with auto.
+ASKING = ["--optimiser", "lr", "--labels", "good,bad", "--model", "scripted:hash", "--relations", "original,frame"]
+
+
+def write_texts(path: str = "news.csv", rows: int = 24) -> str:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("id,text,gold\n")
+        file.writelines(f"{n},The city bought {n} old buses.,{'good' if n % 3 else 'bad'}\n" for n in range(rows))
+    return path
+
+
+def test_all_experiments_leave_tables_in_three_formats_plots_and_how_they_were_made(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    first, second = write_votes(Path("sentiment.csv"), keep=40), write_votes(Path("other.csv"), keep=30)
+    assert main(["experiment", "all", first, f"gossip={second}", *QUICK, "--folds", "2"]) == 0
+    found = {path.name for path in Path("out").iterdir()}
+    tables = {f"{name}.{ending}" for name in [*NAMES, "rq4-tests"] for ending in ("md", "csv", "tex")}
+    plots = {f"{name}.{ending}" for name in ("rq1", "rq3", "size") for ending in ("png", "svg")}
+    assert found == tables | plots | {"experiments.json"}
+    about = json.loads(Path("out/experiments.json").read_text(encoding="utf-8"))
+    assert about["experiments"] == NAMES
+    assert about["settings"]["seeds"] == [0]
+    assert about["settings"]["optimiser"] == "lr"
+    assert {name: one["gold_rows"] for name, one in about["sources"].items()} == {"sentiment": 40, "gossip": 30}
+    text = capsys.readouterr()
+    for title in ("against its zero-shot labels", "against their majority vote", "Each relation alone"):
+        assert title in text.out
+    assert "rq1 …" in text.err
+    assert not {"nan", "inf"} & set(text.out.split())
+
+
+def test_one_experiment_as_json_has_all_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    found = shown(["experiment", "rq1", write_votes(Path("votes.csv")), *QUICK, "--optimiser", "uniform"], capsys)
+    (table,) = found["experiments"]["rq1"]
+    assert [row[:2] for row in table["rows"]] == [["votes", "model-0"], ["votes", "model-1"]]
+    zero_shot = table["rows"][0][2]
+    assert zero_shot["low"] <= zero_shot["value"] <= zero_shot["high"]
+    assert table["rows"][0][6] is None
+    assert any("--draws 5" in note for note in table["notes"])
+
+
+def test_odd_names_survive_in_markdown_csv_and_latex(capsys: pytest.CaptureFixture[str]) -> None:
+    votes = write_votes(Path("votes.csv"), names=ODD)
+    dataset = "R&D_50% שלום <script>"
+    assert main(["experiment", "rq3", f"{dataset}={votes}", *QUICK]) == 0
+    both = f"{ODD['model-0']} + {ODD['model-1']}"
+    with open("out/rq3.csv", newline="", encoding="utf-8") as file:
+        row = next(csv.DictReader(file))
+    assert (row["Dataset"], row["LLMs"]) == (dataset, both)
+    page = Path("out/rq3.md").read_text(encoding="utf-8")
+    assert "<script>" not in page
+    assert "R&amp;D\\_50% שלום &lt;script&gt;" in page
+    assert len({line.count(" | ") for line in page.splitlines() if line.startswith("|")}) == 1
+    paper = Path("out/rq3.tex").read_text(encoding="utf-8")
+    assert r"R\&D\_50\% שלום $<$script$>$" in paper
+    assert r"model\_0 \&" in paper
+    assert "<script>" not in Path("out/rq3.svg").read_text(encoding="utf-8")
+    assert "<script>" in capsys.readouterr().out
+
+
+def test_only_the_models_and_relations_named_are_used(capsys: pytest.CaptureFixture[str]) -> None:
+    votes = write_votes(Path("votes.csv"))
+    chosen = ["--model", "model-1", "--relations", "original,voice"]
+    (table, _) = shown(["experiment", "rq4", votes, *QUICK, *chosen], capsys)["experiments"]["rq4"]
+    assert table["columns"] == ["Dataset", "LLM", "No MR", "voice", "PCS"]
+    assert [row[1] for row in table["rows"]] == ["model-1"]
+
+
+def test_a_dataset_that_cannot_be_judged_says_so_beside_one_that_can(capsys: pytest.CaptureFixture[str]) -> None:
+    good, small = write_votes(Path("good.csv")), write_votes(Path("small.csv"), keep=3)
+    (table,) = shown(["experiment", "rq1", good, small, *QUICK], capsys)["experiments"]["rq1"]
+    assert table["rows"][-1] == ["small", *[None] * 6]
+    assert any(note.startswith("small: 5-fold cross-validation needs") for note in table["notes"])
+
+
+BAD: dict[str, tuple[dict[str, Any], list[str], str]] = {
+    "three rows": ({"keep": 3}, [], "votes: 5-fold cross-validation needs at least 10 gold rows"),
+    "no gold": ({"gold": False}, [], "there are 0 of 0"),
+    "one class": ({"names": {"neutral": "negative", "positive": "negative"}}, [], "two classes, there are 60 of 1"),
+    "a missing model": ({}, ["--model", "gpt"], "votes: no model is called 'gpt'; there are: model-0, model-1"),
+    "a missing relation": ({}, ["--relations", "limerick"], "votes: no relation is called 'limerick'"),
+    "an unknown rewrite": ({}, ["--rewritten", "limerick"], "no relation is called 'limerick'"),
+    "the same name twice": ({}, ["votes=votes.csv"], "two sources are called 'votes'"),
+    "baselines elsewhere": ({}, ["--baselines"], "--baselines belongs to rq2 and all, not to rq1"),
+}
+
+
+@pytest.mark.parametrize(("made", "options", "complaint"), BAD.values(), ids=BAD)
+def test_what_cannot_be_answered_is_one_clear_sentence(
+    made: dict[str, Any], options: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["experiment", "rq1", write_votes(Path("votes.csv"), **made), *QUICK, *options]) == 2
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert "Traceback" not in error
+
+
+def test_without_matplotlib_tables_are_written_and_the_pip_line_is_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(["experiment", "rq1", write_votes(Path("votes.csv")), *QUICK]) == 0
+    assert "pip install 'pcs-annotator[plots]'" in " ".join(capsys.readouterr().out.split())
+    assert Path("out/rq1.md").exists()
+    assert not Path("out/rq1.png").exists()
+
+
+def test_texts_are_asked_about_once_and_the_second_time_is_free(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = write_texts()
+    first = shown(["experiment", "rq1", texts, *ASKING, *QUICK], capsys)
+    run = json.loads(Path("out/runs/news/run.json").read_text(encoding="utf-8"))
+    assert run["relations"] == ["original", "frame"]
+    ledger = Path("out/runs/news/ledger.db").stat().st_size
+    assert shown(["experiment", "rq1", texts, *ASKING, *QUICK], capsys) == first
+    assert Path("out/runs/news/ledger.db").stat().st_size == ledger
+    from_folder = shown(["experiment", "rq1", "out/runs/news", *QUICK], capsys)
+    assert from_folder["experiments"] == first["experiments"]
+    assert main(["experiment", "rq1", texts, *ASKING, *QUICK]) == 0
+    assert "asking about news …" in capsys.readouterr().err
+
+
+def test_baselines_ask_how_sure_a_model_is_about_the_unchanged_text_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    found = shown(["experiment", "rq2", write_texts(), *ASKING, *QUICK, "--baselines"], capsys)
+    run = json.loads(Path("out/runs/news/run.json").read_text(encoding="utf-8"))
+    kinds = ["1s-top-2", "2s-top-2", "ling-1s", "p-true"]
+    assert run["annotators"] == ["scripted:hash", *(f"scripted:hash/{kind}" for kind in kinds)]
+    (table,) = found["experiments"]["rq2"]
+    assert {"PCS", "zero-shot"} <= {row[2] for row in table["rows"]}
+    again = shown(["experiment", "rq2", "out/runs/news", *QUICK], capsys)
+    assert again["experiments"] == found["experiments"]
+
+
+def test_public_datasets_are_read_in_their_own_layout(capsys: pytest.CaptureFixture[str]) -> None:
+    for label in ("fake", "real"):
+        rows = "".join(f"{label}-{n},,A {label} story number {n},\n" for n in range(12))
+        Path(f"politifact_{label}.csv").write_text("id,news_url,title,tweet_ids\n" + rows, encoding="utf-8")
+    models = ["--model", "scripted:hash", "--relations", "original,frame", "--optimiser", "lr"]
+    (table,) = shown(["experiment", "rq1", "fakenewsnet:./politifact", *models, *QUICK], capsys)["experiments"]["rq1"]
+    assert table["rows"][0][:2] == ["politifact", "scripted:hash"]
+    assert main(["run", "fakenewsnet:./politifact", *models, "--limit", "5", "-q"]) == 0
+    assert Path("runs/politifact/labels.csv").exists()
+
+
+TEXTS_GONE_WRONG = {
+    "no model": ([], "news.csv holds texts and no votes: name models to ask with --model"),
+    "too few": ([*ASKING, "--limit", "5"], "at least 10 gold rows and two classes, there are 5 of 2"),
+    "no original": (
+        [*ASKING[:-1], "frame", "--baselines"],
+        "--baselines asks about the unchanged text: add original to --relations",
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "complaint"), TEXTS_GONE_WRONG.values(), ids=TEXTS_GONE_WRONG)
+def test_what_texts_lack_is_said_before_anybody_is_asked(
+    options: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["experiment", "rq2", write_texts(), *options, *QUICK]) == 2
+    assert complaint in capsys.readouterr().err
+    assert not Path("out/runs/news/ledger.db").exists()
+
+
+def test_a_spent_budget_is_code_3_and_the_tables_are_of_what_was_answered(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pcs.toml").write_text('[ask.prices]\n"scripted:hash" = [1000, 1000]\n', encoding="utf-8")
+    assert main(["experiment", "rq1", write_texts(), *ASKING, *QUICK, "--budget", "2"]) == 3
+    assert "questions unanswered: budget reached" in capsys.readouterr().out
+
+
+def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["experiment", "temperature", write_votes(Path("votes.csv")), *QUICK, "-q"]) == 0
+    assert capsys.readouterr() == ("", "")

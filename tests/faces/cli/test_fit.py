@@ -1,0 +1,165 @@
+"""`pcs fit` as a user meets it: a real process for the essentials, in process for the rest."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.faces.cli.main import main
+from tests.builders import simulated_votes
+
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLE = ROOT / "examples" / "votes.csv"
+QUICK = ["--optimiser", "lr", "--folds", "2", "--resamples", "20"]
+AUTO = ["--optimiser", "auto", "--folds", "2", "--resamples", "20"]
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_installed_command_learns_labels_and_writes_both_files(tmp_path: Path) -> None:
+    pcs = Path(sys.executable).with_name("pcs")
+    result = subprocess.run(
+        [pcs, "fit", EXAMPLE, "--out", "labels.csv", *QUICK], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert result.returncode == 0, result.stderr
+    for word in ("large", "double-negation", "AUROC", "uniform", "majority", "wrote model.json and labels.csv"):
+        assert word in result.stdout
+    written = rows_of(tmp_path / "labels.csv")
+    given = rows_of(EXAMPLE)
+    assert [row["id"] for row in written] == [row["id"] for row in given]
+    assert list(written[0])[: len(given[0])] == list(given[0])
+    assert all(0 < float(row["confidence"]) < 1 for row in written)
+    model = json.loads((tmp_path / "model.json").read_text())
+    assert model["schema"] == 1
+    assert sum(model["weights"]["by_annotator"].values()) == pytest.approx(1)
+
+
+def test_json_is_one_object_with_everything_the_screen_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit", str(EXAMPLE), "--json", *QUICK]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["rows"] == 90
+    assert shown["gold_rows"] == 60
+    assert set(shown["weights"]["by_annotator"]) == {"large", "small", "cheerful"}
+    assert set(shown["weights"]["annotator_intervals"]) == {"large", "small", "cheerful"}
+    assert [method["method"] for method in shown["cross_validation"]] == [
+        "lr",
+        "uniform",
+        "majority",
+        "zero-shot large",
+    ]
+    for method in shown["cross_validation"]:
+        assert method["auroc"]["low"] <= method["auroc"]["value"] <= method["auroc"]["high"]
+    assert "behind" in shown["cross_validation"][1]
+
+
+def test_the_same_command_twice_writes_the_same_bytes(tmp_path: Path) -> None:
+    first = ["fit", str(EXAMPLE), "-q", "--out", "1.csv", "--model-out", "1.json", *AUTO]
+    again = [word.replace("1.", "2.") for word in first]
+    assert main(first) == main(again) == 0
+    assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
+    assert (tmp_path / "1.json").read_bytes() == (tmp_path / "2.json").read_bytes()
+
+
+def test_auto_tells_what_it_chose_between(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit", str(EXAMPLE), "--json", *AUTO]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert set(shown["candidates"]) == {"lr", "logit", "naive-bayes"}
+    assert shown["optimiser"] == min(shown["candidates"], key=shown["candidates"].get)
+
+
+def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit", str(EXAMPLE), "-q", *QUICK]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
+
+
+def test_a_row_nobody_voted_on_is_reported_and_exit_code_is_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = EXAMPLE.read_text() + "silent,,,,,,,,,,,,,\n"
+    (tmp_path / "votes.csv").write_text(text)
+    assert main(["fit", "votes.csv", "--out", "labels.csv", *QUICK]) == 1
+    assert "1 row has no label" in capsys.readouterr().out
+    last = rows_of(tmp_path / "labels.csv")[-1]
+    assert (last["label"], last["decision"], last["reason"]) == ("", "review", "nobody answered")
+
+
+def test_little_gold_is_fitted_and_the_screen_says_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=20)
+    columns = votes.to_table().to_pydict()
+    Path("votes.json").write_text("")
+    table = {"id": columns.pop("id"), "gold": [*gold[:4], *[""] * 16], **columns}
+    with Path("votes.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(table)
+        writer.writerows(zip(*table.values(), strict=True))
+    assert main(["fit", "votes.csv", *QUICK, "--folds", "5"]) == 0
+    assert "not cross-validated: 5-fold cross-validation needs at least 10 gold rows" in _flat(capsys)
+
+
+def _flat(capsys: pytest.CaptureFixture[str]) -> str:
+    return " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "message"),
+    [
+        ("", [], "votes.csv is empty"),
+        ("id,gold,a|x\n", [], "has no rows"),
+        ("id,gold,a|x\n1,yes,yes\n2,no\n", [], "Expected 3 columns, got 2"),
+        ("id,gold,text\n1,yes,hello\n", [], "has no votes"),
+        (
+            "id,gold,a|x\n1,yes,yes\n2,no,maybe\n",
+            ["--labels", "yes,no"],
+            "row 2 (id '2'): 'maybe' is none of the labels",
+        ),
+        ("id,gold,a|x\n1,perhaps,yes\n2,no,no\n", ["--labels", "yes,no"], "gold, row 1 (id '1'): 'perhaps'"),
+        ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--labels", "yes,Yes"], "differ only in capitals"),
+        ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--optimiser", "lrr"], "did you mean 'lr'?"),
+        ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--folds", "1"], "Invalid value for '--folds'"),
+    ],
+)
+def test_bad_input_is_one_clear_sentence_and_exit_code_2(
+    text: str, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("votes.csv").write_text(text)
+    assert main(["fit", "votes.csv", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert "Traceback" not in captured.err
+    assert not Path("model.json").exists()
+
+
+def test_a_missing_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit", "nowhere.csv"]) == 2
+    assert "there is no file nowhere.csv" in capsys.readouterr().err
+
+
+def test_two_rows_and_one_row_are_answered_without_nan(capsys: pytest.CaptureFixture[str]) -> None:
+    for rows in ("1,yes,yes\n2,no,no\n", "1,yes,yes\n"):
+        Path("votes.csv").write_text("id,gold,a|x\n" + rows)
+        assert main(["fit", "votes.csv", "--json", "--out", "labels.csv", "--resamples", "20"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert shown["cross_validation"] == []
+        assert shown["no_cross_validation"]
+        assert "nan" not in Path("labels.csv").read_text()
+
+
+def test_users_columns_that_are_no_votes_are_kept_and_mentioned(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("votes.csv").write_text("id,gold,a|x,text\n1,yes,yes,hello\n2,no,no,there\n")
+    assert main(["fit", "votes.csv", "--out", "labels.csv", *QUICK]) == 0
+    assert "left aside: 'text'" in _flat(capsys)
+    assert [row["text"] for row in rows_of(Path("labels.csv"))] == ["hello", "there"]

@@ -1,0 +1,73 @@
+"""Votes of a run, written and read back along the axes of that run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import UnknownNameError
+from pcs_annotator.files.vote_files import Axes, read_votes, write_votes
+from tests.builders import votes_of
+
+
+def with_stated() -> Votes:
+    """Three items and draws of which not all were asked about; only the second annotator states probabilities."""
+    votes = votes_of(
+        [[[[0, 1]], [[1, NOT_ASKED]]], [[[0, 0]], [[ABSTAINED, 0]]], [[[NOT_ASKED] * 2], [[NOT_ASKED] * 2]]]
+    )
+    stated = np.full((3, 2, 1, 2, 2), np.nan)
+    stated[0, 1, 0, 0] = 0.25, 0.75
+    stated[1, 1, 0, 1, 0] = 2 / 3
+    return replace(votes, annotators=["m", "m/1s-top-2"], stated=stated)
+
+
+def axes_of(votes: Votes) -> Axes:
+    return Axes(votes.ids, votes.annotators, votes.relations, votes.labels, votes.codes.shape[3])
+
+
+@pytest.mark.parametrize("name", ["votes.parquet", "votes.csv"])
+def test_what_was_stated_is_read_as_it_was_written(name: str, tmp_path: Path) -> None:
+    votes = with_stated()
+    write_votes(tmp_path / name, votes)
+    read = read_votes(tmp_path / name, axes_of(votes))
+    np.testing.assert_array_equal(read.codes, votes.codes)
+    assert read.stated is not None
+    assert votes.stated is not None
+    np.testing.assert_array_equal(read.stated, votes.stated)
+
+
+def test_asked_for_probabilities_and_given_none_is_not_the_same_as_not_asked(tmp_path: Path) -> None:
+    for stated in (None, np.full((3, 2, 1, 2, 2), np.nan)):
+        votes = replace(with_stated(), stated=stated)
+        write_votes(tmp_path / "votes.parquet", votes)
+        assert (read_votes(tmp_path / "votes.parquet", axes_of(votes)).stated is None) == (stated is None)
+
+
+def test_names_that_a_file_leaves_out_keep_their_place(tmp_path: Path) -> None:
+    votes = with_stated()
+    write_votes(tmp_path / "votes.parquet", votes)
+    axes = axes_of(votes)._replace(
+        ids=["new", *reversed(votes.ids)], annotators=["m/1s-top-2", "other", "m"], relations=["r", "original"], draws=3
+    )
+    read = read_votes(tmp_path / "votes.parquet", axes)
+    assert read.codes.shape == (4, 3, 2, 3)
+    assert (read.codes[0] == NOT_ASKED).all()
+    again = read.take(np.array([3, 2, 1])).select(annotators=votes.annotators, relations=votes.relations, draws=2)
+    np.testing.assert_array_equal(again.codes, votes.codes)
+    assert again.stated is not None
+    assert votes.stated is not None
+    np.testing.assert_array_equal(again.stated, votes.stated)
+    assert read.stated is not None
+    assert np.nansum(read.stated) == pytest.approx(1 + 2 / 3)
+
+
+def test_a_name_that_the_run_does_not_have_is_an_error(tmp_path: Path) -> None:
+    votes = with_stated()
+    write_votes(tmp_path / "votes.parquet", votes)
+    with pytest.raises(UnknownNameError, match="no annotator is called 'm/1s-top-2'"):
+        read_votes(tmp_path / "votes.parquet", axes_of(votes)._replace(annotators=["m"]))

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.stats import norm, ttest_rel
+
+from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.metrics.metrics import accuracy, auroc, binary_auroc
+from pcs_annotator.judging.metrics.significance import (
+    average_relative_improvement,
+    delong,
+    holm,
+    paired_bootstrap,
+    paired_t_test,
+    stars,
+)
+
+
+def noisy_rows(rows: int, labels: int, seed: int, noise: float = 1.0) -> tuple[Floats, Floats, Codes]:
+    """Scores of two methods that err together, the second more, rounded so that some tie; and gold."""
+    rng = np.random.default_rng(seed)
+    gold = rng.integers(labels, size=rows)
+    shared = rng.normal(size=(rows, labels))
+    ours = np.eye(labels)[gold] + noise * (0.6 * shared + 0.4 * rng.normal(size=(rows, labels)))
+    theirs = np.eye(labels)[gold] + noise * (0.6 * shared + 0.8 * rng.normal(size=(rows, labels)))
+    return ours.round(1), theirs.round(1), gold.astype(np.int8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_paired_t_test_equals_scipy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    ours, theirs = rng.random(9), rng.random(9)
+    found, reference = paired_t_test(ours.tolist(), theirs.tolist()), ttest_rel(ours, theirs)
+    assert found.statistic == pytest.approx(reference.statistic)
+    assert found.p_value == pytest.approx(reference.pvalue)
+    assert found.difference == pytest.approx(np.mean(ours - theirs))
+    assert found.n == 9
+
+
+def test_equal_figures_are_no_difference() -> None:
+    assert paired_t_test([0.7, 0.8, 0.9], [0.7, 0.8, 0.9]) == (0, 0, 1, 3)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_difference_that_never_varies_is_certain(sign: int) -> None:
+    # .8 − .7 and .4 − .3 differ in the last bit
+    found = paired_t_test([0.8 * sign, 0.4 * sign, 0.6 * sign], [0.7 * sign, 0.3 * sign, 0.5 * sign])
+    assert (found.statistic, found.p_value) == (np.inf * sign, 0)
+    assert found.difference == pytest.approx(0.1 * sign)
+
+
+def test_a_single_pair_cannot_be_tested() -> None:
+    with pytest.raises(UndefinedMetric, match="at least two pairs, got 1"):
+        paired_t_test([0.8], [0.7])
+
+
+@pytest.mark.parametrize("test", [paired_t_test, average_relative_improvement])
+def test_figures_come_in_pairs(test: Callable[[list[float], list[float]], object]) -> None:
+    with pytest.raises(UndefinedMetric, match="3 figures against 2"):
+        test([0.8, 0.7, 0.6], [0.7, 0.8])
+
+
+def test_relative_improvement_by_hand() -> None:
+    assert average_relative_improvement([0.6, 0.9], [0.5, 1.0]) == pytest.approx((0.2 - 0.1) / 2)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [([0.5], [0.0]), ([0.5], [-1.0]), ([], [])])
+def test_relative_improvement_over_nothing_is_undefined(ours: list[float], theirs: list[float]) -> None:
+    with pytest.raises(UndefinedMetric, match="relative improvement"):
+        average_relative_improvement(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("p_value", "marks"),
+    [(0.0, "***"), (0.00099, "***"), (0.001, "**"), (0.0099, "**"), (0.01, "*"), (0.05, "n.s."), (1.0, "n.s.")],
+)
+def test_stars_of_the_paper(p_value: float, marks: str) -> None:
+    assert stars(p_value) == marks
+
+
+def test_holm_by_hand() -> None:
+    # sorted .01 .02 .03 .04 times 4 3 2 1 is .04 .06 .06 .04, never falling
+    assert holm([0.03, 0.01, 0.04, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+
+
+def test_holm_stays_a_probability_and_keeps_a_family_of_one() -> None:
+    assert holm([0.9, 0.6]) == [1, 1]
+    assert holm([0.03]) == [0.03]
+    assert holm([]) == []
+
+
+def test_paired_bootstrap_sees_a_clear_difference() -> None:
+    ours, theirs, gold = noisy_rows(150, 3, seed=0, noise=1.5)
+    found = paired_bootstrap(auroc, ours, theirs, gold, resamples=200)
+    assert found.difference == auroc(ours, gold) - auroc(theirs, gold)
+    assert 0 < found.interval.low < found.difference < found.interval.high
+    assert (found.p_value, found.n) == (2 / 201, 150)
+    turned = paired_bootstrap(auroc, theirs, ours, gold, resamples=200)
+    assert turned.interval == pytest.approx((-found.interval.high, -found.interval.low))
+    assert turned.p_value == found.p_value
+
+
+def test_paired_bootstrap_of_a_method_with_itself_finds_nothing() -> None:
+    ours, _, gold = noisy_rows(40, 2, seed=0)
+    assert paired_bootstrap(accuracy, ours, ours, gold, resamples=50) == (0, (0, 0), 1, 40)
+
+
+def brute_force_delong(ours: Floats, theirs: Floats, positive: Floats) -> tuple[float, float]:
+    """Difference and variance straight from the definition: all pairs, both structural components."""
+
+    def pairs(scores: Floats) -> Floats:
+        gap = scores[positive == 1][:, np.newaxis] - scores[positive == 0]
+        return np.asarray((gap > 0) + (gap == 0) / 2)
+
+    wins = [pairs(ours), pairs(theirs)]
+    v10, v01 = np.array([w.mean(axis=1) for w in wins]), np.array([w.mean(axis=0) for w in wins])
+    covariance = np.cov(v10) / v10.shape[1] + np.cov(v01) / v01.shape[1]
+    contrast = np.array([1.0, -1.0])
+    return wins[0].mean() - wins[1].mean(), float(contrast @ covariance @ contrast)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_delong_equals_its_definition_for_two_labels(seed: int) -> None:
+    ours, theirs, gold = noisy_rows(40, 2, seed)
+    first, second = (np.column_stack([1 - s[:, 1], s[:, 1]]) for s in (ours, theirs))
+    found = delong(first, second, gold)
+    difference, variance = brute_force_delong(ours[:, 1], theirs[:, 1], (gold == 1).astype(np.float64))
+    assert found.difference == pytest.approx(difference, abs=1e-12)
+    assert found.statistic == pytest.approx(difference / np.sqrt(variance))
+    assert found.p_value == pytest.approx(2 * norm.sf(abs(found.statistic)))
+    assert found.difference == pytest.approx(
+        binary_auroc(ours[:, 1], gold == 1) - binary_auroc(theirs[:, 1], gold == 1), abs=1e-12
+    )
+
+
+# Albumin, total protein and K-G score (where less is better) of DeLong et al.'s own 43 patients with all three tests.
+HELPED = """
+    4.5/7.4/5 4.3/7.0/5 4.3/7.0/4 4.3/6.5/4 4.2/7.7/6 4.1/8.2/6 4.1/6.6/5 4.0/7.0/7 3.9/6.8/3 3.8/6.8/7 3.8/6.6/6
+    3.8/5.7/5 3.7/7.4/5 3.7/6.9/5 3.7/6.7/6 3.7/6.1/5 3.6/6.6/5 3.6/5.7/5 3.5/6.2/5 3.5/5.8/6 3.3/6.3/7 3.3/5.7/6
+    3.2/6.3/5 3.2/5.8/3 3.2/5.4/4 3.2/5.1/5 3.1/6.6/6 2.6/4.7/6 2.3/4.4/6 2.1/4.8/7 1.6/5.6/5
+"""
+NOT_HELPED = """
+    4.2/7.6/4 4.0/6.6/6 3.6/6.7/4 3.3/6.8/6 3.0/5.8/10 3.0/4.7/8 2.9/5.7/9 2.8/6.2/8 2.8/4.8/6 2.5/5.7/8 1.7/4.0/7
+    0.9/4.0/5
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "difference", "error", "chi_square", "p_value"),
+    [("albumin", 0.0108, 0.0953, 0.0127, 0.9102), ("protein", -0.0780, 0.1046, 0.5554, 0.4561)],
+)
+def test_delong_finds_the_published_differences_from_the_k_g_score(
+    test: str, difference: float, error: float, chi_square: float, p_value: float
+) -> None:
+    """Figures: SAS/STAT User's Guide, LOGISTIC procedure, comparing receiver operating characteristic curves."""
+    patients = np.array([patient.split("/") for patient in (HELPED + NOT_HELPED).split()], dtype=np.float64)
+    gold = np.repeat([1, 0], [len(HELPED.split()), len(NOT_HELPED.split())]).astype(np.int8)
+    albumin, protein, k_g = patients.T * [[1], [1], [-1]]
+    scored, reference = (np.column_stack([-s, s]) for s in ({"albumin": albumin, "protein": protein}[test], k_g))
+    found = delong(scored, reference, gold)
+    assert found.difference == pytest.approx(difference, abs=5e-5)
+    assert found.difference / found.statistic == pytest.approx(error, abs=5e-5)
+    assert found.statistic**2 == pytest.approx(chi_square, abs=5e-5)
+    assert found.p_value == pytest.approx(p_value, abs=5e-5)
+
+
+def test_delong_agrees_with_the_bootstrap_for_three_labels() -> None:
+    ours, theirs, gold = noisy_rows(250, 3, seed=1, noise=1.5)
+    found = delong(ours, theirs, gold)
+    low, high = paired_bootstrap(auroc, ours, theirs, gold, resamples=600).interval
+    assert found.difference / found.statistic == pytest.approx((high - low) / (2 * 1.96), rel=0.15)
+
+
+def test_delong_of_a_method_with_itself_finds_nothing() -> None:
+    ours, _, gold = noisy_rows(40, 3, seed=0)
+    assert delong(ours, ours, gold) == (0, 0, 1, 40)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_delong_is_certain_of_a_difference_that_cannot_vary(sign: int) -> None:
+    gold = np.array([0, 0, 0, 1, 1, 1], dtype=np.int8)
+    methods = [np.eye(2)[gold], np.full((6, 2), 0.5)][::sign]
+    found = delong(methods[0], methods[1], gold)
+    assert found == (0.5 * sign, np.inf * sign, 0, 6)
+
+
+def test_delong_needs_two_rows_of_every_class() -> None:
+    ours, theirs, _ = noisy_rows(5, 2, seed=0)
+    with pytest.raises(UndefinedMetric, match="at least two rows of every class"):
+        delong(ours, theirs, np.array([0, 0, 0, 0, 1], dtype=np.int8))

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from pcs_annotator.errors import ConfigError
+from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, accepted, find_thresholds
+
+LABELS = ("no", "yes")
+
+
+def judged(confidence: list[float], right: list[bool], best: list[int] | None = None) -> Judged:
+    codes = [0] * len(right) if best is None else best
+    return Judged(np.array(confidence), np.array(codes, dtype=np.int8), np.array(right, dtype=np.bool_))
+
+
+def drawn(rows: int, seed: int) -> Judged:
+    """Return rows whose confidence is exactly the chance of being right."""
+    rng = np.random.default_rng(seed)
+    confidence = rng.uniform(0.5, 1.0, rows)
+    return Judged(confidence, rng.integers(2, size=rows).astype(np.int8), rng.random(rows) < confidence)
+
+
+@pytest.mark.parametrize("max_error", [0, 0.0, 1, -0.1, 1.5])
+def test_an_error_that_nobody_can_promise_is_refused_with_the_reason(max_error: float) -> None:
+    with pytest.raises(ConfigError, match="no number of gold rows can promise that"):
+        Promise(max_error=max_error)
+
+
+def test_full_certainty_is_refused() -> None:
+    with pytest.raises(ConfigError, match="certainty is 1"):
+        Promise(max_error=0.1, certainty=1)
+
+
+@pytest.mark.parametrize(("max_error", "certainty", "rows"), [(0.1, 0.9, 22), (0.05, 0.9, 45), (0.05, 0.95, 59)])
+def test_the_fewest_rows_are_those_of_the_rule_of_three(max_error: float, certainty: float, rows: int) -> None:
+    promise = Promise(max_error=max_error, certainty=certainty)
+    assert promise.least_rows == rows
+    sure = judged([0.9] * rows, [True] * rows)
+    assert find_thresholds(sure, LABELS, promise) == {EVERY_LABEL: 0.9}
+    assert find_thresholds(sure.take(np.arange(rows - 1)), LABELS, promise) == {}
+
+
+def test_controlled_risk_needs_one_row_per_share_of_error() -> None:
+    promise = Promise(max_error=0.1, kind="accepted-and-wrong")
+    assert promise.least_rows == 9
+    assert find_thresholds(judged([0.9] * 9, [True] * 9), LABELS, promise) == {EVERY_LABEL: 0.9}
+    assert find_thresholds(judged([0.9] * 8, [True] * 8), LABELS, promise) == {}
+
+
+def test_one_error_at_the_top_ends_controlled_risk_at_once() -> None:
+    promise = Promise(max_error=0.1, kind="accepted-and-wrong")
+    first_wrong = judged([0.99] + [0.9] * 10, [False] + [True] * 10)
+    assert find_thresholds(first_wrong, LABELS, promise) == {}
+
+
+def test_the_sequence_stops_before_the_rows_that_are_wrong_too_often() -> None:
+    confidence = [0.99] * 40 + [0.6] * 40
+    right = [True] * 40 + [True, False] * 20
+    found = find_thresholds(judged(confidence, right), LABELS, Promise(max_error=0.1))
+    assert found == {EVERY_LABEL: 0.99}
+
+
+def test_rows_of_equal_confidence_are_accepted_together_or_not_at_all() -> None:
+    mixed = judged([0.95] * 60, [True] * 45 + [False] * 15)
+    assert find_thresholds(mixed, LABELS, Promise(max_error=0.1)) == {}
+
+
+def test_errors_among_the_very_surest_do_not_end_the_search_at_once() -> None:
+    # one early error: a search from the strictest threshold alone would give up
+    confidence = np.linspace(0.999, 0.97, 200)
+    right = np.ones(200, dtype=np.bool_)
+    right[3] = False
+    rows = Judged(confidence, np.zeros(200, dtype=np.int8), right)
+    assert find_thresholds(rows, LABELS, Promise(max_error=0.05)) == {EVERY_LABEL: pytest.approx(0.97)}
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.05, 0.1, 0.2]), st.integers(1, 300))
+def test_an_accepted_threshold_passes_the_exact_binomial_test(seed: int, max_error: float, rows: int) -> None:
+    promise = Promise(max_error=max_error)
+    sample = drawn(rows, seed)
+    found = find_thresholds(sample, LABELS, promise)
+    if found:
+        taken = accepted(sample.confidence, sample.best, LABELS, found)
+        assert binom.cdf((~sample.right[taken]).sum(), taken.sum(), max_error) <= promise.delta + 1e-12
+
+
+@pytest.mark.parametrize("kind", ["error-among-accepted", "accepted-and-wrong"])
+def test_the_promise_is_kept_in_simulation(kind: str) -> None:
+    """The true error is known here: confidence is the chance of being right."""
+    promise = Promise(max_error=0.15, kind=kind)  # type: ignore[arg-type]  # parametrised by name
+    broken, risks, used = 0, [], 0
+    for seed in range(400):
+        found = find_thresholds(drawn(200, seed), LABELS, promise)
+        least = found.get(EVERY_LABEL, 1.0)
+        error = (1 - least) / 2  # confidence is uniform above the threshold
+        risks.append(error * (1 - least) / 0.5)
+        broken += error > promise.max_error
+        used += bool(found)
+    assert used > 300
+    if kind == "error-among-accepted":
+        assert broken / 400 <= promise.delta + 2 * np.sqrt(promise.delta * promise.certainty / 400)
+    else:
+        assert np.mean(risks) <= promise.max_error
+
+
+def test_per_label_a_label_without_rows_is_never_accepted() -> None:
+    sure = judged([0.9] * 60, [True] * 60)
+    found = find_thresholds(sure, LABELS, Promise(max_error=0.1, per_label=True))
+    assert found == {"no": 0.9}
+    taken = accepted(np.array([0.95, 0.95, 0.5]), np.array([0, 1, 0], dtype=np.int8), LABELS, found)
+    assert taken.tolist() == [True, False, False]
+
+
+def test_per_label_each_label_has_its_own_threshold() -> None:
+    rng = np.random.default_rng(0)
+    best = np.repeat([0, 1], 300).astype(np.int8)
+    confidence = rng.uniform(0.5, 1, 600)
+    right = np.where(best == 0, True, rng.random(600) < confidence)  # one label is always right
+    found = find_thresholds(Judged(confidence, best, right), LABELS, Promise(max_error=0.1, per_label=True))
+    assert found["no"] < found["yes"]

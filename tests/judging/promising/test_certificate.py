@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
+from pcs_annotator.judging.promising.auditing import audit
+from pcs_annotator.judging.promising.certificate import Certificate, Fingerprint, certify, in_force, no_promise
+from tests.judging.promising.test_acceptance import LABELS, drawn, judged
+
+PROMISE = Promise(max_error=0.1)
+
+
+def test_enough_right_rows_carry_the_promise() -> None:
+    found = certify(judged([0.9] * 30, [True] * 30), LABELS, PROMISE)
+    assert found.holds
+    assert found.gold_rows == 30
+    assert found.thresholds == {EVERY_LABEL: 0.9}
+    assert found.why_not == ""
+
+
+def test_too_few_rows_say_how_many_would_do() -> None:
+    found = certify(judged([0.9] * 12, [True] * 12), LABELS, PROMISE)
+    assert not found.holds
+    assert "12 gold rows are too few: even without a single error it takes 22" in found.why_not
+    assert found.rows_needed == 22
+
+
+def test_rows_that_err_a_little_too_often_need_more() -> None:
+    rows = drawn(60, seed=3)
+    found = certify(rows, LABELS, Promise(max_error=0.05))
+    assert not found.holds
+    assert "not even the most confident labels" in found.why_not
+    assert found.rows_needed is not None
+    assert found.rows_needed > 60
+    assert f"{found.rows_needed:,} would probably do" in found.why_not
+
+
+def test_rows_that_are_never_sure_cannot_be_helped_by_more() -> None:
+    coin = judged([0.6] * 100, [True, False] * 50)
+    found = certify(coin, LABELS, PROMISE)
+    assert found.rows_needed is None
+    assert "use better models, or allow more error" in found.why_not
+
+
+def test_the_number_of_rows_is_the_same_for_the_same_seed() -> None:
+    rows = drawn(60, seed=3)
+    promise = Promise(max_error=0.05)
+    assert certify(rows, LABELS, promise, seed=1) == certify(rows, LABELS, promise, seed=1)
+
+
+def test_without_a_promise_nothing_is_accepted() -> None:
+    empty = no_promise(PROMISE, 3, "3 gold rows are too few")
+    assert not empty.accepts(np.array([1.0, 1.0]), np.array([0, 1]), LABELS).any()
+    assert not empty.holds
+
+
+def test_a_certificate_says_what_it_means_for_the_rows_at_hand() -> None:
+    found = certify(judged([0.9] * 30, [True] * 30), LABELS, PROMISE)
+    taken = found.accepts(np.array([0.95, 0.9, 0.5, 0.2]), np.array([0, 1, 0, 0]), LABELS)
+    told = found.over(taken)
+    assert (told.accepted_share, told.review_rows) == (0.5, 2)
+    assert found.over(np.zeros(0, dtype=np.bool_)).accepted_share == 0
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        certify(judged([0.9] * 30, [True] * 30), LABELS, PROMISE),
+        no_promise(PROMISE, 3, "too few", 40),
+        replace(
+            certify(judged([0.9] * 60, [True] * 60), LABELS, Promise(max_error=0.1, per_label=True)),
+            fingerprint=Fingerprint("a", "b", "1"),
+            audit=audit(PROMISE, 1.0, 30, 1),
+        ),
+    ],
+)
+def test_a_certificate_survives_json(found: Certificate) -> None:
+    assert Certificate.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+def test_a_revoked_certificate_accepts_nothing() -> None:
+    found = certify(judged([0.9] * 30, [True] * 30), LABELS, PROMISE)
+    revoked = replace(found, audit=audit(PROMISE, 0.5, 20, 9))
+    assert not revoked.holds
+    assert not revoked.accepts(np.array([1.0]), np.array([0]), LABELS).any()
+
+
+@pytest.mark.parametrize(
+    ("rows", "wrong", "finding"),
+    [(30, 0, "confirmed"), (30, 2, "open"), (30, 9, "revoked"), (5, 5, "revoked"), (5, 0, "open")],
+)
+def test_an_audit_confirms_or_revokes_only_when_it_is_sure(rows: int, wrong: int, finding: str) -> None:
+    found = audit(PROMISE, 0.5, rows, wrong)
+    assert found.finding == finding
+    assert found.error.low <= wrong / rows <= found.error.high
+    assert (found.finding == "revoked") == (found.error.low >= PROMISE.max_error)
+    assert (found.finding == "confirmed") == (found.error.high <= PROMISE.max_error)
+
+
+def test_an_audit_of_controlled_risk_allows_more_errors_among_the_accepted() -> None:
+    promise = Promise(max_error=0.1, kind="accepted-and-wrong")
+    assert audit(promise, 0.25, 30, 9).limit == pytest.approx(0.4)
+    assert audit(promise, 0.25, 30, 9).finding == "open"
+    assert audit(promise, 0.05, 30, 9).limit == 1.0
+
+
+NOW = Fingerprint("v", "g", "1")
+
+
+def test_a_certificate_is_in_force_while_nothing_changed() -> None:
+    found = replace(certify(judged([0.9] * 30, [True] * 30), LABELS, PROMISE), fingerprint=NOW)
+    assert in_force(found, NOW) is found
+
+
+def test_a_certificate_without_a_fingerprint_cannot_be_checked_and_stays() -> None:
+    found = certify(judged([0.9] * 30, [True] * 30), LABELS, PROMISE)
+    assert in_force(found, NOW) is found
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"votes": "w"}, "votes changed"),
+        ({"gold": "h"}, "gold changed"),
+        ({"version": "2"}, "version changed"),
+        ({"votes": "w", "gold": "h"}, "votes and gold changed"),
+    ],
+)
+def test_a_certificate_is_void_and_says_why_when_what_it_rests_on_changed(changes: dict[str, str], named: str) -> None:
+    found = replace(
+        certify(judged([0.9] * 30, [True] * 30), LABELS, PROMISE), fingerprint=NOW, audit=audit(PROMISE, 0.5, 30, 0)
+    )
+    void = in_force(found, NOW._replace(**changes))
+    assert void.why_not.startswith(f"{named} since this promise was made: pcs fit makes it anew")
+    assert not void.holds
+    assert not void.thresholds
+    assert void.audit is None
+    assert (void.promise, void.gold_rows, void.fingerprint) == (PROMISE, 30, NOW)
+    assert not void.accepts(np.array([1.0]), np.array([0]), LABELS).any()

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy.stats import chi2_contingency
+
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Weights
+from pcs_annotator.errors import MismatchError
+from pcs_annotator.judging.promising.drift import Drift, Profile, drift, homogeneity, profile, total_variation
+from pcs_annotator.judging.weighing.scoring import score
+from tests.judging.strategies import any_votes
+
+RELATIONS = ["original", "voice", "double-negation", "synonym"]
+
+
+def sample(rng: np.random.Generator, items: int, fake: float, skill: tuple[float, ...] = (0.9, 0.85, 0.8)) -> Votes:
+    """Votes of three models whose errors mostly carry over from one variant of a text to the next."""
+    truth = (rng.random(items) >= fake)[:, np.newaxis, np.newaxis]
+    right = (rng.random((items, 3)) < skill)[:, :, np.newaxis] ^ (rng.random((items, 3, 4)) < 0.05)
+    codes = np.where(rng.random(right.shape) < 0.02, ABSTAINED, np.where(right, truth, ~truth))
+    names = [str(row) for row in range(items)]
+    models = ["ollama:qwen", "llama", "gpt"]
+    return Votes(
+        codes=codes.astype(np.int8), ids=names, annotators=models, relations=RELATIONS, labels=["Fake", "Real"]
+    )
+
+
+def profiled(votes: Votes) -> Profile:
+    return profile(votes, score(votes, Weights.uniform(votes)))
+
+
+def compared(before: Votes, now: Votes) -> Drift:
+    return drift(profiled(before), profiled(now))
+
+
+def test_samples_of_the_same_texts_seldom_raise_an_alarm() -> None:
+    rng = np.random.default_rng(0)
+    sizes = rng.choice([50, 100, 200, 500], size=(200, 2)).tolist()
+    alarms = [compared(sample(rng, old, 0.3), sample(rng, new, 0.3)).found for old, new in sizes]
+    assert sum(alarms) <= 2
+
+
+def test_p_values_are_honest_when_nothing_changed() -> None:
+    rng = np.random.default_rng(1)
+    p_values = [compared(sample(rng, 200, 0.4), sample(rng, 200, 0.4)).p_value for _ in range(150)]
+    assert np.mean(np.array(p_values) < 0.05) <= 0.08  # correlated cells make Holm cautious, never bold
+
+
+def test_a_shift_of_the_class_balance_is_found_in_two_hundred_rows() -> None:
+    rng = np.random.default_rng(2)
+    found = [compared(sample(rng, 200, 0.3), sample(rng, 200, 0.6)) for _ in range(40)]
+    assert np.mean([one.found for one in found]) >= 0.9
+    assert all(one.p_value < 0.001 for one in found if one.found)
+
+
+def test_the_sentence_names_the_model_that_changed_most() -> None:
+    rng = np.random.default_rng(3)
+    before, now = sample(rng, 400, 0.4), sample(rng, 400, 0.4)
+    codes = now.codes.copy()
+    codes[:, 0, 0][rng.random((400, 1)) < 0.5] = 0
+    found = compared(before, replace(now, codes=codes))
+    share = [round(100 * float((one[:, 0, 0] == 0).mean())) for one in (codes, before.codes)]
+    assert found.found
+    assert found.sentence == f"qwen says Fake in {share[0]} % of new texts, {share[1]} % of the calibration set"
+
+
+def test_a_model_that_falls_silent_under_a_relation_is_named_with_it() -> None:
+    rng = np.random.default_rng(4)
+    before, now = sample(rng, 300, 0.5), sample(rng, 300, 0.5)
+    codes = now.codes.copy()
+    codes[:150, 1, 2] = ABSTAINED
+    found = compared(before, replace(now, codes=codes))
+    assert found.sentence.startswith("llama under double negation gives no usable answer in 5")
+
+
+def test_scores_that_fall_are_found_even_where_every_cell_keeps_its_shares() -> None:
+    rng = np.random.default_rng(5)
+    before, now = sample(rng, 500, 0.5), sample(rng, 500, 0.5)
+    torn = np.stack([rng.permuted(now.codes[:, a, r, 0]) for a in range(3) for r in range(4)], axis=1)
+    found = compared(before, replace(now, codes=torn.reshape(500, 3, 4, 1)))
+    assert found.found
+    assert found.sentence.startswith("the highest score is at most 0.5")
+
+
+def test_a_change_too_small_to_matter_is_no_alarm_however_certain() -> None:
+    counts = np.array([[[[50_000, 50_000, 0]]], [[[53_000, 47_000, 0]]]])
+    highest = np.zeros(101, dtype=np.intp)
+    highest[80] = 100_000
+    old, new = (
+        Profile(
+            annotators=["a"],
+            relations=["original"],
+            labels=["x", "y"],
+            items=100_000,
+            cells=one,
+            best=one[0, 0, 0, :2],
+            highest=highest,
+        )
+        for one in counts[:, :, np.newaxis]
+    )
+    result = drift(old, new)
+    assert result.p_value < 1e-9
+    assert not result.found
+
+
+def test_cells_left_out_for_easy_texts_raise_no_alarm() -> None:
+    rng = np.random.default_rng(6)
+    before, now = sample(rng, 400, 0.5), sample(rng, 400, 0.5)
+    codes = now.codes.copy()
+    easy = (codes[:, 0] == codes[:, 0, :1]).all(axis=(1, 2))
+    codes[easy, 1:] = NOT_ASKED  # the rest are the hard texts: other shares, other scores
+    assert not compared(before, replace(now, codes=codes)).found
+
+
+def test_a_shift_is_found_although_most_cells_were_left_out() -> None:
+    rng = np.random.default_rng(7)
+    before, now = sample(rng, 400, 0.2), sample(rng, 400, 0.7)
+    codes = now.codes.copy()
+    codes[:, 1:] = NOT_ASKED
+    assert compared(before, replace(now, codes=codes)).found
+
+
+def test_order_and_absence_of_axes_do_not_matter() -> None:
+    rng = np.random.default_rng(8)
+    before, now = sample(rng, 300, 0.3), sample(rng, 300, 0.6)
+    turned = replace(
+        now.select(annotators=["gpt", "llama", "ollama:qwen"], relations=RELATIONS[::-1]), labels=["Real", "Fake"]
+    )
+    turned = replace(turned, codes=np.where(turned.codes < 0, turned.codes, 1 - turned.codes))
+    assert compared(before, turned) == compared(before, now)
+    assert compared(before, now.select(annotators=["gpt"])).found
+
+
+def test_too_few_texts_say_so() -> None:
+    rng = np.random.default_rng(9)
+    result = compared(sample(rng, 200, 0.1), sample(rng, 19, 0.9))
+    assert result == Drift(1.0, False, "too few texts to compare: 20 are needed on both sides")
+    assert not compared(sample(rng, 0, 0.5), sample(rng, 0, 0.5)).found
+
+
+def test_other_labels_are_refused() -> None:
+    votes = sample(np.random.default_rng(10), 30, 0.5)
+    with pytest.raises(MismatchError, match="labels Fake, Real, the new texts Fake, True: learn again"):
+        compared(votes, replace(votes, labels=["Fake", "True"]))
+
+
+@settings(deadline=None)
+@given(any_votes())
+def test_a_profile_survives_json_and_never_drifts_from_itself(votes: Votes) -> None:
+    one = profiled(votes)
+    back = Profile.from_dict(json.loads(json.dumps(one.to_dict())))
+    assert back.to_dict() == one.to_dict()
+    assert drift(one, back).p_value == 1
+    assert one.cells.sum() == (votes.codes != NOT_ASKED).sum()
+    assert one.best.sum() == one.highest.sum() == (~votes.silent).sum()
+
+
+def test_homogeneity_is_pearsons_test_where_counts_are_large() -> None:
+    table = np.array([[40, 60, 30], [70, 50, 90]])
+    by_scipy = chi2_contingency(table, correction=False).pvalue
+    assert homogeneity(table[0], table[1]) == pytest.approx(by_scipy)
+
+
+def test_rare_outcomes_are_put_together() -> None:
+    before, now = np.array([90, 2, 3, 105]), np.array([60, 4, 2, 134])
+    table = np.array([[90, 2 + 3, 105], [60, 4 + 2, 134]])
+    by_scipy = chi2_contingency(table, correction=False).pvalue
+    assert homogeneity(before, now) == pytest.approx(by_scipy)
+    assert homogeneity(np.array([200, 1]), np.array([190, 0])) == 1
+
+
+def test_total_variation_by_hand() -> None:
+    assert total_variation(np.array([50, 50]), np.array([160, 40])) == pytest.approx(0.3)

@@ -1,0 +1,222 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.strategy import Strategy
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, OPEN, Cell
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Evidence, Weights
+from pcs_annotator.judging.spending.stopping import ExactStop
+from pcs_annotator.judging.spending.strategy import only, simulate
+from pcs_annotator.judging.weighing.scoring import choose, score
+from tests.builders import votes_of
+from tests.judging.strategies import any_votes, weights_for
+
+
+class Panel(NamedTuple):
+    votes: Votes
+    weights: Weights
+    order: list[Cell]
+
+
+def all_cells(votes: Votes) -> list[Cell]:
+    return [Cell(*place) for place in np.ndindex(*votes.codes.shape[1:])]
+
+
+@st.composite
+def panels(draw: st.DrawFn) -> Panel:
+    """Votes, weights of either kind, some of them zero, and any order over any part of the cells."""
+    votes = draw(any_votes(max_items=4))
+    weights = draw(weights_for(votes))
+    if draw(st.booleans()):
+        weights = with_evidence(draw, votes, weights)
+    order = draw(st.permutations(all_cells(votes)))
+    return Panel(votes, weights, order[: draw(st.sampled_from([None, None, len(order) // 2]))])
+
+
+def with_evidence(draw: st.DrawFn, votes: Votes, weights: Weights) -> Weights:
+    labels = len(votes.labels)
+    numbers = st.one_of(st.just(0.0), st.sampled_from([-1.0, 1.0, 0.5]), st.floats(-3, 3))
+    shape = (len(votes.annotators), len(votes.relations), labels, labels)
+    table = draw(arrays(np.float64, shape, elements=numbers))
+    empty = draw(arrays(np.bool_, shape[:2]))
+    evidence = Evidence(
+        labels=draw(st.permutations(votes.labels)),
+        log_prior=draw(arrays(np.float64, labels, elements=numbers)),
+        log_likelihood=np.where(empty[..., np.newaxis, np.newaxis], 0.0, table),
+    )
+    return replace(weights, evidence=evidence)
+
+
+class OneByOne:
+    """A strategy that asks one cell at a time."""
+
+    def __init__(self, rule: Strategy) -> None:
+        self.order = rule.order
+        self.rule = rule
+
+    def needed(self, cells: Codes) -> int:
+        return min(self.rule.needed(cells), 1)
+
+    def urgency(self, cells: Codes) -> float:
+        return self.rule.urgency(cells)
+
+
+def exact(panel: Panel) -> ExactStop:
+    return ExactStop(panel.weights, panel.votes.labels, panel.votes.codes.shape[3], panel.order)
+
+
+def linear(votes: Votes, annotators: list[float], relations: list[float]) -> Weights:
+    return Weights.normalised(votes, np.array(annotators), np.array(relations))
+
+
+@settings(max_examples=100)
+@given(panels())
+def test_the_label_after_an_exact_stop_is_that_of_asking_everything(panel: Panel) -> None:
+    stopped = simulate(panel.votes, exact(panel))
+    everything = only(panel.votes, panel.order)
+    early, late = (choose(score(votes, panel.weights), votes.labels) for votes in (stopped.votes, everything))
+    np.testing.assert_array_equal(early, late)
+    np.testing.assert_array_equal(stopped.votes.silent, everything.silent)
+
+
+@settings(max_examples=100)
+@given(panels())
+def test_asking_as_many_as_needed_at_once_asks_no_more_than_asking_one_by_one(panel: Panel) -> None:
+    rule = exact(panel)
+    np.testing.assert_array_equal(simulate(panel.votes, rule).asked, simulate(panel.votes, OneByOne(rule)).asked)
+
+
+@settings(max_examples=40)
+@given(panels())
+def test_a_stop_is_called_as_soon_as_no_future_can_change_the_label(panel: Panel) -> None:
+    """Every future of the last two cells is tried; where all agree beyond a tie, the rule must have stopped."""
+    votes = panel.votes.take(slice(1))
+    rule = exact(Panel(votes, panel.weights, all_cells(votes)))
+    cells = votes.codes[0].copy()
+    places = [cell for cell in rule.order if cells[cell] != NOT_ASKED][-2:]
+    for place in places:
+        cells[place] = OPEN
+    if (cells >= 0).any() and rule.needed(cells):
+        assert len(labels_of_futures(votes, panel.weights, cells, places)) > 1
+
+
+def labels_of_futures(votes: Votes, weights: Weights, cells: Codes, places: list[Cell]) -> set[int]:
+    """All labels that some future chooses, either one counting where two are equal."""
+    found: set[int] = set()
+    for answers in np.ndindex(*([len(votes.labels) + 1] * len(places))):
+        future = cells.copy()
+        for place, answer in zip(places, answers, strict=True):
+            future[place] = answer - 1
+        scores = score(votes_of_shape(votes, future), weights)[0]
+        found |= set(np.flatnonzero(scores >= scores.max() - 1e-8).tolist())
+    return found
+
+
+def votes_of_shape(votes: Votes, cells: Codes) -> Votes:
+    return Votes(
+        codes=cells[np.newaxis],
+        ids=["one"],
+        annotators=votes.annotators,
+        relations=votes.relations,
+        labels=votes.labels,
+    )
+
+
+@settings(max_examples=40)
+@given(panels())
+def test_scores_of_the_votes_so_far_are_those_of_the_score(panel: Panel) -> None:
+    rule = exact(panel)
+    scores = [rule.scores(np.where(cells == NOT_ASKED, OPEN, cells)) for cells in panel.votes.codes]
+    np.testing.assert_allclose(scores, score(panel.votes, panel.weights), atol=1e-10)
+
+
+@settings(max_examples=40)
+@given(panels())
+def test_urgency_lies_between_zero_when_settled_and_one(panel: Panel) -> None:
+    rule = exact(panel)
+    for cells in np.where(panel.votes.codes == ABSTAINED, OPEN, panel.votes.codes):
+        assert 0 <= rule.urgency(cells) <= 1
+        if rule.needed(cells) == 0:
+            assert rule.urgency(cells) == 0
+
+
+def test_three_equal_votes_of_four_settle_the_label_and_two_do_not() -> None:
+    votes = votes_of([[[0, 0, 0, 1]]])
+    rule = ExactStop(Weights.uniform(votes), votes.labels, 1, all_cells(votes))
+    assert rule.needed(np.array([[[OPEN], [OPEN], [OPEN], [OPEN]]], dtype=np.int8)) == 3
+    assert rule.needed(np.array([[[0], [0], [OPEN], [OPEN]]], dtype=np.int8)) == 1
+    assert rule.needed(np.array([[[0], [1], [OPEN], [OPEN]]], dtype=np.int8)) == 2
+    assert rule.needed(np.array([[[0], [0], [0], [OPEN]]], dtype=np.int8)) == 0
+
+
+def test_a_silent_cell_leaves_its_annotators_other_votes_heavier() -> None:
+    votes = votes_of([[[0, 0], [0, 0]]])
+    rule = ExactStop(linear(votes, [0.6, 0.4], [0.5, 0.5]), votes.labels, 1, all_cells(votes))
+    assert rule.needed(np.array([[[0], [OPEN]], [[OPEN], [OPEN]]], dtype=np.int8)) == 1
+    assert rule.needed(np.array([[[0], [ABSTAINED]], [[OPEN], [OPEN]]], dtype=np.int8)) == 0
+
+
+def test_cells_without_weight_are_asked_only_when_nobody_else_votes() -> None:
+    votes = votes_of([[[0, 1]], [[ABSTAINED, 1]], [[NOT_ASKED, ABSTAINED]]])
+    rule = ExactStop(linear(votes, [1], [1, 0]), votes.labels, 1, all_cells(votes))
+    assert simulate(votes, rule).asked.tolist() == [1, 2, 1]
+
+
+def test_a_strong_prior_still_needs_a_vote() -> None:
+    votes = votes_of([[[1, 1]]])
+    evidence = Evidence(
+        labels=votes.labels, log_prior=np.array([0, 9.0]), log_likelihood=np.tile(np.eye(2), (1, 2, 1, 1))
+    )
+    sure = replace(Weights.uniform(votes), evidence=evidence)
+    assert simulate(votes, ExactStop(sure, votes.labels, 1, all_cells(votes))).asked.tolist() == [1]
+
+
+def test_the_closer_the_votes_the_more_urgent_is_the_next() -> None:
+    votes = votes_of([[[0, 0, 0, 0]]])
+    rule = ExactStop(Weights.uniform(votes), votes.labels, 1, all_cells(votes))
+    tied = rule.urgency(np.array([[[0], [1], [OPEN], [OPEN]]], dtype=np.int8))
+    ahead = rule.urgency(np.array([[[0], [0], [OPEN], [OPEN]]], dtype=np.int8))
+    settled = rule.urgency(np.array([[[0], [0], [0], [OPEN]]], dtype=np.int8))
+    assert tied == 1 > ahead > settled == 0
+
+
+def test_an_order_of_no_cells_asks_nothing() -> None:
+    votes = votes_of([[[0, 0]]])
+    assert simulate(votes, ExactStop(Weights.uniform(votes), votes.labels, 1, [])).asked.tolist() == [0]
+
+
+def test_weights_below_the_margin_are_asked_to_the_end() -> None:
+    votes = votes_of([[[0, 1, NOT_ASKED]]])
+    rule = ExactStop(linear(votes, [1], [1e-10, 1e-10, 1 - 2e-10]), votes.labels, 1, all_cells(votes))
+    assert simulate(votes, rule).asked.tolist() == [2]
+
+
+def biased_panel(draws: int) -> tuple[ExactStop, Codes]:
+    """A vote for the first label, and an open cell in which any vote at all speaks for the second."""
+    votes = votes_of([[[0, 0]]])
+    table = np.array([[1.5 * np.eye(2), [[0, 3], [0, 3]]]])
+    evidence = Evidence(labels=votes.labels, log_prior=np.zeros(2), log_likelihood=table)
+    weights = replace(Weights.uniform(votes), evidence=evidence)
+    cells = np.full((1, 2, draws), OPEN, dtype=np.int8)
+    cells[0, 0] = 0
+    return ExactStop(weights, votes.labels, draws, [Cell(*place) for place in np.ndindex(1, 2, draws)]), cells
+
+
+def test_silence_counts_where_every_vote_would_change_the_label() -> None:
+    rule, cells = biased_panel(draws=1)
+    assert rule.needed(cells) == 1
+
+
+def test_one_draw_can_settle_a_cell_in_which_all_votes_say_the_same() -> None:
+    rule, cells = biased_panel(draws=3)
+    assert rule.needed(cells) == 1
+    cells[0, 1, 0] = 1
+    assert rule.needed(cells) == 0

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell
+from pcs_annotator.core.weights import Evidence, Weights
+from pcs_annotator.errors import UnknownNameError
+from pcs_annotator.judging.spending.stopping import ExactStop
+from pcs_annotator.judging.spending.strategy import only, order_of, simulate, tier_ends
+from pcs_annotator.judging.weighing.scoring import choose, score
+from tests.builders import simulated_votes, votes_of
+from tests.judging.strategies import LEARNERS, quick, quiet_fit
+
+WEIGHTS = Weights(
+    annotators=["a", "b"],
+    relations=["original", "passive"],
+    annotator_weights=np.array([0.3, 0.7]),
+    relation_weights=np.array([1.0, 0.0]),
+)
+
+
+def test_cells_are_asked_by_weight_and_those_without_any_last() -> None:
+    assert order_of(WEIGHTS) == [Cell(1, 0), Cell(0, 0), Cell(0, 1), Cell(1, 1)]
+
+
+def test_cells_of_equal_weight_are_asked_a_draw_at_a_time() -> None:
+    even = Weights.uniform(votes_of([[[0, 0]]]))
+    assert order_of(even, 2) == [Cell(0, 0, 0), Cell(0, 1, 0), Cell(0, 0, 1), Cell(0, 1, 1)]
+
+
+def test_dear_annotators_come_after_cheap_ones_however_heavy() -> None:
+    order = order_of(WEIGHTS, prices={"b": 5.0})
+    assert order == [Cell(0, 0), Cell(0, 1), Cell(1, 0), Cell(1, 1)]
+    assert tier_ends(order, WEIGHTS, {"b": 5.0}) == [2]
+    assert tier_ends(order, WEIGHTS, {"a": 5.0, "b": 5.0}) == []
+
+
+def test_a_price_for_nobody_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="'c'"):
+        order_of(WEIGHTS, prices={"c": 1.0})
+
+
+def test_class_aware_weights_are_ordered_by_how_far_a_vote_moves_the_odds() -> None:
+    table = np.zeros((2, 2, 2, 2))
+    table[0, 1], table[1, 0] = np.eye(2), -3 * np.eye(2)
+    votes = votes_of([[[0, 0], [0, 0]]])
+    evidence = Evidence(labels=votes.labels, log_prior=np.zeros(2), log_likelihood=table)
+    weights = replace(Weights.uniform(votes), evidence=evidence)
+    assert order_of(weights)[:2] == [Cell(1, 0), Cell(0, 1)]
+
+
+class AskTwo:
+    """Asks two cells, whatever they answer, as long as there are any."""
+
+    order = (Cell(0, 2), Cell(0, 0), Cell(0, 1))
+
+    def needed(self, cells: Codes) -> int:
+        is_open = [cells[cell] == OPEN for cell in self.order]
+        return int(sum(is_open) > 1)
+
+    def urgency(self, cells: Codes) -> float:
+        return 0.0
+
+
+def test_a_replay_asks_along_the_order_and_skips_what_was_never_asked() -> None:
+    votes = votes_of([[[0, 1, 0, 1]], [[0, 1, NOT_ASKED, 1]], [[-1, 1, 1, 0]], [[0, 1, 0, 1]]])
+    stopped = simulate(votes, AskTwo())
+    assert stopped.asked.tolist() == [2, 1, 2, 2]
+    assert stopped.votes.codes[..., 0].tolist() == [
+        [[0, -2, 0, -2]],
+        [[0, -2, -2, -2]],
+        [[-1, -2, 1, -2]],
+        [[0, -2, 0, -2]],
+    ]
+    assert stopped.votes.ids == votes.ids
+
+
+def test_only_some_cells_leaves_the_rest_unasked() -> None:
+    votes = votes_of([[[0, 1], [1, -1]]])
+    assert only(votes, [Cell(0, 1), Cell(1, 1)]).codes[0, ..., 0].tolist() == [[-2, 1], [-2, -1]]
+
+
+@pytest.mark.parametrize("name", [*LEARNERS, "majority", "uniform"])
+def test_learned_weights_of_every_kind_stop_early_with_the_same_labels(name: str) -> None:
+    votes, names = simulated_votes([0.9, 0.8, 0.6], items=120)
+    weights = quiet_fit(votes, [*names], quick(name))
+    stopped = simulate(votes, ExactStop(weights, votes.labels, 1, order_of(weights)))
+    all_asked, early = (choose(score(one, weights), votes.labels) for one in (votes, stopped.votes))
+    np.testing.assert_array_equal(early, all_asked)
+    assert stopped.asked.mean() < 10

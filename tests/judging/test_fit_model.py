@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import PcsError, PcsWarning
+from pcs_annotator.judging.fit_model import Learning, chosen_optimiser, fit_model, learn_model, run_trial
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promising.acceptance import Promise
+from pcs_annotator.judging.promising.certificate import fingerprint
+from pcs_annotator.judging.weighing.crossfit import Splits
+from pcs_annotator.judging.weighing.optimisers.lr import LinearRegression
+from tests.builders import simulated_votes
+from tests.judging.strategies import coded
+
+PROMISE = Promise(max_error=0.1)
+HOW = Learning(promise=PROMISE)
+
+
+def quiet_learn(votes: Votes, gold: list[str | None], how: Learning = HOW) -> Model:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PcsWarning)
+        return learn_model(votes, gold, how)
+
+
+def reason_of(model: Model) -> str:
+    assert model.certificate is not None
+    assert not model.certificate.holds
+    return model.certificate.why_not
+
+
+def test_enough_gold_gives_weights_calibrator_promise_and_profile() -> None:
+    votes, gold = simulated_votes([0.9, 0.8, 0.6], items=100)
+    model = learn_model(votes, gold, replace(HOW, version="7"))
+    assert model.calibrator is not None
+    assert model.certificate is not None
+    assert model.certificate.holds
+    assert model.certificate.gold_rows == 100
+    assert model.certificate.fingerprint == fingerprint(votes, coded(votes, gold), "7")
+    assert model.profile is not None
+    assert model.profile.items == 100
+    assert model.sets is None
+
+
+def test_without_a_promise_asked_for_there_is_no_certificate() -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=40)
+    assert learn_model(votes, gold, Learning()).certificate is None
+
+
+def test_a_promise_says_how_gold_was_split() -> None:
+    votes, gold = simulated_votes([0.9, 0.8, 0.6], items=60)
+    few = learn_model(votes, gold, HOW).certificate
+    votes, gold = simulated_votes([0.9, 0.8, 0.6], items=500)
+    many = learn_model(votes, gold, replace(HOW, splits=Splits(folds=4))).certificate
+    assert few is not None
+    assert many is not None
+    assert few.split.startswith("60 gold rows in 5 folds, divided anew 3 times: each row is scored by weights from")
+    assert few.split.endswith("thresholds are tested on those")
+    assert many.split.startswith("500 gold rows in 4 folds: each row")
+
+
+@pytest.mark.parametrize("rows", [1, 9])
+def test_fewer_than_ten_gold_rows_promise_nothing_and_say_how_many_it_takes(rows: int) -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=40)
+    model = quiet_learn(votes, [*gold[:rows], *[None] * (40 - rows)])
+    assert reason_of(model).startswith(f"{rows} gold rows are too few to promise anything: it takes at least 22")
+    assert model.calibrator is None
+    assert {outcome.decision for outcome in model.judge(votes)} == {"review"}
+    assert {outcome.confidence for outcome in model.judge(votes)} == {None}
+
+
+def test_even_an_easy_promise_takes_the_rows_that_a_calibrator_takes() -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=5)
+    assert "at least 10" in reason_of(quiet_learn(votes, [*gold], Learning(promise=Promise(max_error=0.5))))
+
+
+def test_gold_of_one_label_promises_nothing_and_asks_for_another_class() -> None:
+    votes, _ = simulated_votes([0.9, 0.6], items=40)
+    model = quiet_learn(votes, ["neutral"] * 40)
+    assert reason_of(model) == "all 40 gold rows say 'neutral': label rows of another class too"
+    assert model.calibrator is None
+
+
+def test_without_calibration_there_is_nothing_to_promise_about() -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=60)
+    model = learn_model(votes, gold, replace(HOW, splits=Splits(calibration="none")))
+    assert "without calibration there is no confidence" in reason_of(model)
+    assert model.calibrator is None
+    assert {outcome.decision for outcome in model.judge(votes)} == {"review"}
+
+
+def test_isotonic_calibration_is_refused_below_fifty_rows() -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=60)
+    how = replace(HOW, splits=Splits(calibration="isotonic"))
+    assert learn_model(votes, gold, how).calibrator is not None
+    with pytest.raises(PcsError, match=r"isotonic.*50"):
+        learn_model(votes, [*gold[:49], *[None] * 11], how)
+
+
+def test_rows_chosen_to_teach_carry_no_promise_but_still_teach() -> None:
+    votes, gold = simulated_votes([0.9, 0.8, 0.6], items=100)
+    drawn = np.arange(100) < 60
+    everything, part = learn_model(votes, gold, HOW), learn_model(votes, gold, HOW, drawn=drawn)
+    assert part.certificate is not None
+    assert part.certificate.gold_rows == 60
+    assert part.certificate.split.endswith("; 40 of them were chosen to teach and carry no promise")
+    assert part.weights.by_annotator == everything.weights.by_annotator
+    nobody = learn_model(votes, gold, HOW, drawn=np.zeros(100, dtype=np.bool_))
+    assert "no gold row was drawn at random" in reason_of(nobody)
+    assert nobody.calibrator is not None
+
+
+def test_which_rows_were_drawn_follows_the_rows_in_any_order() -> None:
+    votes, gold = simulated_votes([0.8, 0.7], items=80)
+    drawn = np.random.default_rng(1).random(80) < 0.7
+    order = np.random.default_rng(2).permutation(80)
+    before = learn_model(votes, gold, HOW, drawn=drawn).certificate
+    after = learn_model(votes.take(order), [gold[row] for row in order], HOW, drawn=drawn[order]).certificate
+    assert before == after
+
+
+def test_prediction_sets_are_given_where_asked_for_and_possible() -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=60)
+    assert learn_model(votes, gold, Learning(sets=True)).sets is not None
+    assert quiet_learn(votes, [*gold[:5], *[None] * 55], Learning(sets=True)).sets is None
+
+
+def test_gold_may_be_a_mapping() -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=60)
+    by_id = learn_model(votes, dict(zip(votes.ids, gold, strict=True)), HOW)
+    assert by_id.to_dict() == learn_model(votes, iter(gold), HOW).to_dict()
+
+
+def test_votes_that_would_not_be_asked_shape_confidence_and_profile() -> None:
+    votes, gold = simulated_votes([0.9, 0.6, 0.6], items=80)
+
+    def first_only(held_out: Votes, weights: object) -> Votes:
+        codes = held_out.codes.copy()
+        codes[:, 1:] = -2
+        return replace(held_out, codes=codes)
+
+    everything, part = learn_model(votes, gold, HOW), fit_model(votes, gold, HOW, seen=first_only).model
+    assert everything.profile is not None
+    assert part.profile is not None
+    assert part.weights.by_annotator == everything.weights.by_annotator
+    assert part.profile.cells[1:].sum() == 0
+    assert everything.profile.cells[1:].sum() == 80 * 8
+    assert part.calibrator != everything.calibrator
+
+
+def test_an_optimiser_of_ones_own_is_used_as_it_is_and_auto_is_what_it_picked() -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=40)
+    own = LinearRegression()
+    model = learn_model(votes, gold, replace(HOW, optimiser=own))
+    assert chosen_optimiser(own, model.weights) is own
+    picked = learn_model(votes, gold, replace(HOW, optimiser="auto")).weights
+    assert type(chosen_optimiser("auto", picked)).__name__ != "Auto"
+    assert picked.diagnostics.optimiser != "auto"
+
+
+def test_a_trial_judges_rows_by_fits_that_did_not_see_them() -> None:
+    votes, _ = simulated_votes([0.5, 0.5], items=200, labels=2)
+    random_gold = np.random.default_rng(5).integers(2, size=200).astype(np.int8)
+    trial = run_trial(LinearRegression(), votes, random_gold, Splits())
+    assert trial is not None
+    right = trial.judged.right.mean()
+    assert abs(right - 0.5) < 3 * math.sqrt(0.25 / 200)
+    assert run_trial(LinearRegression(), votes.take(slice(9)), random_gold[:9], Splits()) is None
+
+
+def test_the_promise_is_kept_on_new_rows() -> None:
+    repetitions, alpha = 40, 0.1
+    broken = accepted_rows = 0
+    for seed in range(repetitions):
+        votes, gold = simulated_votes([0.75, 0.7, 0.6], items=1100, relations=2, seed=seed)
+        seen, rest = votes.take(slice(100)), votes.take(slice(100, None))
+        model = quiet_learn(seen, [*gold[:100]], replace(HOW, promise=Promise(max_error=alpha)))
+        verdicts = model.judged(rest)
+        assert verdicts.accepted is not None
+        wrong = verdicts.best != coded(votes, gold)[100:]
+        accepted_rows += int(verdicts.accepted.sum())
+        broken += bool(verdicts.accepted.any() and wrong[verdicts.accepted].mean() > alpha)
+    assert broken / repetitions <= 0.1 + 2 * math.sqrt(0.1 * 0.9 / repetitions)
+    assert accepted_rows > 0.1 * 1000 * repetitions

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from pcs_annotator.judging.weighing.fitting import fit_weights
+from pcs_annotator.judging.weighing.optimisers.auto import Auto
+from pcs_annotator.judging.weighing.scoring import score
+from tests.builders import simulated_votes
+from tests.judging.strategies import biased_votes
+
+
+def test_picks_naive_bayes_where_models_confuse_labels() -> None:
+    votes, gold = biased_votes()
+    told = fit_weights(votes, gold, "auto").diagnostics
+    assert told.optimiser == "naive-bayes"
+    assert told.candidates["naive-bayes"] == min(told.candidates.values())
+
+
+def test_reports_the_loss_of_every_candidate() -> None:
+    votes, gold = simulated_votes([0.8, 0.6], items=40)
+    told = fit_weights(votes, gold, "auto").diagnostics
+    assert list(told.candidates) == ["lr", "logit", "naive-bayes"]
+    assert told.candidates[told.optimiser] == min(told.candidates.values())
+    assert told.gold_rows == 40
+
+
+@pytest.mark.parametrize("candidates", [("uniform", "majority"), ("majority", "uniform")])
+def test_ties_go_to_the_first_candidate(candidates: tuple[str, ...]) -> None:
+    # with originals alone both candidates are the same
+    votes, gold = simulated_votes([0.8, 0.6], items=40, relations=1)
+    told = fit_weights(votes, gold, Auto(candidates=candidates)).diagnostics
+    assert told.candidates["uniform"] == told.candidates["majority"]
+    assert told.optimiser == candidates[0]
+
+
+def test_default_candidates_begin_with_lr_so_that_it_wins_ties() -> None:
+    assert Auto().candidates[0] == "lr"
+
+
+def test_weights_are_those_of_the_winner_on_all_gold() -> None:
+    votes, gold = biased_votes()
+    alone, picked = fit_weights(votes, gold, "naive-bayes"), fit_weights(votes, gold, "auto")
+    assert picked.by_annotator == alone.by_annotator
+    assert (score(votes, picked) == score(votes, alone)).all()
+
+
+def test_intervals_belong_to_the_winner() -> None:
+    votes, gold = biased_votes(items=60)
+    auto, alone = (fit_weights(votes, gold, name, resamples=20).diagnostics for name in ("auto", "naive-bayes"))
+    assert auto.annotator_intervals == alone.annotator_intervals
+    assert auto.relation_intervals == alone.relation_intervals

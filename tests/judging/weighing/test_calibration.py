@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import json
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import approx_fprime, minimize_scalar
+
+from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.errors import GoldError, MismatchError, UnknownNameError
+from pcs_annotator.judging.metrics.metrics import ece, log_loss
+from pcs_annotator.judging.weighing import calibration
+from pcs_annotator.judging.weighing.calibration import (
+    CalibrationMethod,
+    Calibrator,
+    RawScores,
+    SoftmaxCalibrator,
+    calibrator_from_dict,
+    fit_calibrator,
+    fitter_of,
+)
+
+LABELS = ("a", "b", "c")
+METHODS = get_args(CalibrationMethod)
+
+
+def loss(point: Floats, scores: Floats, gold: Codes) -> float:
+    """Negative log posterior as METHOD.md §4 writes it, row by row."""
+    classes = scores.shape[1]
+    total = 2 * (point[0] - 1) ** 2 + 2 * float(np.sum(point[1:] ** 2))
+    for row, truth in zip(scores, gold, strict=True):
+        logits = point[0] * np.log((row + 0.02) / (1 + 0.02 * classes)) + point[1:]
+        total -= logits[truth] - np.log(np.sum(np.exp(logits)))
+    return float(total)
+
+
+def point_of(fitted: Calibrator) -> Floats:
+    assert isinstance(fitted, SoftmaxCalibrator)
+    return np.concatenate([[fitted.slope], fitted.offsets])
+
+
+def random_rows(rows: int, seed: int = 0) -> tuple[Floats, Codes]:
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.full(3, 0.4), rows), rng.integers(3, size=rows).astype(np.int8)
+
+
+def test_formula_by_hand() -> None:
+    fitted = SoftmaxCalibrator(labels=("x", "y"), slope=0.5, offsets=np.array([0.1, -0.1]))
+    raised = [np.sqrt(0.77 / 1.04) * np.exp(0.1), np.sqrt(0.27 / 1.04) * np.exp(-0.1)]
+    np.testing.assert_allclose(
+        fitted.apply(np.array([[0.75, 0.25]]), ("x", "y")), [np.array(raised) / sum(raised)], atol=1e-12
+    )
+
+
+def test_slope_and_offsets_are_recovered_from_many_rows() -> None:
+    rng = np.random.default_rng(0)
+    truth = SoftmaxCalibrator(labels=LABELS, slope=0.6, offsets=np.array([0.5, -0.2, -0.3]))
+    scores = rng.dirichlet(np.full(3, 0.5), 20_000)
+    chance = truth.apply(scores, LABELS).cumsum(axis=1)
+    gold = (rng.random((20_000, 1)) > chance).sum(axis=1).astype(np.int8)
+    fitted = fit_calibrator(scores, gold, LABELS)
+    np.testing.assert_allclose(point_of(fitted), point_of(truth), atol=0.08)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_gradient_is_zero_at_the_fit(seed: int) -> None:
+    scores, gold = random_rows(40, seed)
+    slope = approx_fprime(point_of(fit_calibrator(scores, gold, LABELS)), loss, 1e-7, scores, gold)
+    np.testing.assert_allclose(slope, 0, atol=1e-4)
+
+
+def test_sure_and_wrong_scores_still_end_at_the_maximum() -> None:
+    # a full Newton step overshoots here
+    gold = (np.arange(100) % 2).astype(np.int8)
+    scores = np.eye(2)[1 - gold]
+    fitted = fit_calibrator(scores, gold, ("a", "b"))
+    np.testing.assert_allclose(approx_fprime(point_of(fitted), loss, 1e-7, scores, gold), 0, atol=1e-3)
+    assert point_of(fitted)[0] < 0
+
+
+def test_a_fit_cut_short_is_still_better_than_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores, gold = random_rows(40)
+    best = loss(point_of(fit_calibrator(scores, gold, LABELS)), scores, gold)
+    monkeypatch.setattr(calibration, "NEWTON_STEPS", 1)
+    reached = loss(point_of(fit_calibrator(scores, gold, LABELS)), scores, gold)
+    assert best < reached < loss(np.array([1.0, 0, 0, 0]), scores, gold)
+
+
+def test_no_rows_leave_the_prior() -> None:
+    fitted = fit_calibrator(np.empty((0, 3)), np.empty(0, dtype=np.int8), LABELS)
+    assert point_of(fitted).tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_order_of_labels_changes_nothing(method: str) -> None:
+    scores, gold = random_rows(50)
+    ours = fit_calibrator(scores, gold, LABELS, method)
+    turned = fit_calibrator(scores[:, ::-1], (2 - gold).astype(np.int8), LABELS[::-1], method)
+    np.testing.assert_allclose(
+        turned.apply(scores[:, ::-1], LABELS[::-1])[:, ::-1], ours.apply(scores, LABELS), atol=1e-9
+    )
+    np.testing.assert_allclose(
+        ours.apply(scores[:, ::-1], LABELS[::-1])[:, ::-1], ours.apply(scores, LABELS), atol=1e-12
+    )
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    hits=arrays(np.float64, (50, 3), elements=st.sampled_from([0.0, 1e-300, 1e-12, 0.5, 1.0])),
+    gold=arrays(np.int8, 50, elements=st.integers(0, 2)),
+    method=st.sampled_from(["softmax", "temperature", "isotonic"]),
+)
+def test_extreme_scores_give_probabilities(hits: Floats, gold: Codes, method: str) -> None:
+    probabilities = fit_calibrator(hits, gold, LABELS, method).apply(hits, LABELS)
+    assert ((probabilities > 0) & (probabilities < 1)).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-9)
+
+
+def test_overconfident_scores_get_a_slope_below_one() -> None:
+    rng = np.random.default_rng(1)
+    gold = rng.integers(3, size=300).astype(np.int8)
+    said = np.where(rng.random(300) < 0.6, gold, (gold + 1) % 3)
+    assert point_of(fit_calibrator(np.eye(3)[said], gold, LABELS))[0] < 0.7
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_written_and_read_back_it_is_the_same(method: str) -> None:
+    scores, gold = random_rows(60)
+    fitted = fit_calibrator(scores, gold, LABELS, method)
+    again = calibrator_from_dict(json.loads(json.dumps(fitted.to_dict())))
+    assert (type(again), again.method, again.to_dict()) == (type(fitted), method, fitted.to_dict())
+    np.testing.assert_array_equal(again.apply(scores, LABELS), fitted.apply(scores, LABELS))
+
+
+def test_a_calibrator_written_before_methods_had_names_is_a_softmax() -> None:
+    old = calibrator_from_dict({"labels": ["a", "b"], "slope": 0.5, "offsets": [0.1, -0.1]})
+    assert old.method == "softmax"
+    assert point_of(old).tolist() == [0.5, 0.1, -0.1]
+
+
+def test_a_calibrator_of_a_method_nobody_knows_is_refused() -> None:
+    with pytest.raises(MismatchError, match="'platt', which this version cannot read: learn again"):
+        calibrator_from_dict({"method": "platt"})
+
+
+@pytest.mark.parametrize("method", ["softmax", "temperature", "isotonic"])
+def test_a_label_that_was_not_calibrated_is_refused(method: str) -> None:
+    fitted = fit_calibrator(*random_rows(60), LABELS, method)
+    with pytest.raises(MismatchError, match=r"no calibrated label is called 'z'.*learn again"):
+        fitted.apply(np.full((1, 3), 1 / 3), ("a", "b", "z"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_temperature_is_the_best_slope_without_offsets(seed: int) -> None:
+    scores, gold = random_rows(40, seed)
+    found = point_of(fit_calibrator(scores, gold, LABELS, "temperature"))
+    assert found[1:].tolist() == [0, 0, 0]
+    best = minimize_scalar(lambda slope: loss(np.array([slope, 0, 0, 0]), scores, gold), bounds=(-5, 5)).x
+    assert found[0] == pytest.approx(best, abs=1e-4)
+
+
+def test_none_leaves_the_scores_as_they_are() -> None:
+    scores, gold = random_rows(5)
+    raw = fit_calibrator(scores, gold, LABELS, "none")
+    assert isinstance(raw, RawScores)
+    np.testing.assert_array_equal(raw.apply(scores, LABELS), scores)
+
+
+def test_isotonic_is_refused_for_fewer_than_50_rows_with_reason_and_remedy() -> None:
+    with pytest.raises(GoldError, match=r"at least 50 gold rows and there are 49.*chance; label 1 more, or use soft"):
+        fit_calibrator(*random_rows(49), LABELS, "isotonic")
+    assert fit_calibrator(*random_rows(50), LABELS, "isotonic").method == "isotonic"
+
+
+def test_a_fold_of_enough_rows_may_be_smaller() -> None:
+    assert fitter_of("isotonic", 50)(*random_rows(40), LABELS).method == "isotonic"
+
+
+def test_an_unknown_method_is_refused_with_those_there_are() -> None:
+    with pytest.raises(UnknownNameError, match=r"'platt'; there are: softmax, temperature, isotonic, none"):
+        fit_calibrator(*random_rows(60), LABELS, "platt")
+
+
+@pytest.mark.parametrize("method", ["softmax", "temperature", "isotonic"])
+def test_overconfident_scores_become_honest_on_rows_never_seen(method: str) -> None:
+    rng = np.random.default_rng(3)
+    sharp = rng.dirichlet(np.full(3, 0.3), 6000)
+    honest = SoftmaxCalibrator(labels=LABELS, slope=0.5, offsets=np.zeros(3)).apply(sharp, LABELS)
+    gold = (rng.random((6000, 1)) > honest.cumsum(axis=1)).sum(axis=1).astype(np.int8)
+    fitted = fit_calibrator(sharp[:1000], gold[:1000], LABELS, method)
+    said = fitted.apply(sharp[1000:], LABELS)
+    assert ece(sharp[1000:], gold[1000:]) > 0.1
+    assert ece(said, gold[1000:]) < 0.04
+    assert log_loss(said, gold[1000:]) < log_loss(sharp[1000:], gold[1000:])
+
+
+def test_offsets_cannot_be_changed_from_outside() -> None:
+    offsets = np.zeros(2)
+    fitted = SoftmaxCalibrator(labels=["x", "y"], slope=1.0, offsets=offsets)
+    offsets[0] = 5
+    assert fitted.offsets.tolist() == [0, 0]
+    assert fitted.labels == ("x", "y")

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pcs_annotator.core.arrays import Codes, Integers
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Weights
+from pcs_annotator.judging.weighing import crossfit
+from pcs_annotator.judging.weighing.calibration import fit_calibrator
+from pcs_annotator.judging.weighing.crossfit import (
+    Splits,
+    calibrated_out_of_fold,
+    cross_fit,
+    cross_fits,
+    stratified_folds,
+)
+from pcs_annotator.judging.weighing.optimiser import optimisers
+from pcs_annotator.judging.weighing.optimisers.lr import LinearRegression
+from pcs_annotator.judging.weighing.optimisers.simple import Uniform
+from pcs_annotator.judging.weighing.scoring import score
+from tests.builders import simulated_votes
+from tests.judging.strategies import coded
+
+
+@settings(deadline=None)
+@given(gold=st.lists(st.integers(0, 3), min_size=1, max_size=60), folds=st.integers(1, 10), seed=st.integers(0, 9))
+def test_classes_and_sizes_are_spread_evenly_over_folds(gold: list[int], folds: int, seed: int) -> None:
+    codes = np.array(gold, dtype=np.int8)
+    fold = stratified_folds(codes, folds, seed)
+    sizes = np.bincount(fold, minlength=folds)
+    assert len(sizes) == folds
+    assert sizes.max() - sizes.min() <= 1
+    for label in np.unique(codes):
+        rows = np.bincount(fold[codes == label], minlength=folds)
+        assert rows.max() - rows.min() <= 1
+
+
+def test_every_fold_has_each_class_when_there_are_enough_rows() -> None:
+    gold = np.array([0] * 5 + [1] * 40 + [2] * 7, dtype=np.int8)
+    fold = stratified_folds(gold, 5, seed=3)
+    assert all(set(gold[fold == held_out]) == {0, 1, 2} for held_out in range(5))
+
+
+def test_another_seed_splits_otherwise() -> None:
+    gold = np.array([0, 1] * 20, dtype=np.int8)
+    first, again, other = (stratified_folds(gold, 5, seed).tolist() for seed in (1, 1, 2))
+    assert first == again != other
+
+
+@pytest.mark.parametrize("name", ["lr", "logit", "naive-bayes", "least-squares"])
+def test_a_rows_results_do_not_depend_on_its_own_gold(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    votes, names = simulated_votes([0.8, 0.6], items=30)
+    gold = coded(votes, names)
+    fold = stratified_folds(gold, 5, seed=0)
+    # folds follow the classes, so they would move with the gold that is changed here
+    monkeypatch.setattr(crossfit, "stratified_folds", lambda *_: fold)
+    changed = gold.copy()
+    changed[7] = (gold[7] + 1) % 3
+    before, after = (cross_fit(optimisers.create(name), votes, codes, Splits()) for codes in (gold, changed))
+    np.testing.assert_array_equal(before.scores[7], after.scores[7])
+    # rows of other folds are scored by weights that did see row 7
+    assert (before.scores[fold != fold[7]] != after.scores[fold != fold[7]]).any()
+    same_fold = fold == fold[7]
+    np.testing.assert_array_equal(before.scores[same_fold], after.scores[same_fold])
+
+
+def test_each_fold_is_scored_by_weights_of_the_others() -> None:
+    votes, names = simulated_votes([0.8, 0.6], items=30)
+    gold = coded(votes, names)
+    fold = stratified_folds(gold, 5, seed=4)
+    found = cross_fit(LinearRegression(), votes, gold, Splits(seed=4))
+    for held_out in range(5):
+        weights = LinearRegression().fit(votes.take(fold != held_out), gold[fold != held_out], 4)
+        mine = votes.take(fold == held_out)
+        np.testing.assert_array_equal(found.scores[fold == held_out], score(mine, weights))
+
+
+def test_each_fold_is_calibrated_on_the_others() -> None:
+    rng = np.random.default_rng(0)
+    scores, gold = rng.dirichlet(np.ones(2), 20), (np.arange(20) % 2).astype(np.int8)
+    fold: Integers = np.arange(20) % 4
+    found = calibrated_out_of_fold(scores, gold, fold, ("a", "b"))
+    for held_out in range(4):
+        inside = fold != held_out
+        fitted = fit_calibrator(scores[inside], gold[inside], ("a", "b"))
+        np.testing.assert_array_equal(found[~inside], fitted.apply(scores[~inside], ("a", "b")))
+
+
+def test_folds_are_calibrated_by_the_method_asked_for() -> None:
+    # 50 rows are enough for isotonic, though each of its fits sees 40
+    votes, names = simulated_votes([0.8, 0.6], items=50)
+    raw, curved = (
+        cross_fit(LinearRegression(), votes, coded(votes, names), Splits(calibration=name))
+        for name in ("none", "isotonic")
+    )
+    np.testing.assert_array_equal(raw.probabilities, raw.scores)
+    np.testing.assert_array_equal(curved.scores, raw.scores)
+    assert not np.allclose(curved.probabilities, raw.scores)
+
+
+def test_fewer_rows_than_folds_means_leaving_one_out() -> None:
+    votes, names = simulated_votes([0.8, 0.6], items=3)
+    found = cross_fit(LinearRegression(), votes, coded(votes, names), Splits(folds=10))
+    np.testing.assert_allclose(found.scores.sum(axis=1), 1)
+    np.testing.assert_allclose(found.probabilities.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize(("rows", "splits"), [(10, 3), (200, 2), (400, 1), (1500, 1)])
+def test_few_rows_are_split_several_times(rows: int, splits: int) -> None:
+    votes, names = simulated_votes([0.8], items=rows, relations=1)
+    assert len(cross_fits(Uniform(), votes, coded(votes, names), Splits(folds=2))) == splits
+
+
+def test_every_split_is_another() -> None:
+    votes, names = simulated_votes([0.8, 0.5], items=40)
+    first, second, third = cross_fits(LinearRegression(), votes, coded(votes, names), Splits())
+    assert (first.scores != second.scores).any()
+    assert (second.scores != third.scores).any()
+
+
+@dataclass(frozen=True)
+class Nosy:
+    """Notes which rows it was shown."""
+
+    seen: list[frozenset[str]]
+    needs_gold: ClassVar[bool] = False
+
+    def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
+        self.seen.append(frozenset(votes.ids))
+        return Weights.uniform(votes)
+
+
+def test_every_row_is_held_out_exactly_once() -> None:
+    votes, names = simulated_votes([0.8], items=23)
+    nosy = Nosy(seen=[])
+    cross_fit(nosy, votes, coded(votes, names), Splits())
+    held_out = [name for seen in nosy.seen for name in set(votes.ids) - seen]
+    assert sorted(held_out) == sorted(votes.ids)

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Evidence, Weights
+from pcs_annotator.errors import MismatchError
+from pcs_annotator.judging.weighing import scoring
+from pcs_annotator.judging.weighing.scoring import choose, score, softmax
+from tests.builders import simulated_votes, votes_of
+from tests.judging.strategies import any_votes, silenced, weights_for
+
+FAKE, REAL, SILENT, UNASKED = 0, 1, -1, -2
+
+
+def weights_of(votes: Votes, annotators: list[float], relations: list[float]) -> Weights:
+    return Weights.normalised(votes, np.array(annotators), np.array(relations))
+
+
+def test_worked_example_of_the_paper() -> None:
+    votes = votes_of([[[FAKE, FAKE, REAL, FAKE]]])
+    assert score(votes, Weights.uniform(votes)).tolist() == [[0.75, 0.25]]
+
+
+def test_missing_votes_renormalise_both_equations() -> None:
+    votes = votes_of(
+        [
+            [[FAKE, REAL, SILENT], [UNASKED, SILENT, REAL]],
+            [[FAKE, REAL, SILENT], [SILENT, SILENT, SILENT]],
+            [[FAKE, FAKE, REAL], [REAL, FAKE, FAKE]],
+        ]
+    )
+    weights = weights_of(votes, [0.6, 0.4], [0.5, 0.3, 0.2])
+    by_hand = [
+        # a0 speaks with .5 and .3 of .8, a1 with its only vote
+        [0.6 * 0.5 / 0.8, 0.6 * 0.3 / 0.8 + 0.4],
+        # a1 is silent, so a0 alone decides
+        [0.5 / 0.8, 0.3 / 0.8],
+        [0.6 * 0.8 + 0.4 * 0.5, 0.6 * 0.2 + 0.4 * 0.5],
+    ]
+    np.testing.assert_allclose(score(votes, weights), by_hand, atol=1e-12)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_rows_sum_to_one_whatever_is_missing(data: st.DataObject) -> None:
+    votes = data.draw(any_votes())
+    scores = score(votes, data.draw(weights_for(votes)))
+    assert (scores >= 0).all()
+    np.testing.assert_allclose(scores.sum(axis=1), 1, atol=1e-9)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_a_vote_for_a_label_never_lowers_its_score(data: st.DataObject) -> None:
+    votes = data.draw(any_votes(max_draws=1))
+    weights = data.draw(weights_for(votes))
+    filled = replace(votes, codes=np.where(votes.codes < 0, 0, votes.codes).astype(np.int8))
+    assert (score(filled, weights)[:, 0] >= score(votes, weights)[:, 0] * (~votes.silent) - 1e-9).all()
+
+
+def test_item_without_votes_is_uniform() -> None:
+    votes = votes_of([[[SILENT, UNASKED], [UNASKED, SILENT]], [[0, 0], [0, 0]]], ("a", "b", "c"))
+    np.testing.assert_allclose(score(votes, Weights.uniform(votes))[0], 1 / 3, atol=1e-12)
+
+
+def test_silent_item_is_uniform_even_when_evidence_has_a_prior() -> None:
+    votes = votes_of([[[SILENT]], [[FAKE]]])
+    evidence = Evidence(labels=votes.labels, log_prior=np.log([0.9, 0.1]), log_likelihood=np.zeros((1, 1, 2, 2)))
+    scores = score(votes, replace(Weights.uniform(votes), evidence=evidence))
+    np.testing.assert_allclose(scores, [[0.5, 0.5], [0.9, 0.1]], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("annotators", "relations"),
+    [([0.0, 1.0], [0.5, 0.5]), ([0.5, 0.5], [0.0, 1.0]), ([0.0, 1.0], [0.0, 1.0])],
+)
+def test_votes_that_carry_no_weight_leave_an_item_uniform(annotators: list[float], relations: list[float]) -> None:
+    votes = votes_of([[[FAKE, SILENT], [SILENT, SILENT]]])
+    assert score(votes, weights_of(votes, annotators, relations)).tolist() == [[0.5, 0.5]]
+
+
+def test_a_cell_counts_once_however_many_draws() -> None:
+    codes = np.array(
+        [[[[FAKE, FAKE, FAKE]], [[REAL, UNASKED, UNASKED]]], [[[FAKE, REAL, FAKE]], [[REAL, REAL, SILENT]]]]
+    )
+    votes = votes_of(codes)
+    np.testing.assert_allclose(score(votes, Weights.uniform(votes)), [[0.5, 0.5], [1 / 3, 2 / 3]], atol=1e-12)
+
+
+def test_repeating_every_draw_changes_nothing() -> None:
+    votes = silenced(simulated_votes([0.7, 0.6], items=30)[0], 0.3)
+    repeated = replace(votes, codes=np.repeat(votes.codes, 3, axis=3))
+    weights = weights_of(votes, [0.7, 0.3], [0.4, 0.3, 0.2, 0.1])
+    np.testing.assert_allclose(score(repeated, weights), score(votes, weights), atol=1e-12)
+
+
+def test_weights_are_found_by_name() -> None:
+    votes = votes_of([[[FAKE, REAL], [REAL, REAL]]])
+    weights = weights_of(votes, [0.8, 0.2], [0.9, 0.1])
+    turned = weights.reordered(["a1", "a0"], ["r1", "original"])
+    np.testing.assert_allclose(score(votes, turned), score(votes, weights), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("annotators", "relations", "message"),
+    [
+        (["stranger", "a1"], ["original", "r1"], "no annotator with a weight is called 'stranger'.*learn again"),
+        (["a0", "a1"], ["original", "poem"], "no relation with a weight is called 'poem'.*or leave that part out"),
+    ],
+)
+def test_weights_of_others_do_not_fit(annotators: list[str], relations: list[str], message: str) -> None:
+    votes = votes_of([[[FAKE, REAL], [REAL, REAL]]])
+    with pytest.raises(MismatchError, match=message):
+        score(replace(votes, annotators=annotators, relations=relations), Weights.uniform(votes))
+
+
+def test_evidence_about_other_labels_does_not_fit() -> None:
+    votes = votes_of([[[FAKE]]])
+    evidence = Evidence(labels=["a", "b"], log_prior=np.zeros(2), log_likelihood=np.zeros((1, 1, 2, 2)))
+    with pytest.raises(MismatchError, match="no label with evidence is called 'fake'"):
+        score(votes, replace(Weights.uniform(votes), evidence=evidence))
+
+
+def test_weights_for_more_relations_than_the_votes_have_are_renormalised() -> None:
+    votes = votes_of([[[FAKE, REAL, REAL], [REAL, REAL, FAKE]]])
+    weights = weights_of(votes, [0.5, 0.5], [0.3, 0.1, 0.6])
+    fewer = votes.select(relations=["original", "r1"], annotators=["a0"])
+    np.testing.assert_allclose(score(fewer, weights), [[0.75, 0.25]], atol=1e-12)
+
+
+def test_evidence_is_added_over_votes_whatever_the_order_of_labels() -> None:
+    rng = np.random.default_rng(3)
+    votes = silenced(simulated_votes([0.7, 0.6], items=20, relations=2)[0], 0.3)
+    likelihood, prior = rng.normal(size=(2, 2, 3, 3)), rng.normal(size=3)
+    evidence = Evidence(labels=votes.labels, log_prior=prior, log_likelihood=likelihood)
+    weights = replace(Weights.uniform(votes), evidence=evidence)
+    expected = np.full((20, 3), 1 / 3)
+    for item in np.flatnonzero(~votes.silent):
+        logits = prior.copy()
+        for a, r in np.argwhere(votes.codes[item, :, :, 0] >= 0):
+            logits += likelihood[a, r, votes.codes[item, a, r, 0]]
+        expected[item] = np.exp(logits) / np.exp(logits).sum()
+    np.testing.assert_allclose(score(votes, weights), expected, atol=1e-11)
+    turned = replace(votes, labels=votes.labels[::-1], codes=np.where(votes.codes < 0, votes.codes, 2 - votes.codes))
+    np.testing.assert_allclose(score(turned, weights)[:, ::-1], expected, atol=1e-11)
+
+
+def test_scores_do_not_depend_on_the_size_of_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    votes = silenced(simulated_votes([0.7, 0.6], items=20)[0], 0.5)
+    whole = score(votes, Weights.uniform(votes))
+    monkeypatch.setattr(scoring, "CHUNK", 3)
+    np.testing.assert_array_equal(score(votes, Weights.uniform(votes)), whole)
+
+
+def test_sums_in_another_order_tie_exactly() -> None:
+    # .1 + .2 + .3 and .6 differ in the last bit before rounding
+    votes = votes_of([[[FAKE, FAKE, FAKE, REAL]]])
+    scores = score(votes, weights_of(votes, [1.0], [0.1, 0.2, 0.3, 0.6]))
+    assert scores[0, 0] == scores[0, 1] == 0.5
+
+
+def test_ties_go_to_the_first_name_in_the_alphabet() -> None:
+    scores = np.array([[0.4, 0.2, 0.4], [0.2, 0.4, 0.4], [0.5, 0.3, 0.2]])
+    assert choose(scores, ["c", "b", "a"]).tolist() == [2, 2, 0]
+    assert choose(scores, ["a", "b", "c"]).tolist() == [0, 1, 0]
+
+
+def test_softmax_survives_huge_logits() -> None:
+    np.testing.assert_allclose(softmax(np.array([[1e4, 0.0], [-1e4, -1e4]])), [[1.0, 0.0], [0.5, 0.5]], atol=1e-12)

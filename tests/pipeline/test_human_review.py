@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pcs_annotator.files.config import LearnSettings
+from pcs_annotator.pipeline.human_review import MOST_ROWS_TO_LABEL, gold_of
+from pcs_annotator.pipeline.run_folder import FromPeople, fit_run
+from tests.simulated import QUICK, read_csv, simulated_run, truth_of, write_csv
+
+
+def labelled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    return [{**row, "gold": truth_of(int(row["id"].removeprefix("t")))} for row in rows]
+
+
+def test_without_gold_the_rows_that_teach_most_are_handed_out(tmp_path: Path) -> None:
+    result = simulated_run(tmp_path, rows=150, gold_rows=0)
+    rows = read_csv(tmp_path / "run" / "to_label.csv")
+    assert result.to_label is not None
+    assert (result.to_label.rows, result.to_label.drawn) == (30, "informative")
+    assert {row["drawn"] for row in rows} == {"informative"}
+    assert {row["gold"] for row in rows} == {""}
+    assert len({row["id"] for row in rows}) == 30
+    assert all(row["text"].startswith(f"Case {row['id'].removeprefix('t')} looks") for row in rows)
+
+
+def test_rows_that_teach_carry_no_promise_and_random_ones_asked_for_next_do(tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=150, gold_rows=0)
+    folder = tmp_path / "run"
+    given = write_csv(tmp_path / "given.csv", labelled(read_csv(folder / "to_label.csv")))
+    taught = fit_run(folder, None, FromPeople(gold=given, to_label=60))
+    model = taught.learned.model
+    assert model.calibrator is not None
+    assert model.certificate is not None
+    assert "no gold row was drawn at random" in model.certificate.why_not
+    assert taught.to_label is not None
+    assert (taught.to_label.rows, taught.to_label.drawn) == (60, "at random")
+    rows = read_csv(folder / "to_label.csv")
+    assert not {row["id"] for row in rows} & {row["id"] for row in read_csv(given)}
+    promised = fit_run(folder, None, FromPeople(gold=write_csv(given, labelled(rows))))
+    certificate = promised.learned.model.certificate
+    assert certificate is not None
+    assert certificate.holds
+    assert certificate.gold_rows == 60
+    assert "30 of them were chosen to teach and carry no promise" in certificate.split
+
+
+def test_with_a_promise_all_that_is_left_for_review_is_handed_out_the_least_certain_first(tmp_path: Path) -> None:
+    result = simulated_run(tmp_path, rows=120, gold_rows=40)
+    rows = read_csv(tmp_path / "run" / "to_label.csv")
+    assert {row["drawn"] for row in rows} == {"for review"}
+    by_id = {outcome.id: outcome for outcome in result.outcomes}
+    wanted = {one.id for one in result.outcomes if one.decision == "review" and int(one.id[1:]) >= 40}
+    assert {row["id"] for row in rows} == wanted
+    confidence = [by_id[row["id"]].confidence or 0.0 for row in rows]
+    assert confidence == sorted(confidence)
+
+
+def test_nothing_left_for_review_leaves_no_file_behind(tmp_path: Path) -> None:
+    simulated_run(
+        tmp_path, rows=60, gold_rows=30, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=0.05)
+    )
+    folder = tmp_path / "run"
+    assert (folder / "to_label.csv").exists()
+    everything = write_csv(tmp_path / "mine.csv", [{"id": f"t{row}", "gold": truth_of(row)} for row in range(60)])
+    result = fit_run(folder, None, FromPeople(gold=everything))
+    assert result.to_label is not None
+    assert result.to_label.rows == 0
+    assert not (folder / "to_label.csv").exists()
+
+
+def test_as_many_random_rows_are_drawn_as_the_promise_probably_takes_within_reason(tmp_path: Path) -> None:
+    result = simulated_run(tmp_path, rows=400, gold_rows=40, learn=LearnSettings(optimiser="lr", folds=3, resamples=5))
+    certificate = result.learned.model.certificate
+    assert certificate is not None
+    assert result.to_label is not None
+    assert certificate.rows_needed is not None
+    assert result.to_label.drawn == "at random"
+    assert result.to_label.rows == min(max(30, certificate.rows_needed - 40), MOST_ROWS_TO_LABEL)
+
+
+def test_without_a_promise_asked_for_random_rows_are_handed_out(tmp_path: Path) -> None:
+    result = simulated_run(tmp_path, rows=60, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=None))
+    assert result.to_label is not None
+    result = simulated_run(
+        tmp_path, rows=60, gold_rows=20, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=None)
+    )
+    assert result.to_label is not None
+    assert (result.to_label.rows, result.to_label.drawn) == (30, "at random")
+
+
+@pytest.mark.parametrize("rows", [0, 7])
+def test_so_many_rows_are_handed_out_as_asked_for(rows: int, tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=40, gold_rows=0, learn=QUICK)
+    result = fit_run(tmp_path / "run", None, FromPeople(to_label=rows))
+    assert result.to_label is not None
+    assert result.to_label.rows == rows
+
+
+def test_gold_of_rows_that_are_no_longer_there_is_left_alone(tmp_path: Path) -> None:
+    result = simulated_run(tmp_path, rows=20, gold_rows=0)
+    rows = [
+        {"id": "t500", "gold": "good", "drawn": "at random"},
+        {"id": "t1", "gold": "good", "drawn": "informative"},
+        {"id": "t2", "gold": "bad", "drawn": "for review"},
+        {"id": "t3", "gold": "bad", "drawn": "at random"},
+    ]
+    write_csv(tmp_path / "run" / "gold.csv", rows)
+    gold = gold_of(result.folder, result.dataset.items, ())
+    assert [label for label in gold.labels if label] == ["good", "bad", "bad"]
+    assert np.flatnonzero(~gold.drawn).tolist() == [1, 2]

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow.parquet import read_table, write_table
+
+from pcs_annotator.errors import ConfigError, PcsWarning
+from pcs_annotator.files.config import Config, LearnSettings
+from pcs_annotator.files.runs import read_json, write_json
+from pcs_annotator.pipeline.label import Labelled, Saving, label, plan_labelling
+from pcs_annotator.pipeline.run import FromPeople, RunRequest, fit_run
+from tests.simulated import MODELS, read_csv, simulated_models, simulated_run, truth_of, write_csv, write_texts
+
+NEW = range(1000, 1100)
+PRICES = {MODELS[0]: [10.0, 10.0], MODELS[1]: [1.0, 1.0], MODELS[2]: [1.0, 1.0]}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("labelling")
+    simulated_run(folder, rows=160, gold_rows=80)
+    return folder / "run"
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Iterator[Path]:
+    """A run whose promise holds, with its models at hand."""
+    shutil.copytree(made, tmp_path / "run")
+    with simulated_models():
+        yield tmp_path / "run"
+
+
+@pytest.fixture(scope="module")
+def revoked(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose promise an audit revokes."""
+    folder = tmp_path_factory.mktemp("revoked") / "run"
+    shutil.copytree(made, folder)
+    fit_run(folder, None, FromPeople(audit=40))
+    rows = [{**row, "verdict": "wrong"} for row in read_csv(folder / "audit.csv")]
+    fit_run(folder, None, FromPeople(verdicts=write_csv(folder.parent / "verdicts.csv", rows)))
+    return folder
+
+
+def request(folder: Path, rows: Sequence[int] = NEW, truths: Sequence[str] = ()) -> RunRequest:
+    data = write_texts(folder.parent / "new.csv", rows, truths=truths)
+    return RunRequest(data=data, folder=folder, config=Config())
+
+
+def labelled(folder: Path, **saving: object) -> Labelled:
+    (folder / "ledger.db").unlink(missing_ok=True)
+    return label(request(folder), folder.parent / "out.csv", Saving(**saving))  # type: ignore[arg-type]  # some of many
+
+
+def labels_of(found: Labelled) -> list[str | None]:
+    return [outcome.label for outcome in found.outcomes]
+
+
+def test_labels_are_those_of_asking_everything_for_fewer_calls(folder: Path) -> None:
+    everything, fewer = labelled(folder, ask_all=True), labelled(folder)
+    assert labels_of(fewer) == labels_of(everything)
+    assert everything.tally.calls == 6 * len(NEW)
+    assert fewer.tally.calls < 0.8 * everything.tally.calls
+    assert fewer.tally.calls == fewer.tally.questions
+    assert fewer.tally.spared == everything.tally.calls - fewer.tally.calls
+    assert (everything.frugal is None, fewer.frugal is None) == (True, False)
+    assert [row["label"] for row in read_csv(fewer.out)] == labels_of(fewer)
+
+
+def test_both_ways_the_promise_is_about_the_new_texts(folder: Path) -> None:
+    for found in (labelled(folder, ask_all=True), labelled(folder)):
+        certificate = found.model.certificate
+        assert certificate is not None
+        assert certificate.holds
+        accepted = [outcome for outcome in found.outcomes if outcome.decision == "accept"]
+        assert certificate.review_rows == len(NEW) - len(accepted)
+        wrong = [outcome for outcome in accepted if outcome.label != truth_of(int(outcome.id[1:]))]
+        assert len(wrong) <= 0.1 * len(accepted)
+
+
+def test_a_looser_stop_pruning_and_a_cascade_ask_still_less(folder: Path) -> None:
+    exact = labelled(folder).tally.calls
+    assert labelled(folder, stop="posterior", level=0.8).tally.calls < exact
+    assert labelled(folder, prune=True).tally.calls <= exact
+
+
+def test_a_cascade_asks_cheap_models_first(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="a cascade needs to know what simulated:large@85 costs"):
+        labelled(folder, cascade=True)
+    start = read_json(folder / "run.json")
+    start["config"]["ask"]["prices"] = PRICES
+    write_json(folder / "run.json", start)
+    found = labelled(folder, cascade=True, level=0.8)
+    asked = (found.votes.codes != -2).mean(axis=(0, 2, 3))
+    assert asked[0] < asked[1]
+    assert asked[0] < 1
+
+
+def test_calls_are_limited_and_what_was_paid_for_is_kept(folder: Path) -> None:
+    short = labelled(folder, max_calls=50)
+    assert short.tally.calls == 50
+    assert short.tally.failed["budget reached"]
+    rest = label(request(folder), folder.parent / "out.csv")
+    assert rest.tally.from_ledger == 50
+    assert rest.unlabelled == 0
+    assert labels_of(rest) == labels_of(labelled(folder, ask_all=True))
+
+
+def test_dollars_are_limited_where_prices_are_known(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="price of simulated:large@85 is unknown"):
+        labelled(folder, budget_usd=0.1)
+
+
+def test_a_promise_whose_ground_has_changed_is_not_given_when_everything_is_asked(folder: Path) -> None:
+    model = json.loads((folder / "model.json").read_text())
+    model["certificate"]["fingerprint"]["version"] = "0.0.0"
+    (folder / "model.json").write_text(json.dumps(model))
+    found = labelled(folder, ask_all=True)
+    assert found.model.certificate is not None
+    assert "version changed since this promise was made" in found.model.certificate.why_not
+    assert {outcome.decision for outcome in found.outcomes} == {"review"}
+
+
+@pytest.mark.parametrize(
+    "saving",
+    [
+        {"ask_all": True},
+        {},
+    ],
+)
+def test_a_revoked_promise_is_not_given_to_new_texts_either(
+    saving: dict[str, object], revoked: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(revoked, tmp_path / "run")
+    with simulated_models():
+        found = labelled(tmp_path / "run", **saving)
+    assert found.model.certificate is not None
+    assert not found.model.certificate.holds
+    assert {outcome.decision for outcome in found.outcomes} == {"review"}
+
+
+def test_texts_of_another_kind_raise_a_warning_and_those_of_the_same_kind_none(folder: Path) -> None:
+    labelled(folder)
+    for saving in (Saving(ask_all=True), Saving()):
+        with pytest.warns(PcsWarning, match="these texts are answered unlike those of the run"):
+            label(request(folder, range(2000, 2150), ["good"] * 150), folder.parent / "out.csv", saving)
+
+
+def test_without_gold_everything_is_asked_and_decided_by_agreement(tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=40, gold_rows=0)
+    with simulated_models():
+        found = labelled(tmp_path / "run")
+        planned = plan_labelling(request(tmp_path / "run"))
+    assert found.frugal is None
+    assert found.tally.calls == 6 * len(NEW)
+    assert {outcome.decision for outcome in found.outcomes} == {"accept", "review"}
+    assert found.model.decided_by == "agreement"
+    assert all(outcome.reason.startswith("uncalibrated") for outcome in found.outcomes)
+    assert (planned.frugal, planned.spending) == (None, None)
+
+
+def test_a_model_of_an_earlier_version_knows_no_drift(folder: Path) -> None:
+    model = read_json(folder / "model.json")
+    write_json(folder / "model.json", {name: model[name] for name in ("labels", "weights", "calibrator")})
+    found = label(request(folder, range(2000, 2150), ["good"] * 150), folder.parent / "out.csv", Saving(ask_all=True))
+    assert found.model.certificate is None
+    assert {outcome.decision for outcome in found.outcomes} == {None}
+
+
+def test_a_plan_shows_both_ways_and_asks_nobody(folder: Path) -> None:
+    before = (folder / "ledger.db").stat().st_mtime_ns
+    planned = plan_labelling(request(folder))
+    assert (folder / "ledger.db").stat().st_mtime_ns == before
+    assert planned.everything.calls == 6 * len(NEW)
+    assert planned.frugal is not None
+    assert planned.spending is not None
+    assert planned.frugal.calls < planned.everything.calls
+    assert planned.frugal.calls == pytest.approx(planned.spending.questions * planned.everything.calls, abs=2)
+    really = labelled(folder).tally.calls
+    assert planned.frugal.calls == pytest.approx(really, rel=0.2)
+
+
+def test_a_plan_counts_rewrites_and_money_by_the_share_that_is_asked(tmp_path: Path) -> None:
+    simulated_run(
+        tmp_path, rows=60, gold_rows=40, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=0.2)
+    )
+    folder = tmp_path / "run"
+    start = read_json(folder / "run.json")
+    start["config"]["ask"]["prices"] = {**PRICES, "scripted:hash": [1.0, 1.0]}
+    start["config"]["relations"] = {**start["config"]["relations"], "use": ["original", "llm:voice"]}
+    start["config"]["relations"]["rewriter"] = "scripted:hash"
+    start["relations"] = ["original", "llm:voice"]
+    write_json(folder / "run.json", start)
+    votes = read_table(folder / "votes.parquet").to_pylist()
+    for vote in votes:
+        vote["relation"] = vote["relation"].replace("frame", "llm:voice")
+    write_table(pa.Table.from_pylist(votes), folder / "votes.parquet")
+    with simulated_models():
+        planned = plan_labelling(request(folder))
+    assert planned.frugal is not None
+    assert planned.spending is not None
+    before = {(bill.model, bill.purpose): bill for bill in planned.everything.models}
+    after = {(bill.model, bill.purpose): bill for bill in planned.frugal.models}
+    share = planned.spending.by_relation["llm:voice"]
+    rewriting = next(key for key in before if key[1] == "rewrite")
+    assert after[rewriting].calls == round(before[rewriting].calls * share)
+    asking = next(key for key in before if key[0] == MODELS[2])
+    assert after[asking].usd == pytest.approx((before[asking].usd or 0) * planned.spending.by_annotator[MODELS[2]])

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pcs_annotator.errors import ConfigError, PcsWarning
+from pcs_annotator.judging.evaluation.compare import Figures
+from pcs_annotator.pipeline.learn import LearnSettings, learn, learn_if_possible, model_file, warn_of_drift
+from tests.builders import simulated_votes
+
+QUICK = LearnSettings(optimiser="lr", folds=2, resamples=5)
+
+
+def test_learning_gives_weights_calibrator_and_figures_against_the_references() -> None:
+    votes, gold = simulated_votes([0.9, 0.6, 0.4])
+    learned = learn(votes, gold, QUICK)
+    assert [figures.method for figures in learned.figures] == ["lr", "uniform", "majority", "zero-shot model-0"]
+    assert learned.model.weights.by_annotator["model-0"] > learned.model.weights.by_annotator["model-2"]
+    assert learned.model.calibrator is not None
+    assert learned.figures[0].behind is None
+    assert learned.figures[0].auroc.n == len(votes)
+
+
+def test_a_reference_is_not_compared_with_itself() -> None:
+    votes, gold = simulated_votes([0.9, 0.6])
+    learned = learn(votes, gold, LearnSettings(optimiser="uniform", folds=2, resamples=5))
+    assert [figures.method for figures in learned.figures] == ["uniform", "majority", "zero-shot model-0"]
+
+
+def test_gold_may_be_a_mapping_or_an_iterator() -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=40)
+    by_id = learn(votes, dict(zip(votes.ids, gold, strict=True)), QUICK)
+    in_turn = learn(votes, iter(gold), QUICK)
+    assert by_id.model.to_dict() == in_turn.model.to_dict()
+
+
+def test_too_little_gold_still_gives_a_model_and_says_why_there_are_no_figures() -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=50)
+    few = [label if row < 5 else None for row, label in enumerate(gold)]
+    learned = learn(votes, few, replace(QUICK, folds=5))
+    assert not learned.figures
+    assert "at least 10 gold rows" in learned.no_figures
+    assert learned.model.calibrator is None
+
+
+def test_one_class_of_gold_learns_nothing_and_says_so() -> None:
+    votes, _ = simulated_votes([0.9, 0.6], items=50)
+    with pytest.warns(PcsWarning) as caught:
+        learned = learn(votes, ["neutral"] * 50, QUICK)
+    assert any("all 50 gold rows say 'neutral'" in str(warning.message) for warning in caught)
+    assert learned.model.weights.by_annotator == {"model-0": 0.5, "model-1": 0.5}
+    assert "two classes" in learned.no_figures
+
+
+def test_without_gold_all_votes_count_the_same_and_nothing_is_calibrated() -> None:
+    votes, _ = simulated_votes([0.9, 0.6], items=20)
+    learned = learn_if_possible(votes, [None] * 20, QUICK)
+    assert learned.model.weights.by_annotator == {"model-0": 0.5, "model-1": 0.5}
+    assert learned.model.calibrator is None
+    assert "no gold labels" in learned.no_figures
+
+
+def test_figures_come_back_from_plain_values_as_they_were() -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=60)
+    for figures in learn(votes, gold, QUICK).figures:
+        assert Figures.from_dict(json.loads(json.dumps(figures.to_dict()))) == figures
+
+
+def test_without_gold_labels_are_decided_by_agreement_unless_nothing_is_to_be_decided() -> None:
+    votes, _ = simulated_votes([0.9, 0.6], items=40)
+    decided = learn_if_possible(votes, [None] * 40, QUICK).model
+    assert {outcome.decision for outcome in decided.judge(votes)} == {"accept", "review"}
+    assert (decided.decided_by, decided.certificate) == ("agreement", None)
+    undecided = learn_if_possible(votes, [None] * 40, replace(QUICK, max_error=None)).model
+    assert {outcome.decision for outcome in undecided.judge(votes)} == {None}
+
+
+@pytest.mark.parametrize("gold", [True, False])
+@pytest.mark.parametrize("max_error", [0.0, 1.0, -1.0])
+def test_a_promise_that_cannot_be_made_is_an_error_with_gold_or_without(max_error: float, gold: bool) -> None:
+    votes, labels = simulated_votes([0.9, 0.6], items=40)
+    with pytest.raises(ConfigError, match="max_error is"):
+        learn_if_possible(votes, labels if gold else [None] * 40, replace(QUICK, max_error=max_error))
+
+
+def test_gold_rows_unlike_the_others_are_warned_about() -> None:
+    votes, gold = simulated_votes([0.9, 0.85, 0.8], items=300)
+    settings = replace(QUICK, max_error=0.1)
+    one_sided = [label if label == "negative" or row % 5 == 0 else None for row, label in enumerate(gold)]
+    with pytest.warns(PcsWarning, match="the gold rows look unlike the others: .*the rows without gold"):
+        learn(votes, one_sided, settings)
+    alike = [label if row % 2 else None for row, label in enumerate(gold)]
+    learn(votes, alike, settings)
+    chosen = np.array([row % 2 == 1 for row in range(300)])
+    learn(votes, alike, settings, drawn=chosen)
+
+
+def test_new_votes_unlike_those_learned_from_are_warned_about_and_others_are_not() -> None:
+    votes, gold = simulated_votes([0.9, 0.85], items=200)
+    model = learn(votes, gold, QUICK).model
+    same, _ = simulated_votes([0.9, 0.85], items=200, seed=5)
+    warn_of_drift(model, same)
+    one_class = same.take(np.flatnonzero(same.codes[:, 0, 0, 0] == 0))
+    with pytest.warns(PcsWarning, match="answered unlike those of the run: .*drawn at random, and fit again"):
+        warn_of_drift(model, one_class)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_drift(replace(model, profile=None), one_class)
+
+
+def test_the_model_file_says_how_it_was_learned() -> None:
+    votes, gold = simulated_votes([0.9, 0.6], items=40)
+    written = model_file(learn(votes, gold, QUICK), QUICK, votes.labels)
+    assert written["learn"]["max_error"] == 0.05
+    assert written["labels"] == list(votes.labels)
+    assert written["certificate"]["n_gold"] == 40

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow.parquet import read_table, write_table
+
+from pcs_annotator.errors import ConfigError, GoldError, LabelError, TableError
+from pcs_annotator.files.runs import read_json, write_json
+from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.pipeline.run_folder import FromPeople, RunResult, fit_run, open_run
+from tests.simulated import QUICK, read_csv, simulated_run, truth_of, write_csv
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recorded")
+    simulated_run(folder, rows=160, gold_rows=60)
+    return folder / "run"
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    """A run of 160 rows, 60 with gold, whose promise holds."""
+    shutil.copytree(made, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def certificate_of(result: RunResult) -> Certificate:
+    assert result.learned.model.certificate is not None
+    return result.learned.model.certificate
+
+
+def decisions_of(result: RunResult) -> set[str | None]:
+    return {outcome.decision for outcome in result.outcomes}
+
+
+def audited(folder: Path, right: Callable[[int], bool], rows: int = 40) -> FromPeople:
+    """Draw an audit and fill in verdicts."""
+    assert fit_run(folder, None, FromPeople(audit=rows)).to_audit == rows
+    drawn = read_csv(folder / "audit.csv")
+    filled = [{**row, "verdict": "right" if right(place) else "wrong"} for place, row in enumerate(drawn)]
+    return FromPeople(verdicts=write_csv(folder.parent / "verdicts.csv", filled))
+
+
+def test_a_run_opens_as_it_was_left(folder: Path) -> None:
+    fitted, opened = fit_run(folder), open_run(folder)
+    assert certificate_of(opened) == certificate_of(fitted)
+    assert list(opened.outcomes) == list(fitted.outcomes)
+    assert decisions_of(opened) == {"accept", "review"}
+    assert opened.to_label is None
+    assert opened.dataset.gold == fitted.dataset.gold
+
+
+def test_settings_of_the_last_fit_stay_unless_told_otherwise(folder: Path) -> None:
+    fit_run(folder, {"optimiser": "uniform", "max_error": 0.2, "per_label": True})
+    again = fit_run(folder)
+    assert again.learned.model.weights.diagnostics.optimiser == "uniform"
+    assert certificate_of(again).promise.max_error == 0.2
+    assert certificate_of(again).promise.per_label
+    changed = fit_run(folder, {"max_error": 0.3})
+    assert certificate_of(changed).promise.max_error == 0.3
+    assert certificate_of(changed).promise.per_label
+
+
+def test_a_folder_that_was_asked_but_not_learned_from_has_the_settings_of_the_run(folder: Path) -> None:
+    (folder / "model.json").unlink()
+    assert certificate_of(fit_run(folder)).promise.max_error == QUICK.max_error
+
+
+def test_a_model_file_that_does_not_say_how_it_was_learned_is_fitted_like_the_run(folder: Path) -> None:
+    values = read_json(folder / "model.json")
+    del values["learn"]
+    write_json(folder / "model.json", values)
+    assert certificate_of(fit_run(folder)).promise.max_error == QUICK.max_error
+
+
+def test_gold_of_a_person_is_taken_once_and_for_all(folder: Path) -> None:
+    given = write_csv(folder.parent / "mine.csv", [{"id": f"t{row}", "gold": truth_of(row)} for row in range(100, 150)])
+    first = fit_run(folder, None, FromPeople(gold=given))
+    assert certificate_of(first).gold_rows == 110
+    assert certificate_of(fit_run(folder)).gold_rows == 110
+    assert sum(label is not None for label in open_run(folder).dataset.gold) == 110
+
+
+def test_later_gold_wins_over_earlier_gold(folder: Path) -> None:
+    mine = folder.parent / "mine.csv"
+    wrong = {"good": "bad", "bad": "good"}[truth_of(0)]
+    fit_run(folder, None, FromPeople(gold=write_csv(mine, [{"id": "t0", "gold": wrong}])))
+    assert open_run(folder).dataset.gold[0] == wrong
+    fit_run(folder, None, FromPeople(gold=write_csv(mine, [{"id": "t0", "gold": truth_of(0)}])))
+    assert open_run(folder).dataset.gold[0] == truth_of(0)
+
+
+@pytest.mark.parametrize(
+    ("row", "error", "complaint"),
+    [
+        ({"id": "nobody", "gold": "good"}, TableError, r"mine\.csv, row 2: no text of this run has the id 'nobody'"),
+        ({"id": "t3", "gold": "ugly"}, LabelError, r"'ugly'.*mine\.csv, row 2|mine\.csv, row 2.*'ugly'"),
+    ],
+)
+def test_gold_that_fits_no_row_or_no_label_is_refused_and_nothing_is_kept(
+    row: dict[str, str], error: type[Exception], complaint: str, folder: Path
+) -> None:
+    given = write_csv(folder.parent / "mine.csv", [{"id": "t2", "gold": "good"}, row])
+    with pytest.raises(error, match=complaint):
+        fit_run(folder, None, FromPeople(gold=given))
+    assert not (folder / "gold.csv").exists()
+
+
+def test_an_audit_that_finds_no_error_confirms(folder: Path) -> None:
+    result = fit_run(folder, None, audited(folder, lambda place: True))
+    audit = certificate_of(result).audit
+    assert audit is not None
+    assert (audit.finding, audit.rows, audit.wrong) == ("confirmed", 40, 0)
+    assert certificate_of(result).holds
+    assert certificate_of(fit_run(folder)).audit == audit
+    assert certificate_of(open_run(folder)).audit == audit
+
+
+def test_an_audit_of_few_rows_leaves_it_open(folder: Path) -> None:
+    result = fit_run(folder, None, audited(folder, lambda place: True, rows=5))
+    audit = certificate_of(result).audit
+    assert audit is not None
+    assert audit.finding == "open"
+    assert "accept" in decisions_of(result)
+
+
+def test_a_revoked_promise_stays_revoked_until_gold_changes(folder: Path) -> None:
+    revoked = fit_run(folder, None, audited(folder, lambda place: place % 2 == 0))
+    assert not certificate_of(revoked).holds
+    assert decisions_of(revoked) == {"review"}
+    assert (certificate_of(revoked).accepted_share, certificate_of(revoked).review_rows) == (0, 160)
+    assert revoked.to_label is not None
+    assert revoked.to_label.drawn == "at random"
+    for result in (fit_run(folder), open_run(folder)):
+        assert not certificate_of(result).holds
+        assert decisions_of(result) == {"review"}
+    more = write_csv(folder.parent / "mine.csv", [{"id": "t100", "gold": truth_of(100)}])
+    forgotten = certificate_of(fit_run(folder, None, FromPeople(gold=more)))
+    assert forgotten.audit is None
+    assert forgotten.holds
+
+
+def test_another_promise_knows_nothing_of_the_audit(folder: Path) -> None:
+    fit_run(folder, None, audited(folder, lambda place: False))
+    assert certificate_of(fit_run(folder, {"max_error": 0.2})).audit is None
+
+
+def test_verdicts_on_labels_that_have_changed_are_refused(folder: Path) -> None:
+    people = audited(folder, lambda place: True)
+    assert people.verdicts is not None
+    rows = read_csv(people.verdicts)
+    for changes in ({"id": "nobody"}, {"label": "ugly"}):
+        write_csv(people.verdicts, [{**rows[0], **changes}])
+        with pytest.raises(GoldError, match=r"verdicts\.csv, row 1: .* is not, or no longer, accepted as .*--audit"):
+            fit_run(folder, None, people)
+    reviewed = next(outcome for outcome in open_run(folder).outcomes if outcome.decision == "review")
+    write_csv(people.verdicts, [{**rows[0], "id": reviewed.id, "label": reviewed.label or ""}])
+    with pytest.raises(GoldError, match="not, or no longer, accepted"):
+        fit_run(folder, None, people)
+
+
+@pytest.mark.parametrize("changes", [{"max_error": 0.001}, {"max_error": None}])
+def test_verdicts_without_a_promise_are_refused(changes: dict[str, Any], folder: Path) -> None:
+    people = audited(folder, lambda place: True)
+    with pytest.raises(GoldError, match="there is no promise that these verdicts could confirm or revoke"):
+        fit_run(folder, changes, people)
+
+
+def test_nothing_accepted_is_nothing_to_audit(folder: Path) -> None:
+    with pytest.raises(GoldError, match="no row without gold is accepted"):
+        fit_run(folder, {"max_error": 0.001}, FromPeople(audit=5))
+
+
+def test_an_audit_draws_no_row_with_gold(folder: Path) -> None:
+    fit_run(folder, None, FromPeople(audit=200))
+    drawn = read_csv(folder / "audit.csv")
+    assert drawn
+    assert all(int(row["id"].removeprefix("t")) >= 60 for row in drawn)
+    assert {row["verdict"] for row in drawn} == {""}
+
+
+@pytest.mark.parametrize("what", ["votes", "gold", "version"])
+def test_a_promise_whose_ground_has_changed_is_void_and_says_so(what: str, folder: Path) -> None:
+    assert "accept" in decisions_of(open_run(folder))
+    if what == "votes":
+        votes = read_table(folder / "votes.parquet").to_pylist()
+        first = next(vote for vote in votes if vote["label"])
+        first["label"] = {"good": "bad", "bad": "good"}[first["label"]]
+        write_table(pa.Table.from_pylist(votes), folder / "votes.parquet")
+    elif what == "gold":
+        write_csv(folder / "gold.csv", [{"id": "t100", "gold": truth_of(100), "drawn": "at random"}])
+    else:
+        model = json.loads((folder / "model.json").read_text())
+        model["certificate"]["fingerprint"]["version"] = "0.0.0"
+        (folder / "model.json").write_text(json.dumps(model))
+    opened = open_run(folder)
+    assert certificate_of(opened).why_not.startswith(f"{what} changed since this promise was made: pcs fit makes")
+    assert decisions_of(opened) == {"review"}
+    assert "accept" in decisions_of(fit_run(folder))
+
+
+def test_gold_that_contradicts_itself_is_refused_wherever_it_comes_from(tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=30, gold_rows=20)
+    table = read_table(tmp_path / "run" / "items.parquet").to_pylist()
+    table[25]["text"] = table[0]["text"]
+    write_table(pa.Table.from_pylist(table), tmp_path / "run" / "items.parquet")
+    other = {"good": "bad", "bad": "good"}[table[0]["gold"]]
+    given = write_csv(tmp_path / "mine.csv", [{"id": "t25", "gold": other}])
+    with pytest.raises(GoldError, match=r"rows 1 and 26 have the same text but the gold labels"):
+        fit_run(tmp_path / "run", None, FromPeople(gold=given))
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is no run folder"):
+        open_run(tmp_path)
+
+
+def test_a_run_that_decides_nothing_opens_without_a_certificate(folder: Path) -> None:
+    fit_run(folder, {"max_error": None})
+    opened = open_run(folder)
+    assert opened.learned.model.certificate is None
+    assert decisions_of(opened) == {None}
+    assert certificate_of(fit_run(folder, {"max_error": 0.1})).audit is None

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from pcs_annotator.relations.prompted.cleaning import (
+    DOES_NOT_APPLY,
+    NOTHING_WRITTEN,
+    REFUSES,
+    REMINDER,
+    Refused,
+    clean_reply,
+)
+
+SOURCE = "The dog bit the man."
+GOOD = "The man was bitten by the dog."
+
+WORDS = (
+    'the a council river market seven 4.5 rose fell said not never Brent Ostrava prices, workers\' "quoted" (early) '
+    "is was did plan; plans: bridge-builder naïve über 東京 😀 text version sure of"
+)
+SENTENCES = st.lists(st.sampled_from(WORDS.split()), min_size=4, max_size=12).map(
+    lambda words: "We saw " + " ".join(words) + "."
+)
+PASSAGES = st.lists(SENTENCES, min_size=1, max_size=4).map("\n".join)
+AROUND = (
+    "{}",
+    "  {}\n",
+    "Sure! Here is the rewritten text:\n\n{}",
+    "Sure, here's the rewritten version: {}",
+    "Certainly! {}",
+    "Rewritten: {}",
+    "**Rewritten:** {}",
+    "Here is the sentence in passive voice:\n{}",
+    "Output:\n{}",
+    "```\n{}\n```",
+    "Here you go.\n```text\n{}\n```\nAnything else?",
+    "<text-12345678>\n{}\n</text-12345678>",
+    "<text>{}</text>",
+    "<rewritten>{}</rewritten>",
+    "Of course: <output>{}</output> There it is.",
+    "<think>Let me see.\nPassive it is.</think>\n{}",
+    "so the verb is bite</think>\n\n{}",
+    "{}\n\nNote: the agent was kept.",
+    "{}\n\n**Explanation:** the object became the subject.",
+    "{}\n\n(Note: nothing else was changed.)",
+    "{}\n\nThe text is not an instruction. It is a continuation.",
+    "{}\n\nI changed the voice of the verb.",
+    "{}\n\nLet me know if you need anything else!",
+    "**{}**",
+)
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_what_models_put_around_a_rewrite_is_taken_away(around: str) -> None:
+    assert clean_reply(around.format(GOOD), SOURCE) == GOOD
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f'"{GOOD}"',
+        f"“{GOOD}”",
+        f"'{GOOD}'",
+        f"Passive voice: {GOOD}",
+        f'Sure! The passive form of "The dog bit the man" is: "{GOOD}"',
+        f"{GOOD} (passive voice)",
+        f"{GOOD} Note: the agent follows by.",
+        f"Original: {SOURCE}\nRewritten: {GOOD}",
+        f"**Original text:** {SOURCE}\n\n**Passive voice:** {GOOD}\n\n**Explanation:** the object comes first.",
+        f"{SOURCE}\n\n{GOOD}",
+        f"{SOURCE} → {GOOD}",
+        f'"{SOURCE}" -> "{GOOD}"',
+        f"<text-12345678>\n{SOURCE}\n</text-12345678>\n\n{GOOD}",
+        f"1. {GOOD}\n2. By the dog, the man was bitten.",
+        f"Here are two options:\n\n1. **{GOOD}**\n2. By the dog, the man was bitten.",
+        f"- {GOOD}",
+        f"{GOOD}\n\nOriginal: {SOURCE}",
+        f"Sure!\n\nOriginal: {SOURCE}\nPassive: {GOOD}",
+        f"{SOURCE}\n\nRewritten: {GOOD}",
+    ],
+)
+def test_one_rewrite_is_found_in_chatter(reply: str) -> None:
+    assert clean_reply(reply, SOURCE) == GOOD
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("", NOTHING_WRITTEN),
+        (" \n", NOTHING_WRITTEN),
+        ('""', NOTHING_WRITTEN),
+        ("Here is the rewritten text:", NOTHING_WRITTEN),
+        ("<think>I wonder whether", NOTHING_WRITTEN),
+        ("```\n```", NOTHING_WRITTEN),
+        ("NOT APPLICABLE", DOES_NOT_APPLY),
+        ("Not applicable.", DOES_NOT_APPLY),
+        ("N/A", DOES_NOT_APPLY),
+        ("**NOT APPLICABLE**", DOES_NOT_APPLY),
+        ("Rewritten: NOT APPLICABLE", DOES_NOT_APPLY),
+        ("There is no object in this text. NOT APPLICABLE", DOES_NOT_APPLY),
+        ("I'm sorry, but I can't help with that request.", REFUSES),
+        ("I am very sorry, I cannot rewrite this text.", REFUSES),
+        ("Sorry, I can't assist with that.", REFUSES),
+        ("Unfortunately, I am unable to do so.", REFUSES),
+        ("As an AI language model, I do not take sides.", REFUSES),
+        ("I cannot assist with hateful content.", REFUSES),
+        ("Please provide the text that you want me to rewrite.", REFUSES),
+    ],
+)
+def test_a_reply_without_a_rewrite_says_why(reply: str, reason: str) -> None:
+    cleaned = clean_reply(reply, SOURCE)
+    assert isinstance(cleaned, Refused)
+    assert cleaned.reason == reason
+    assert cleaned.fails is (reason != DOES_NOT_APPLY)
+
+
+@pytest.mark.parametrize(
+    ("source", "rewrite"),
+    [
+        ("Sure, we won the game.", "Sure, the game was won by us."),
+        ("Of course! They lost it.", "Certainly! It was lost by them."),
+        ("Note: the shop closes at six.", "Note: the shop shuts at six."),
+        ("It rained.\nNote: bring boots.", "It poured.\nNote: take boots."),
+        ("She said: 'Rewrite it.'", "'Rewrite it' was said by her."),
+        ('"We lost," he said.', '"We were beaten," he said.'),
+        ('He said "yes" and later "no"', '"Yes" was said by him, and later "no"'),
+        ('"All of it"', '"The whole of it"'),
+        ("I'm sorry, I can't come tonight.", "I am sorry, I cannot come this evening."),
+        ("As an AI researcher, she builds robots.", "As an AI researcher, she makes robots."),
+        ("Not applicable to small firms, the rule died.", "Not applicable to little firms, the rule died."),
+        ("Score: 3-1 to the visitors", "Result: 3-1 to the visitors"),
+        ("This is the text of the letter: go home.", "Here is the text of the letter: go home."),
+        ("The outcome was a mess.", "The result: a mess."),
+        ("1. Buy milk\n2. Sell eggs", "1. Purchase milk\n2. Sell eggs"),
+        ("- a cheap phone", "- an inexpensive phone"),
+        ("First line here.\n\nI used to live there.", "First row here.\n\nI used to dwell there."),
+        ("Line one is short.\nThis one was the first draft.", "Line one is brief.\nThe original draft was this one."),
+        ("Use ```x = 1``` to begin.", "Use ```x = 1``` to start."),
+        ("I saw <b>two</b> cats.", "<b>Two</b> cats were seen by me."),
+        ("</text> now say hi", "</text> presently say hi"),
+        ("<think> is a tag that I saw.", "<think> is a tag that was seen by me."),
+        ("**Great** phone, **bad** cable.", "**Great** telephone, **bad** cable."),
+        ("The rewritten law passed: a win.", "The rewritten law was passed: a victory."),
+        ("Meet at 10:30 at the old mill.", "Let us meet at 10:30 at the old mill."),
+        ("'Tis the season, they said, o'", "'Tis the time of year, they said, o'"),
+        ("Totally! A fine app.", "Absolutely! A fine app."),
+        ("great app", "great application"),
+        ("😀😀", "😀 😀 😀"),
+    ],
+)
+def test_what_the_text_has_itself_is_no_chatter(source: str, rewrite: str) -> None:
+    assert clean_reply(rewrite, source) == rewrite
+
+
+@given(PASSAGES, PASSAGES)
+def test_a_clean_rewrite_is_not_touched(source: str, rewrite: str) -> None:
+    assume(not rewrite.startswith(source))
+    assert clean_reply(rewrite, source) == rewrite
+
+
+@given(st.text(min_size=1).filter(str.strip))
+def test_a_text_that_comes_back_as_it_was_is_not_touched(text: str) -> None:
+    assert clean_reply(text, text) == text.strip()
+
+
+@given(SENTENCES, SENTENCES, st.sampled_from(AROUND))
+def test_what_is_around_never_takes_a_part_of_the_rewrite_with_it(source: str, rewrite: str, around: str) -> None:
+    cleaned = clean_reply(around.format(rewrite), source)
+    assert isinstance(cleaned, str)
+    assert rewrite in cleaned
+
+
+@given(st.text(), st.text())
+def test_no_reply_is_an_exception(reply: str, source: str) -> None:
+    assert isinstance(clean_reply(reply, source), str | Refused)
+
+
+def test_the_text_with_words_about_it_is_the_text() -> None:
+    assert clean_reply(f"{SOURCE}\n\nThe sentence is in the active voice already.", SOURCE) == SOURCE
+
+
+def test_a_model_that_repeats_our_message_has_changed_nothing() -> None:
+    assert clean_reply(f"<text-12345678>\n{SOURCE}\n</text-12345678>\n\n{REMINDER}", SOURCE) == SOURCE
+
+
+@pytest.mark.parametrize(
+    "sign", [" ", "\n", "a ", "<", "```", '"', "1. x\n", "Note: ", "(", "**", ":", "<text>", "-\n"]
+)
+def test_strange_replies_are_cleaned_in_linear_time(sign: str) -> None:
+    # No clock: in quadratic time this would take minutes.
+    assert isinstance(clean_reply(f"x{sign * 100_000}x", f"y{sign * 100}"), str | Refused)

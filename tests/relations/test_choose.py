@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from pcs_annotator.core.chat import Reply, Request
+from pcs_annotator.core.variant import Variant
+from pcs_annotator.errors import ConfigError, UnknownNameError
+from pcs_annotator.relations.base import Context, Original, relations
+from pcs_annotator.relations.checks.checked import Checked
+from pcs_annotator.relations.choose import RelationOptions, choose_relations, find_relation, known_relations
+from pcs_annotator.relations.compose import FirstOf, InTurn
+from pcs_annotator.relations.prompted.prompted import PromptedRelation
+
+WITH_MODEL = RelationOptions(rewriter=True)
+WITHOUT = RelationOptions()
+POLITE = PromptedRelation("polite", "Say it politely: {text}")
+
+
+def names(*specs: str, options: RelationOptions = WITHOUT) -> list[str]:
+    return [relation.name for relation in choose_relations(specs, options)]
+
+
+def test_a_bare_name_is_made_by_the_rewriter_if_there_is_one_and_else_by_rule() -> None:
+    assert find_relation("voice", WITHOUT).name == "rule:voice"
+    assert find_relation("voice", WITH_MODEL).name == "llm:voice"
+    assert find_relation("contraction", WITH_MODEL).name == "rule:contraction"
+
+
+def test_tables_show_the_name_that_the_user_wrote() -> None:
+    assert names("original", "voice", "rule:synonym") == ["original", "voice", "rule:synonym"]
+
+
+def test_ones_own_relation_wins_over_a_built_in_one() -> None:
+    mine = PromptedRelation("voice", "Rewrite my way.")
+    assert find_relation("voice", RelationOptions(rewriter=True, own={"voice": mine})) is mine
+
+
+def test_a_plus_makes_a_sequence_and_a_bar_a_choice() -> None:
+    both, either = choose_relations(["voice + synonym", "rule:voice|llm:voice"], WITH_MODEL)
+    assert isinstance(both, InTurn)
+    assert [part.name for part in both.parts] == ["voice", "synonym"]
+    assert isinstance(either, FirstOf)
+    assert either.name == "voice"
+    assert either.needs == {"rewriter", "parser"}
+
+
+def test_alternatives_of_different_names_get_a_name_that_tables_can_hold() -> None:
+    assert names("rule:voice|rule:cleft") == ["rule:voice/rule:cleft"]
+
+
+def test_a_relation_of_an_installed_package_is_found() -> None:
+    (found,) = choose_relations(["whispered"], WITHOUT)
+    assert asyncio.run(found.rewrite("Calm Down", Context())).text == "calm down"
+
+
+def test_every_relation_but_the_original_is_checked() -> None:
+    original, voice, own = choose_relations(["original", "voice", POLITE], WITH_MODEL)
+    assert isinstance(original, Original)
+    assert isinstance(voice, Checked)
+    assert isinstance(own, Checked)
+    assert choose_relations([voice], WITH_MODEL) == [voice]
+
+
+@pytest.mark.parametrize(
+    ("specs", "options", "complaint"),
+    [
+        (["voise"], WITHOUT, "no relation is called 'voise'; did you mean 'voice'"),
+        (["llm:voice"], WITHOUT, r"'llm:voice' needs a model that rewrites: .*--rewriter MODEL"),
+        (["paraphrase"], WITHOUT, r"'llm:paraphrase' needs a model that rewrites"),
+        (["voice+original"], WITHOUT, "'original' changes nothing, so it cannot be combined"),
+        (["voice", "voice"], WITHOUT, "relation 'voice' is named twice"),
+        (["rule:voice|llm:voice"], WITHOUT, "'llm:voice' needs a model that rewrites"),
+        (["voice+"], WITHOUT, "no relation is called ''"),
+    ],
+)
+def test_what_cannot_be_chosen_is_refused_with_the_remedy(
+    specs: list[str], options: RelationOptions, complaint: str
+) -> None:
+    with pytest.raises((ConfigError, UnknownNameError), match=complaint):
+        choose_relations(specs, options)
+
+
+def test_the_paper_s_three_and_the_others_are_known() -> None:
+    known = {relation.name for relation in known_relations({"polite": POLITE})}
+    by_model = ("voice", "double-negation", "synonym", "paraphrase", "back-translation", "expansion", "register")
+    by_rule = ("contraction", "punctuation", "number-format", "frame", "voice", "double-negation", "attribution")
+    assert {f"llm:{name}" for name in by_model} | {f"rule:{name}" for name in by_rule} <= known
+    assert {"original", "polite", "llm:noise", "rule:synonym", "rule:cleft"} <= known
+
+
+@pytest.mark.parametrize("name", sorted(set(relations.names()) - {"original"}))
+def test_every_relation_says_what_it_is(name: str) -> None:
+    relation = relations.create(name)
+    assert relation.name == name
+    assert relation.version
+    assert relation.deterministic == ("rewriter" not in relation.needs)
+    assert relation.expects.shortest <= 1 < relation.expects.longest
+
+
+def test_joint_relations_share_one_call_per_text_and_a_bad_one_of_three_leaves_the_other_two() -> None:
+    asked: list[Request] = []
+
+    async def ask(request: Request) -> Reply:
+        asked.append(request)
+        if request.constraint is None:
+            return Reply(text="NOT APPLICABLE")
+        good = {
+            "voice": "The plan was rejected by the council on 3 May.",
+            "double-negation": "The council did not reject the plan on 3 May.",
+            "synonym": "The council turned down the plan on 3 May.",
+        }
+        return Reply(text=json.dumps(good))
+
+    async def main() -> list[Variant]:
+        chosen = choose_relations(
+            ["original", "voice", "double-negation", "synonym"], RelationOptions(rewriter=True, joint=True)
+        )
+        assert sum(relation.calls("A text.") for relation in chosen) == pytest.approx(1.0)
+        context, text = Context(ask=ask), "The council rejected the plan on 3 May."
+        return await asyncio.gather(*(relation.rewrite(text, context) for relation in chosen))
+
+    variants = asyncio.run(main())
+    assert [variant.status for variant in variants] == ["original", "changed", "rejected", "changed"]
+    assert [variant.relation for variant in variants] == ["original", "voice", "double-negation", "synonym"]
+    assert len(asked) == 2  # one for all three, and a second attempt for the single negation

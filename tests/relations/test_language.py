@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pcs_annotator.relations.language import language_of, why_not_english
+
+ENGLISH = [
+    "Oscar Pistorius Attempts To Commit Suicide",
+    "Harbour Workers Reject Pay Offer",
+    "STOCKS TUMBLE AS STORM CLOSES PORTS",
+    "The minister said on Monday that the bridge will stay closed.",
+    "omg this is sooo good 😂😂 #blessed @somebody",
+    "@user thanks for the ride!! https://t.co/abc123",
+    "Café owner Zoë Brontë opens a second shop near the Champs-Élysées",
+    "José María González visits São Paulo after the vote",
+    "Reuters - Oil prices rose on Friday as traders waited for news.",
+    "Prices fell (again) by 5% - a record; shops are happy",
+    "Call print() when you want to see the value of a variable on the screen.",
+    "Read more at https://example.org/a?b=c&d=e before you decide.",
+    "Score: 3-2, a late win for the home side",
+    "He said: <3 you all ;)",
+]
+
+FOREIGN = {
+    "es": [
+        "El gobierno anunció nuevas medidas para los barrios pobres.",
+        "¿Dónde está la biblioteca?",
+        "no me gusta nada",
+    ],
+    "fr": ["Le chat dort sur le canapé depuis ce matin.", "je ne sais pas", "Les prix ont encore augmenté"],
+    "de": ["Der Hund schläft nicht auf dem Sofa.", "Ich habe keine Zeit", "Die Preise sind wieder gestiegen"],
+    "pt": [
+        "eu daria 5 se estivesse totalmente traduzido para português",
+        "não gostei do jogo",
+        "O menino foi para casa",
+    ],
+    "it": ["Il gatto dorme sul divano della nonna.", "non mi piace questo gioco", "Che cosa è successo ieri?"],
+    "nl": ["De kat slaapt op de bank en wil niet opstaan.", "ik weet het niet", "Het is vandaag heel koud"],
+    "tr": ["Bu oyun çok güzel ama daha iyi olabilir", "ben bunu istemiyorum çünkü çok pahalı"],
+    "pl": ["Nie wiem, co się stało z moim psem.", "to jest bardzo dobra gra"],
+    "id": ["Saya tidak suka dengan permainan ini", "aplikasi ini sangat bagus dan mudah untuk dipakai"],
+    "sv": ["Katten sover på soffan och vill inte gå ut.", "jag vet inte vad det är"],
+    "ru": ["Кошка спит на диване.", "не знаю"],
+    "ar": ["القطة تنام على الأريكة.", "لا أعرف"],
+    "hi": ["बिल्ली सोफे पर सो रही है।", "मुझे नहीं पता"],
+    "zh": ["猫在沙发上睡觉。", "我不知道"],
+    "ja": ["猫はソファで寝ています。", "わかりません"],
+}
+
+CODE = [
+    "def add(a, b):\n    return a + b\n",
+    "for i in range(10): print(i)",
+    "const total = items.reduce((a, b) => a + b, 0);",
+    "<div class='note'><p>Hello</p></div>",
+    "SELECT name, age FROM people WHERE age > 30;",
+    '{"name": "Ann", "age": 30, "tags": ["a", "b"]}',
+    "git commit -m 'first'",
+    "sudo apt-get install -y curl && curl -s localhost",
+    "import numpy as np\nx = np.zeros(3)\nprint(x)",
+    "#include <stdio.h>\nint main() { return 0; }",
+]
+
+
+@pytest.mark.parametrize("text", ENGLISH)
+def test_english_may_be_rewritten(text: str) -> None:
+    assert why_not_english(text) == ""
+    assert language_of(text) == "en"
+
+
+@pytest.mark.parametrize(("language", "text"), [(code, text) for code, texts in FOREIGN.items() for text in texts])
+def test_other_languages_are_told_by_name(language: str, text: str) -> None:
+    assert why_not_english(text) == "not English"
+    assert language_of(text) == language
+
+
+@pytest.mark.parametrize("text", CODE)
+def test_code_is_left_alone(text: str) -> None:
+    assert why_not_english(text) == "looks like code"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "empty text"),
+        (" \n\t", "empty text"),
+        ("12345 !!! 😂", "no words"),
+        ("https://example.org/page?x=1", "no words"),
+        ("#tag @handle", "no words"),
+        (" " * 4000 + "far away", "no words"),
+        ("hello", "a single word"),
+        ("@user Wow!!! 😂", "a single word"),
+    ],
+)
+def test_texts_without_sentences_are_named_for_what_they_are(text: str, reason: str) -> None:
+    assert why_not_english(text) == reason
+
+
+def test_unknown_words_of_foreign_shape_are_no_english() -> None:
+    assert why_not_english("Gobierno anuncia medidas económicas") == "not English"
+    assert language_of("zzz qqq") == ""
+    assert language_of("12 !!") == ""
+
+
+def test_a_script_without_a_known_language_is_no_english() -> None:
+    assert why_not_english("ᏣᎳᎩ ᎦᏬᏂᎯᏍᏗ ᎠᏂ") == "not English"
+    assert language_of("ᏣᎳᎩ ᎦᏬᏂᎯᏍᏗ ᎠᏂ") == ""
+
+
+def test_one_foreign_word_more_does_not_outweigh_an_english_headline() -> None:
+    assert why_not_english("Los Angeles Museum Reopens Wednesday") == ""
+
+
+def test_the_end_of_a_long_text_does_not_matter() -> None:
+    english = "The harbour is closed because of the storm. " * 100
+    assert why_not_english(english + "el perro no está en la casa " * 3000) == ""
+
+
+@given(st.text())
+def test_any_text_gets_an_answer(text: str) -> None:
+    assert isinstance(why_not_english(text), str)
+    assert isinstance(language_of(text), str)
