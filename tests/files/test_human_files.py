@@ -6,7 +6,7 @@ import pytest
 
 from pcs_annotator.errors import TableError
 from pcs_annotator.files.human_files import (
-    Checked,
+    AuditedLabel,
     GivenGold,
     read_gold,
     read_verdicts,
@@ -49,15 +49,15 @@ def test_rows_left_empty_are_left_out_and_rows_keep_their_numbers(tmp_path: Path
 
 def test_an_empty_word_on_how_a_row_was_drawn_means_at_random(tmp_path: Path) -> None:
     path = written(tmp_path, "id,gold,drawn\na,good,\nb,bad,informative\n")
-    assert [one.drawn for one in read_gold(path)] == ["at random", "informative"]
+    assert [one.kind for one in read_gold(path)] == ["at random", "informative"]
 
 
 def test_verdicts_are_read_in_the_words_people_use(tmp_path: Path) -> None:
     path = written(tmp_path, "id,text,label,verdict\na,One,good,Right\nb,Two,bad,no\nc,Three,bad,\nd,Four,bad,OK\n")
     assert read_verdicts(path) == [
-        Checked(1, "a", "good", True),
-        Checked(2, "b", "bad", False),
-        Checked(4, "d", "bad", True),
+        AuditedLabel(1, "a", "good", True),
+        AuditedLabel(2, "b", "bad", False),
+        AuditedLabel(4, "d", "bad", True),
     ]
 
 

@@ -11,7 +11,7 @@ import pytest
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UnknownNameError
-from pcs_annotator.files.vote_files import Axes, read_votes, write_votes
+from pcs_annotator.files.vote_files import VoteAxes, read_votes, write_votes
 from tests.builders import votes_of
 
 
@@ -26,8 +26,8 @@ def with_stated() -> Votes:
     return replace(votes, annotators=["m", "m/1s-top-2"], stated=stated)
 
 
-def axes_of(votes: Votes) -> Axes:
-    return Axes(votes.ids, votes.annotators, votes.relations, votes.labels, votes.codes.shape[3])
+def axes_of(votes: Votes) -> VoteAxes:
+    return VoteAxes(votes.ids, votes.annotators, votes.relations, votes.labels, votes.codes.shape[3])
 
 
 @pytest.mark.parametrize("name", ["votes.parquet", "votes.csv"])

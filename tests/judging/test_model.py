@@ -131,7 +131,7 @@ def test_nobody_asked_for_a_decision_so_none_is_made_but_for_silence() -> None:
     model = Model(weights=Weights.uniform(THREE), calibrator=EVEN)
     assert decisions(model) == [None, None, "review"]
     assert model.decided_by == ""
-    assert model.over(THREE) is model
+    assert model.with_coverage(THREE) is model
 
 
 def test_by_agreement_only_unanimous_rows_are_accepted_and_all_are_called_uncalibrated() -> None:
@@ -142,11 +142,15 @@ def test_by_agreement_only_unanimous_rows_are_accepted_and_all_are_called_uncali
     assert split.reason.startswith("uncalibrated: ")
     assert silent.reason == "nobody answered"
     assert (clear.confidence, model.decided_by) == (None, "agreement")
-    assert model.over(THREE) is model
+    assert model.with_coverage(THREE) is model
 
 
 def test_over_says_what_a_promise_means_for_the_rows_at_hand() -> None:
-    told = Model(weights=Weights.uniform(THREE), calibrator=EVEN, certificate=promising(0.9)).over(THREE).certificate
+    told = (
+        Model(weights=Weights.uniform(THREE), calibrator=EVEN, certificate=promising(0.9))
+        .with_coverage(THREE)
+        .certificate
+    )
     assert told is not None
     assert told.accepted_share == pytest.approx(1 / 3)
     assert told.review_rows == 2
@@ -166,7 +170,7 @@ def test_label_sets_hold_the_label_and_grow_with_doubt() -> None:
 
 def test_everything_learned_survives_json() -> None:
     votes, gold = simulated_votes([0.9, 0.8], items=80)
-    model = learn_model(votes, gold, Learning(promise=PROMISE, sets=True, version="1")).over(votes)
+    model = learn_model(votes, gold, Learning(promise=PROMISE, sets=True, version="1")).with_coverage(votes)
     again = Model.from_dict(json.loads(json.dumps(model.to_dict())))
     assert list(again.judge(votes)) == list(model.judge(votes))
     assert again.certificate == model.certificate

@@ -19,7 +19,7 @@ def test_without_gold_the_rows_that_teach_most_are_handed_out(tmp_path: Path) ->
     result = simulated_run(tmp_path, rows=150, gold_rows=0)
     rows = read_csv(tmp_path / "run" / "to_label.csv")
     assert result.to_label is not None
-    assert (result.to_label.rows, result.to_label.drawn) == (30, "informative")
+    assert (result.to_label.rows, result.to_label.kind) == (30, "informative")
     assert {row["drawn"] for row in rows} == {"informative"}
     assert {row["gold"] for row in rows} == {""}
     assert len({row["id"] for row in rows}) == 30
@@ -36,7 +36,7 @@ def test_rows_that_teach_carry_no_promise_and_random_ones_asked_for_next_do(tmp_
     assert model.certificate is not None
     assert "no gold row was drawn at random" in model.certificate.why_not
     assert taught.to_label is not None
-    assert (taught.to_label.rows, taught.to_label.drawn) == (60, "at random")
+    assert (taught.to_label.rows, taught.to_label.kind) == (60, "at random")
     rows = read_csv(folder / "to_label.csv")
     assert not {row["id"] for row in rows} & {row["id"] for row in read_csv(given)}
     promised = fit_run(folder, None, FromPeople(gold=write_csv(given, labelled(rows))))
@@ -77,7 +77,7 @@ def test_as_many_random_rows_are_drawn_as_the_promise_probably_takes_within_reas
     assert certificate is not None
     assert result.to_label is not None
     assert certificate.rows_needed is not None
-    assert result.to_label.drawn == "at random"
+    assert result.to_label.kind == "at random"
     assert result.to_label.rows == min(max(30, certificate.rows_needed - 40), MOST_ROWS_TO_LABEL)
 
 
@@ -88,7 +88,7 @@ def test_without_a_promise_asked_for_random_rows_are_handed_out(tmp_path: Path) 
         tmp_path, rows=60, gold_rows=20, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=None)
     )
     assert result.to_label is not None
-    assert (result.to_label.rows, result.to_label.drawn) == (30, "at random")
+    assert (result.to_label.rows, result.to_label.kind) == (30, "at random")
 
 
 @pytest.mark.parametrize("rows", [0, 7])
@@ -110,4 +110,4 @@ def test_gold_of_rows_that_are_no_longer_there_is_left_alone(tmp_path: Path) -> 
     write_csv(tmp_path / "run" / "gold.csv", rows)
     gold = gold_of(result.folder, result.dataset.items, ())
     assert [label for label in gold.labels if label] == ["good", "bad", "bad"]
-    assert np.flatnonzero(~gold.drawn).tolist() == [1, 2]
+    assert np.flatnonzero(~gold.random_sample).tolist() == [1, 2]

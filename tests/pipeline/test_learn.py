@@ -96,7 +96,7 @@ def test_gold_rows_unlike_the_others_are_warned_about() -> None:
     alike = [label if row % 2 else None for row, label in enumerate(gold)]
     learn(votes, alike, settings)
     chosen = np.array([row % 2 == 1 for row in range(300)])
-    learn(votes, alike, settings, drawn=chosen)
+    learn(votes, alike, settings, random_sample=chosen)
 
 
 def test_new_votes_unlike_those_learned_from_are_warned_about_and_others_are_not() -> None:

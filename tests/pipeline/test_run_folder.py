@@ -137,7 +137,7 @@ def test_a_revoked_promise_stays_revoked_until_gold_changes(folder: Path) -> Non
     assert decisions_of(revoked) == {"review"}
     assert (certificate_of(revoked).accepted_share, certificate_of(revoked).review_rows) == (0, 160)
     assert revoked.to_label is not None
-    assert revoked.to_label.drawn == "at random"
+    assert revoked.to_label.kind == "at random"
     for result in (fit_run(folder), open_run(folder)):
         assert not certificate_of(result).holds
         assert decisions_of(result) == {"review"}

@@ -9,7 +9,7 @@ from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.errors import ConfigError, UnknownNameError
 from pcs_annotator.relations.base import Context, Original, relations
-from pcs_annotator.relations.checks.checked import Checked
+from pcs_annotator.relations.checks.checked import CheckedRelation
 from pcs_annotator.relations.choose import RelationOptions, choose_relations, find_relation, known_relations
 from pcs_annotator.relations.compose import FirstOf, InTurn
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
@@ -59,8 +59,8 @@ def test_a_relation_of_an_installed_package_is_found() -> None:
 def test_every_relation_but_the_original_is_checked() -> None:
     original, voice, own = choose_relations(["original", "voice", POLITE], WITH_MODEL)
     assert isinstance(original, Original)
-    assert isinstance(voice, Checked)
-    assert isinstance(own, Checked)
+    assert isinstance(voice, CheckedRelation)
+    assert isinstance(own, CheckedRelation)
     assert choose_relations([voice], WITH_MODEL) == [voice]
 
 

@@ -54,7 +54,7 @@ class ParsedTable(NamedTuple):
     gold: tuple[str | None, ...]
 
 
-class Cell(NamedTuple):
+class ColumnPlace(NamedTuple):
     """The place of one column of votes."""
 
     annotator: str
@@ -169,9 +169,9 @@ def _told_apart(ids: Sequence[str], name: str) -> list[str]:
     return result
 
 
-def _cells(names: Sequence[str], table: str) -> dict[str, Cell]:
+def _cells(names: Sequence[str], table: str) -> dict[str, ColumnPlace]:
     """Return which cell each vote column fills; other columns are left aside with a warning."""
-    cells: dict[str, Cell] = {}
+    cells: dict[str, ColumnPlace] = {}
     aside = [name for name in names if "|" not in name]
     for name in names:
         if "|" not in name:
@@ -193,13 +193,13 @@ def _cells(names: Sequence[str], table: str) -> dict[str, Cell]:
     return cells
 
 
-def _cell(name: str, table: str) -> Cell:
+def _cell(name: str, table: str) -> ColumnPlace:
     match = re.fullmatch(r"([^|]+)\|([^|]+)(?:\|(\d+))?", name)
     if match is None:
         raise TableError(
             f"{table}: column {name!r} is not '<annotator>|<relation>' or '<annotator>|<relation>|<draw>': rename it"
         )
-    return Cell(match[1], match[2], _draw(match[3] or "0", f"{table}, column {name!r}"))
+    return ColumnPlace(match[1], match[2], _draw(match[3] or "0", f"{table}, column {name!r}"))
 
 
 def _draw(text: str, where: str) -> int:

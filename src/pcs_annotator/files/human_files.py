@@ -10,10 +10,10 @@ from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.errors import TableError
 from pcs_annotator.files.tables import write_table
 
-Drawn = Literal["at random", "informative", "for review"]
+SampleKind = Literal["at random", "informative", "for review"]
 """How a row came to be labelled; only rows drawn at random can carry a promise."""
 
-_DRAWN: Mapping[str, Drawn] = {name: name for name in get_args(Drawn)}
+_KINDS: Mapping[str, SampleKind] = {name: name for name in get_args(SampleKind)}
 RIGHT = ("right", "yes", "y", "true", "1", "ok", "correct")
 WRONG = ("wrong", "no", "n", "false", "0", "incorrect")
 
@@ -24,10 +24,10 @@ class GivenGold(NamedTuple):
     row: int
     id: str
     label: str
-    drawn: Drawn = "at random"
+    kind: SampleKind = "at random"
 
 
-class Checked(NamedTuple):
+class AuditedLabel(NamedTuple):
     """An accepted row that a person looked at; `label` is the one they were shown."""
 
     row: int
@@ -36,15 +36,15 @@ class Checked(NamedTuple):
     right: bool
 
 
-def write_to_label(path: Path, rows: Iterable[tuple[str, str, Drawn]]) -> None:
+def write_to_label(path: Path, rows: Iterable[tuple[str, str, SampleKind]]) -> None:
     """Write rows to label: id, text, an empty column `gold`, and how each was drawn."""
-    listed = [(name, text, "", drawn) for name, text, drawn in rows]
+    listed = [(name, text, "", kind) for name, text, kind in rows]
     _write(path, ("id", "text", "gold", "drawn"), listed)
 
 
 def write_gold(path: Path, gold: Iterable[GivenGold]) -> None:
     """Write gold labels so that `read_gold` reads them back."""
-    _write(path, ("id", "gold", "drawn"), [(one.id, one.label, one.drawn) for one in gold])
+    _write(path, ("id", "gold", "drawn"), [(one.id, one.label, one.kind) for one in gold])
 
 
 def read_gold(path: Path) -> list[GivenGold]:
@@ -55,9 +55,9 @@ def read_gold(path: Path) -> list[GivenGold]:
     for row, (name, label, how) in enumerate(zip(columns["id"], columns["gold"], drawn, strict=True), 1):
         if not label:
             continue
-        if how and how not in _DRAWN:
-            raise TableError(f"{path.name}, row {row}: drawn is {how!r}, must be one of {', '.join(_DRAWN)}")
-        found.append(GivenGold(row, name, label, _DRAWN.get(how, "at random")))
+        if how and how not in _KINDS:
+            raise TableError(f"{path.name}, row {row}: drawn is {how!r}, must be one of {', '.join(_KINDS)}")
+        found.append(GivenGold(row, name, label, _KINDS.get(how, "at random")))
     if not found:
         raise TableError(f"{path.name}: the column gold is empty: fill in some labels first")
     return found
@@ -68,7 +68,7 @@ def write_audit(path: Path, rows: Iterable[tuple[str, str, str]]) -> None:
     _write(path, ("id", "text", "label", "verdict"), [(name, text, label, "") for name, text, label in rows])
 
 
-def read_verdicts(path: Path) -> list[Checked]:
+def read_verdicts(path: Path) -> list[AuditedLabel]:
     """Return the rows that a person checked; those without a verdict are left out."""
     columns = _columns(path, ("id", "label", "verdict"))
     found = []
@@ -77,7 +77,7 @@ def read_verdicts(path: Path) -> list[Checked]:
         if word and word not in RIGHT + WRONG:
             raise TableError(f"{path.name}, row {row}: the verdict is {said!r}, must be right or wrong, or empty")
         if word:
-            found.append(Checked(row, name, label, word in RIGHT))
+            found.append(AuditedLabel(row, name, label, word in RIGHT))
     if not found:
         raise TableError(f"{path.name}: the column verdict is empty: write right or wrong into some rows first")
     return found

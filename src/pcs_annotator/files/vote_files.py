@@ -52,7 +52,7 @@ def write_votes(path: Path, votes: Votes) -> None:
     write_table(path, votes.to_table("long"))
 
 
-class Axes(NamedTuple):
+class VoteAxes(NamedTuple):
     """Names along the axes of votes; a file leaves out what was not asked, so it cannot tell them all."""
 
     ids: Sequence[str]
@@ -62,7 +62,7 @@ class Axes(NamedTuple):
     draws: int
 
 
-def read_votes(path: Path, axes: Axes) -> Votes:
+def read_votes(path: Path, axes: VoteAxes) -> Votes:
     """Return recorded votes along these axes."""
     shape = (len(axes.ids), len(axes.annotators), len(axes.relations), axes.draws)
     codes = np.full(shape, NOT_ASKED, dtype=np.int8)

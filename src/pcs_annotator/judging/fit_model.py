@@ -18,7 +18,7 @@ from pcs_annotator.judging.promising.certificate import Certificate, certify, fi
 from pcs_annotator.judging.promising.drift import profile
 from pcs_annotator.judging.promising.prediction_sets import fit_prediction_sets
 from pcs_annotator.judging.weighing.calibration import Calibrator, fit_calibrator
-from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, Seen, Splits, cross_fits
+from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, AskPolicy, Splits, cross_fits
 from pcs_annotator.judging.weighing.fitting import fit_weights, in_canonical_order
 from pcs_annotator.judging.weighing.optimiser import Optimiser
 from pcs_annotator.judging.weighing.optimisers import optimisers
@@ -69,10 +69,10 @@ class FitResult(NamedTuple):
 
 
 def learn_model(
-    votes: Votes, gold: Iterable[object] | Mapping[str, object], how: Learning, *, drawn: Mask | None = None
+    votes: Votes, gold: Iterable[object] | Mapping[str, object], how: Learning, *, random_sample: Mask | None = None
 ) -> Model:
     """Return everything that gold teaches about these votes; see `fit_model`."""
-    return fit_model(votes, gold, how, drawn=drawn).model
+    return fit_model(votes, gold, how, random_sample=random_sample).model
 
 
 def fit_model(
@@ -80,8 +80,8 @@ def fit_model(
     gold: Iterable[object] | Mapping[str, object],
     how: Learning,
     *,
-    drawn: Mask | None = None,
-    seen: Seen | None = None,
+    random_sample: Mask | None = None,
+    ask_policy: AskPolicy | None = None,
 ) -> FitResult:
     """Return everything that gold teaches about these votes, and what it was tried on.
 
@@ -89,19 +89,19 @@ def fit_model(
         votes: What everybody said.
         gold: Label names in the order of `votes.ids`, None where unknown; or item id → label name.
         how: How to learn.
-        drawn: Which rows were drawn at random, so that they can carry a promise; by default all.
-        seen: Which votes of a new text will be asked; by default all. Confidence and promise are then about those.
+        random_sample: Which rows were drawn at random, so that they can carry a promise; by default all.
+        ask_policy: Which votes of a new text will be asked; by default all. Confidence and promise are about those.
     """
     given = gold if isinstance(gold, Mapping) else list(gold)
     weights = fit_weights(votes, given, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
     codes = gold_codes(votes, given)
     labelled = codes != UNLABELLED
     rows, truth = in_canonical_order(votes.take(labelled), codes[labelled])
-    trial = run_trial(chosen_optimiser(how.optimiser, weights), rows, truth, how.splits, seen)
-    shown = votes if seen is None else seen(votes, weights)
+    trial = run_trial(chosen_optimiser(how.optimiser, weights), rows, truth, how.splits, ask_policy)
+    shown = votes if ask_policy is None else ask_policy(votes, weights)
     certificate = None
     if how.promise is not None:
-        at_random = _by_id(votes, drawn, rows)
+        at_random = _by_id(votes, random_sample, rows)
         certificate = replace(
             _certificate(trial, rows, truth, at_random, how), fingerprint=fingerprint(votes, codes, how.version)
         )
@@ -120,11 +120,13 @@ def chosen_optimiser(given: str | Optimiser, weights: Weights) -> Optimiser:
     return optimisers.create(weights.diagnostics.optimiser) if isinstance(given, str) else given
 
 
-def run_trial(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, seen: Seen | None = None) -> Trial | None:
+def run_trial(
+    chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, ask_policy: AskPolicy | None = None
+) -> Trial | None:
     """Return fully labelled rows judged by fits that did not see them; None for too few rows, or a single class."""
     if len(gold) < MIN_ROWS_TO_CALIBRATE or len(np.unique(gold)) < 2:
         return None
-    fits = cross_fits(chosen, votes, gold, splits, seen)
+    fits = cross_fits(chosen, votes, gold, splits, ask_policy)
     scores, probabilities = (np.mean(parts, axis=0) for parts in zip(*fits, strict=True))
     return Trial(gold, scores, probabilities, votes.labels)
 
@@ -140,10 +142,10 @@ def _calibrator(trial: Trial | None, method: str) -> Calibrator | None:
     return fit_calibrator(trial.scores, trial.gold, trial.labels, method)
 
 
-def _by_id(votes: Votes, drawn: Mask | None, rows: Votes) -> Mask:
-    if drawn is None:
+def _by_id(votes: Votes, random_sample: Mask | None, rows: Votes) -> Mask:
+    if random_sample is None:
         return np.ones(len(rows), dtype=np.bool_)
-    return np.asarray(drawn)[positions_of(rows.ids, votes.ids, "item")]
+    return np.asarray(random_sample)[positions_of(rows.ids, votes.ids, "item")]
 
 
 def _certificate(trial: Trial | None, rows: Votes, gold: Codes, at_random: Mask, how: Learning) -> Certificate:

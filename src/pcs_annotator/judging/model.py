@@ -85,12 +85,12 @@ class Model:
             return np.zeros(len(votes), dtype=np.bool_)
         return self.certificate.accepts(probabilities[rows, best], best, votes.labels) & ~votes.silent
 
-    def over(self, votes: Votes) -> Model:
+    def with_coverage(self, votes: Votes) -> Model:
         """Return the model with what its certificate means for these rows."""
         accepted = self.judged(votes).accepted
         if self.certificate is None or accepted is None:
             return self
-        return replace(self, certificate=self.certificate.over(accepted))
+        return replace(self, certificate=self.certificate.with_coverage(accepted))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

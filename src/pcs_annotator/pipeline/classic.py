@@ -176,7 +176,7 @@ def _guarded(name: str, function: Any) -> Rewriting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AskedTexts:
     """What came of asking about some texts.
 
     Attributes:
@@ -205,7 +205,7 @@ class Asked:
         return {relation: counts.most_common(1)[0][0] for relation, counts in causes.items()}
 
 
-async def ask_texts(panel: Panel, texts: Sequence[str]) -> Asked:
+async def ask_texts(panel: Panel, texts: Sequence[str]) -> AskedTexts:
     """Ask about texts, about equal ones once; what cannot work is refused before the first question."""
     relation_names(panel)
     variants: dict[tuple[str, str], Variant] = {}
@@ -222,7 +222,7 @@ async def ask_texts(panel: Panel, texts: Sequence[str]) -> Asked:
     votes = await asking.ask(distinct)
     place = {text: row for row, text in enumerate(distinct)}
     rows = np.array([place[text] for text in texts], dtype=np.intp)
-    return Asked(votes=votes.resampled(rows), variants=variants, tally=tally)
+    return AskedTexts(votes=votes.resampled(rows), variants=variants, tally=tally)
 
 
 wait_for = run_sync

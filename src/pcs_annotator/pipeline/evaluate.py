@@ -15,7 +15,7 @@ from pcs_annotator.errors import GoldError, TableError, UnknownNameError
 from pcs_annotator.files.result_tables import to_csv, to_latex, to_markdown
 from pcs_annotator.files.runs import RunFolder, atomic_path, write_json
 from pcs_annotator.judging.baselines import baselines
-from pcs_annotator.judging.evaluation.evaluate import Evaluation, How, MethodFigures, evaluate
+from pcs_annotator.judging.evaluation.evaluate import Evaluation, EvaluationOptions, MethodFigures, evaluate
 from pcs_annotator.judging.evaluation.evaluation_tables import evaluation_tables
 from pcs_annotator.judging.evaluation.methods import MAJORITY, ZERO_SHOT, Method
 from pcs_annotator.judging.weighing.optimisers import optimisers
@@ -42,9 +42,9 @@ class Splitting:
     seed: int = 0
     resamples: int = 2000
 
-    def how(self, rewritten: frozenset[str]) -> How:
+    def how(self, rewritten: frozenset[str]) -> EvaluationOptions:
         """Return it for the judging side."""
-        return How(**asdict(self), rewritten=rewritten)
+        return EvaluationOptions(**asdict(self), rewritten=rewritten)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

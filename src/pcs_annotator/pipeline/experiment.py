@@ -18,7 +18,7 @@ from pcs_annotator.files.plots import draw_curves, draw_pairs
 from pcs_annotator.files.runs import write_json
 from pcs_annotator.judging.evaluation.experiments import EXPERIMENTS, Settings, Study
 from pcs_annotator.pipeline.evaluate import RecordedVotes, Splitting, all_baselines, write_result
-from pcs_annotator.pipeline.experiment_sources import Asking, Source, ask_source
+from pcs_annotator.pipeline.experiment_sources import Asking, ExperimentSource, ask_source
 from pcs_annotator.pipeline.learn import one_thread
 from pcs_annotator.version import __version__
 
@@ -49,7 +49,7 @@ class ExperimentRequest:
     """
 
     name: str
-    sources: Sequence[Source]
+    sources: Sequence[ExperimentSource]
     out: Path
     optimiser: str = "lr"
     relations: Sequence[str] = ()
@@ -101,7 +101,7 @@ def experiment(request: ExperimentRequest) -> Experimented:
     return Experimented(experiments=found, files=[*files, about], notes=notes, unanswered=unanswered)
 
 
-def _chosen(found: RecordedVotes, request: ExperimentRequest, source: Source) -> RecordedVotes:
+def _chosen(found: RecordedVotes, request: ExperimentRequest, source: ExperimentSource) -> RecordedVotes:
     """Return the votes of the models that were named; a name that is not there is an error that says what is."""
     if source.kind == "texts":
         return found

@@ -24,7 +24,7 @@ from pcs_annotator.pipeline.resolve_config import columns_of, settled
 from pcs_annotator.pipeline.run import RunRequest, RunResult, run
 from pcs_annotator.pipeline.run_folder import Recorded
 
-__all__ = ["Asked", "Asking", "Source", "ask_source", "find_sources"]
+__all__ = ["AskedSource", "Asking", "ExperimentSource", "ask_source", "find_sources"]
 
 ELICITED = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")
 """How models are asked how sure they are, for the published baselines."""
@@ -33,7 +33,7 @@ ENDINGS = (".gz", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq
 Kind = Literal["votes", "run", "texts"]
 
 
-class Source(NamedTuple):
+class ExperimentSource(NamedTuple):
     """One dataset: its name, what the user wrote, and what that is."""
 
     name: str
@@ -65,14 +65,14 @@ class Asking:
     environment: Mapping[str, str] | None = field(default=None, repr=False)
 
 
-class Asked(NamedTuple):
+class AskedSource(NamedTuple):
     """The run that holds the votes, and how many questions were left unanswered, by reason."""
 
     folder: Path
     unanswered: Mapping[str, int]
 
 
-def find_sources(given: Sequence[str]) -> list[Source]:
+def find_sources(given: Sequence[str]) -> list[ExperimentSource]:
     """Return what each of `PATH` or `NAME=PATH` is; names must differ, for tables tell datasets by them."""
     found = [_source(one) for one in given]
     names = [source.name for source in found]
@@ -82,7 +82,7 @@ def find_sources(given: Sequence[str]) -> list[Source]:
     return found
 
 
-def _source(given: str) -> Source:
+def _source(given: str) -> ExperimentSource:
     name, equals, spec = given.partition("=")
     if not equals or "/" in name or Path(given).exists():
         name, spec = "", given
@@ -94,7 +94,7 @@ def _source(given: str) -> Source:
     else:
         columns = as_arrow(path).column_names
         kind = "votes" if set(LONG_COLUMNS) <= set(columns) or any("|" in column for column in columns) else "texts"
-    return Source(name or _stem(path), spec, kind)
+    return ExperimentSource(name or _stem(path), spec, kind)
 
 
 def _stem(path: Path) -> str:
@@ -103,7 +103,7 @@ def _stem(path: Path) -> str:
     return path.name.rpartition(":")[2] or path.name
 
 
-def ask_source(source: Source, folder: Path, asking: Asking, folds: int) -> Asked:
+def ask_source(source: ExperimentSource, folder: Path, asking: Asking, folds: int) -> AskedSource:
     """Do what `pcs run` does with the texts of a source; what its ledger holds is not asked again."""
     config = _settled(source, asking, folds)
     request = RunRequest(
@@ -116,7 +116,7 @@ def ask_source(source: Source, folder: Path, asking: Asking, folds: int) -> Aske
         environment=asking.environment,
     )
     if not asking.baselines:
-        return Asked(folder, _unanswered(run(request)))
+        return AskedSource(folder, _unanswered(run(request)))
     if ORIGINAL not in config.relations.use:
         raise ConfigError(f"--baselines asks about the unchanged text: add {ORIGINAL} to --relations")
     kept = RunFolder(folder)
@@ -128,10 +128,10 @@ def ask_source(source: Source, folder: Path, asking: Asking, folds: int) -> Aske
     answers = Recorded.read(kept).answers
     found = run(request)
     _record(kept, _with_elicited(Recorded.read(kept).answers, answers))
-    return Asked(folder, {**_unanswered(sure), **_unanswered(found)})
+    return AskedSource(folder, {**_unanswered(sure), **_unanswered(found)})
 
 
-def _settled(source: Source, asking: Asking, folds: int) -> Config:
+def _settled(source: ExperimentSource, asking: Asking, folds: int) -> Config:
     """Return settings with nothing left open; too little gold is an error before the first call, not after the last."""
     if not asking.config.ask.models:
         raise ConfigError(

@@ -17,7 +17,7 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import GoldError, TableError
 from pcs_annotator.files.human_files import (
-    Drawn,
+    SampleKind,
     read_gold,
     read_verdicts,
     write_audit,
@@ -38,25 +38,25 @@ class Gold(NamedTuple):
 
     Attributes:
         labels: For every item its label, or None.
-        drawn: Which rows were not chosen because they teach most, so that they can carry a promise.
+        random_sample: Which rows were not chosen because they teach most, so that they can carry a promise.
     """
 
     labels: tuple[str | None, ...]
-    drawn: Mask
+    random_sample: Mask
 
 
 def gold_of(folder: RunFolder, items: Sequence[Item], given: Sequence[str | None]) -> Gold:
     """Return the gold of a run: that of its data, under what people gave afterwards."""
     labels: list[str | None] = list(given) if given else [None] * len(items)
-    drawn = np.ones(len(items), dtype=np.bool_)
+    random_sample = np.ones(len(items), dtype=np.bool_)
     if folder.gold.exists():
         places = {item.id: place for place, item in enumerate(items)}
         for one in read_gold(folder.gold):
             if one.id in places:  # a folder may have been run again over fewer rows
                 labels[places[one.id]] = one.label
-                drawn[places[one.id]] = one.drawn == "at random"
+                random_sample[places[one.id]] = one.kind == "at random"
     refuse_contradictions([item.text for item in items], labels, folder.items.name)
-    return Gold(tuple(labels), drawn)
+    return Gold(tuple(labels), random_sample)
 
 
 def take_gold(path: Path, folder: RunFolder, items: Sequence[Item], labels: Sequence[str]) -> int:
@@ -79,7 +79,7 @@ class HandedOut(NamedTuple):
     """Rows written for a person to label, and why these."""
 
     rows: int
-    drawn: Drawn
+    kind: SampleKind
 
 
 def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Model, gold: Gold, rows: int) -> HandedOut:
@@ -93,20 +93,20 @@ def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Mode
     # rows handed out before are labelled by now, so that others are drawn; those left empty may come again
     seed = int((~unlabelled).sum())
     certificate = model.certificate
-    drawn: Drawn
+    kind: SampleKind
     if model.calibrator is None:
-        drawn, chosen = "informative", rows_to_label(votes, rows, gold=codes, seed=seed)
+        kind, chosen = "informative", rows_to_label(votes, rows, gold=codes, seed=seed)
     elif certificate is None or not certificate.holds:
         missing = 0 if certificate is None else (certificate.rows_needed or 0) - certificate.gold_rows
         wanted = min(max(rows, missing), MOST_ROWS_TO_LABEL)
-        drawn, chosen = "at random", draw_rows(unlabelled, wanted, seed)
+        kind, chosen = "at random", draw_rows(unlabelled, wanted, seed)
     else:
-        drawn, chosen = "for review", _review_queue(votes, model, unlabelled)
+        kind, chosen = "for review", _review_queue(votes, model, unlabelled)
     if len(chosen):
-        write_to_label(folder.to_label, ((items[row].id, items[row].text, drawn) for row in chosen))
+        write_to_label(folder.to_label, ((items[row].id, items[row].text, kind) for row in chosen))
     else:
         folder.to_label.unlink(missing_ok=True)
-    return HandedOut(len(chosen), drawn)
+    return HandedOut(len(chosen), kind)
 
 
 def _review_queue(votes: Votes, model: Model, unlabelled: Mask) -> Integers:

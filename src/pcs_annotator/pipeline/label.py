@@ -101,7 +101,7 @@ def label(request: RunRequest, out: Path, saving: Saving | None = None) -> Label
     model = fitted if frugal is None else _unless_revoked(frugal.model, fitted)
     strategy = None if frugal is None else frugal.strategy
     votes = run_sync(lambda: ask_job(job, dataset.items, recorded.folder.ledger, settings, strategy))
-    model = model.over(votes)
+    model = model.with_coverage(votes)
     warn_of_drift(model, votes)
     outcomes = list(model.judge(votes))
     write_table(out, with_outcomes(dataset.table, outcomes, votes.labels))
@@ -154,11 +154,11 @@ def _frugal(recorded: Recorded, fitted: Model, job: Job, settings: CollectSettin
     if saving.ask_all or fitted.calibrator is None:
         return None
     prices = _prices(job, settings) if saving.cascade else {}
-    frugality = StoppingOptions(stop=saving.stop, level=saving.level, prune=saving.prune, prices=prices)
+    stopping = StoppingOptions(stop=saving.stop, level=saving.level, prune=saving.prune, prices=prices)
     gold = recorded.gold
     how = replace(learning_of(recorded.settings), resamples=0)
     with one_thread():
-        return learn_frugal(recorded.votes, gold.labels, how, frugality, gold.drawn)
+        return learn_frugal(recorded.votes, gold.labels, how, stopping, gold.random_sample)
 
 
 def _unless_revoked(model: Model, fitted: Model) -> Model:

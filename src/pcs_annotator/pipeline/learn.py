@@ -99,11 +99,11 @@ def learning_of(settings: LearnSettings) -> Learning:
 
 
 def learn_if_possible(
-    votes: Votes, gold: Sequence[object], settings: LearnSettings, drawn: Mask | None = None
+    votes: Votes, gold: Sequence[object], settings: LearnSettings, random_sample: Mask | None = None
 ) -> Learned:
     """Learn from the rows that have gold; without any, count all votes the same and decide by agreement."""
     if any(gold):
-        return learn(votes, gold, settings, drawn)
+        return learn(votes, gold, settings, random_sample)
     learning_of(settings)  # a setting that cannot be used is an error with gold or without
     weights = fit_weights(votes, [None] * len(votes), "uniform", seed=settings.seed)
     model = Model(weights=weights, calibrator=None, by_agreement=settings.max_error is not None)
@@ -114,19 +114,19 @@ def learn(
     votes: Votes,
     gold: Iterable[object] | Mapping[str, object],
     settings: LearnSettings,
-    drawn: Mask | None = None,
+    random_sample: Mask | None = None,
 ) -> Learned:
     """Learn weights, calibrator and promise from the rows that have gold, and cross-validate against simple rivals.
 
-    `drawn` says which rows were drawn at random, so that they can carry a promise; by default all.
+    `random_sample` says which rows were drawn at random, so that they can carry a promise; by default all.
     """
     how = learning_of(settings)
     known = gold if isinstance(gold, Mapping) else list(gold)
     with one_thread():
-        model, trial = fit_model(votes, known, how, drawn=drawn)
-        model = model.over(votes)
+        model, trial = fit_model(votes, known, how, random_sample=random_sample)
+        model = model.with_coverage(votes)
         codes = gold_codes(votes, known)
-        at_random = codes != UNLABELLED if drawn is None else (codes != UNLABELLED) & drawn
+        at_random = codes != UNLABELLED if random_sample is None else (codes != UNLABELLED) & random_sample
         _warn_of_unlike_gold(votes, at_random, codes == UNLABELLED, model)
         learned = _compared(model, votes, codes, settings)
         return replace(

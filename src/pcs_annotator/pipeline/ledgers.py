@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pcs_annotator.asking.engine.budget import Bill
-from pcs_annotator.asking.engine.ledger import Entry, Ledger
+from pcs_annotator.asking.engine.ledger import Ledger, LedgerEntry
 from pcs_annotator.errors import LedgerError
 from pcs_annotator.files.tables import write_table
 
@@ -24,7 +24,7 @@ def export_ledger(path: Path, out: Path) -> int:
         entries = list(ledger.entries())
     columns = {
         name: [entry.key.hex() if name == "key" else getattr(entry, name) for entry in entries]
-        for name in Entry._fields
+        for name in LedgerEntry._fields
     }
     write_table(out, pa.table(columns))
     return len(entries)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.errors import ConfigError, GoldError
-from pcs_annotator.judging.spending.design import Designed, Panel, Prices, design_panel
+from pcs_annotator.judging.spending.design import Designed, PricedPanel, Prices, design_panel
 from pcs_annotator.pipeline.evaluate import RecordedVotes
 from pcs_annotator.pipeline.learn import one_thread
 
@@ -42,7 +42,7 @@ class PanelDesign:
     votes: Votes
     gold_rows: int
 
-    def cells(self, panel: Panel) -> dict[tuple[str, str], int]:
+    def cells(self, panel: PricedPanel) -> dict[tuple[str, str], int]:
         """Return annotator and relation → how often to ask, the heaviest question first."""
         found: dict[tuple[str, str], int] = {}
         for cell in panel.cells:

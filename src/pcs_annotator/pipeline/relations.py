@@ -214,7 +214,7 @@ class _Count:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bench:
+class _RelationBench:
     """Relations, the same ones without checks, and what they work with."""
 
     relations: Sequence[Relation]
@@ -257,7 +257,7 @@ class _Bench:
 
 
 @asynccontextmanager
-async def _opened(names: Sequence[str], choice: RelationChoice) -> AsyncIterator[_Bench]:
+async def _opened(names: Sequence[str], choice: RelationChoice) -> AsyncIterator[_RelationBench]:
     """Give relations that are ready to rewrite, and close what they used."""
     settings = read_config(choice.config, choice.folder).relations
     spec = choice.rewriter or settings.rewriter
@@ -265,13 +265,13 @@ async def _opened(names: Sequence[str], choice: RelationChoice) -> AsyncIterator
     relations = choose_relations(names or settings.use or DEFAULT, choosing)
     unchecked = choose_relations(names or settings.use or DEFAULT, replace(choosing, checked=False))
     if not spec:
-        yield _Bench(relations, unchecked, Context())
+        yield _RelationBench(relations, unchecked, Context())
         return
     model = resolve_model(spec, read_environment(choice.folder))
     with TemporaryDirectory() as folder, Ledger(choice.ledger or Path(folder) / "ledger.db") as ledger:
         asker = Asker(ledger, BudgetTracker(Budget()), Tally(), pricing({}))
         try:
-            yield _Bench(relations, unchecked, Context(ask=Rewriter(model, asker)))
+            yield _RelationBench(relations, unchecked, Context(ask=Rewriter(model, asker)))
         finally:
             await model.close()
 

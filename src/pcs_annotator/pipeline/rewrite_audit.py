@@ -56,7 +56,7 @@ class Agreement(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
+class RewriteAudit:
     """Verdicts on all rows; the agreement is None when no person had judged them."""
 
     rows: Sequence[AuditedRow]
@@ -74,7 +74,7 @@ class Audit:
         return dict(failed.most_common())
 
 
-def audit_rewrites(path: Path, relation: str, choice: RelationChoice, out: Path | None) -> Audit:
+def audit_rewrites(path: Path, relation: str, choice: RelationChoice, out: Path | None) -> RewriteAudit:
     """Return what the checks say of every row of a table with `original`, `rewrite` and `relation`."""
     columns = columns_of(as_arrow(path))
     wanted = ["original", "rewrite", *([] if relation else ["relation"])]
@@ -100,7 +100,9 @@ def audit_rewrites(path: Path, relation: str, choice: RelationChoice, out: Path 
     if out is not None:
         _write(out, rows)
     judged = columns.get("keeps_meaning")
-    return Audit(rows, None if judged is None else _agreement(rows, text_column("keeps_meaning", judged).to_pylist()))
+    return RewriteAudit(
+        rows, None if judged is None else _agreement(rows, text_column("keeps_meaning", judged).to_pylist())
+    )
 
 
 async def _audited(row: tuple[str, str, str], expects: Expectation, parser: Parser) -> AuditedRow:

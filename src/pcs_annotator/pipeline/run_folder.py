@@ -18,7 +18,7 @@ from pcs_annotator.errors import ConfigError
 from pcs_annotator.files.config import Config, LearnSettings, config_from_dict, learn_settings_from_dict
 from pcs_annotator.files.runs import RunFolder, atomic_path, read_json, write_json
 from pcs_annotator.files.tables import Dataset, read_dataset, with_outcomes, write_table
-from pcs_annotator.files.vote_files import Axes, read_votes
+from pcs_annotator.files.vote_files import VoteAxes, read_votes
 from pcs_annotator.judging.evaluation.flips import FlipMatrix, flip_matrices
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import fingerprint, in_force
@@ -111,7 +111,7 @@ class Recorded:
         config, start = started(folder)
         dataset = read_dataset(folder.items, columns_of(config))
         ids = [item.id for item in dataset.items]
-        axes = Axes(ids, start["annotators"], start["relations"], config.task.labels, config.ask.draws)
+        axes = VoteAxes(ids, start["annotators"], start["relations"], config.task.labels, config.ask.draws)
         return cls(folder=folder, config=config, dataset=dataset, answers=read_votes(folder.votes, axes))
 
     @property
@@ -134,7 +134,7 @@ class Recorded:
     def learn(self, settings: LearnSettings) -> Learned:
         """Learn from the recorded votes; what an audit found about the very same promise still counts."""
         gold = self.gold
-        learned = learn_if_possible(self.votes, gold.labels, settings, gold.drawn)
+        learned = learn_if_possible(self.votes, gold.labels, settings, gold.random_sample)
         return replace(learned, model=_with_earlier_audit(learned.model, self.folder))
 
     def write(self, learned: Learned, settings: LearnSettings) -> list[Outcome]:
@@ -187,7 +187,7 @@ def fit_run(path: Path, changes: Mapping[str, Any] | None = None, people: FromPe
     if people.verdicts is not None:
         learned = replace(learned, model=with_verdicts(learned.model, people.verdicts, outcomes))
         if not (learned.model.certificate and learned.model.certificate.holds):
-            learned = replace(learned, model=learned.model.over(recorded.votes))
+            learned = replace(learned, model=learned.model.with_coverage(recorded.votes))
     outcomes = recorded.write(learned, settings)
     audited = 0
     if people.audit:

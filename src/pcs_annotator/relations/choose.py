@@ -10,7 +10,7 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.relations.base import Relation, relations
 from pcs_annotator.relations.checks.base import ExtraCheck
-from pcs_annotator.relations.checks.checked import Checked
+from pcs_annotator.relations.checks.checked import CheckedRelation
 from pcs_annotator.relations.compose import FirstOf, InTurn
 from pcs_annotator.relations.prompted import prompted
 from pcs_annotator.relations.prompted.joint import join
@@ -95,9 +95,9 @@ def _in_turn(spec: str, choosing: RelationOptions) -> Relation:
 
 
 def _ready(relation: Relation, name: str, choosing: RelationOptions) -> Relation:
-    if relation.name == ORIGINAL or not choosing.checked or isinstance(relation, Checked | InTurn | FirstOf):
+    if relation.name == ORIGINAL or not choosing.checked or isinstance(relation, CheckedRelation | InTurn | FirstOf):
         return relation
-    return Checked(relation, name, choosing.extra, choosing.judged)
+    return CheckedRelation(relation, name, choosing.extra, choosing.judged)
 
 
 def find_relation(name: str, choosing: RelationOptions) -> Relation:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcs_annotator.asking.annotators.reply import How, read_label
+from pcs_annotator.asking.annotators.reply import ParseKind, read_label
 
 NEWS = ("Fake", "Real")
 FEELING = ("positive", "neutral", "negative")
@@ -196,7 +196,7 @@ SILENCES: list[tuple[str, tuple[str, ...], str]] = [
         *((*case, "prose") for case in PROSE),
     ],
 )
-def test_label_is_read(reply: str, labels: tuple[str, ...], label: str, how: How) -> None:
+def test_label_is_read(reply: str, labels: tuple[str, ...], label: str, how: ParseKind) -> None:
     assert read_label(reply, labels) == (label, "", how)
 
 

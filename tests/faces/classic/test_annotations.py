@@ -8,10 +8,10 @@ import pytest
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import PcsWarning, TableError
-from pcs_annotator.faces.classic.annotations import Axes, has_votes, read_annotations, with_annotations
+from pcs_annotator.faces.classic.annotations import AnnotationAxes, has_votes, read_annotations, with_annotations
 from pcs_annotator.faces.classic.table import ClassicDataset
 
-AXES = Axes(["m"], ["original", "voice"])
+AXES = AnnotationAxes(["m"], ["original", "voice"])
 ROWS = [0, 1, 2]
 
 
@@ -32,7 +32,9 @@ def sheet(**columns: list[str | None]) -> pa.Table:
     return pa.table({name: pa.array(values, pa.string()) for name, values in {**usual, **columns}.items()})
 
 
-def read(table: pa.Table, rows: list[int] = ROWS, data: ClassicDataset | None = None, axes: Axes = AXES) -> Votes:
+def read(
+    table: pa.Table, rows: list[int] = ROWS, data: ClassicDataset | None = None, axes: AnnotationAxes = AXES
+) -> Votes:
     return read_annotations(table, "dataset_annotations.csv", data or dataset(), rows, axes).votes
 
 

@@ -11,7 +11,7 @@ from pcs_annotator.judging.baselines import Baseline, baselines
 from pcs_annotator.judging.baselines.baseline import spread
 from pcs_annotator.judging.baselines.plain_votes import MajorityVote, SelfConsistency
 from pcs_annotator.judging.baselines.spuq import Spuq
-from pcs_annotator.judging.baselines.stated import Linguistic, PTrue, TopK
+from pcs_annotator.judging.baselines.stated import LinguisticBaseline, PTrueBaseline, TopKBaseline
 
 KINDS = ("1s-top-2", "1s-top-3", "2s-top-2", "ling-1s", "p-true")
 RELATIONS = ("original", "paraphrase-1", "paraphrase-2", "dummy", "voice")
@@ -32,12 +32,12 @@ CALLS = [
     (baselines.create("zero-shot"), 1),
     (SelfConsistency(), 5),
     (SelfConsistency(draws=3), 3),
-    (TopK(k=2), 1),
-    (TopK(k=2, draws=4), 4),
-    (TopK(steps=2), 2),
-    (Linguistic(), 1),
-    (PTrue(), 10),
-    (PTrue(draws=2), 4),
+    (TopKBaseline(k=2), 1),
+    (TopKBaseline(k=2, draws=4), 4),
+    (TopKBaseline(steps=2), 2),
+    (LinguisticBaseline(), 1),
+    (PTrueBaseline(), 10),
+    (PTrueBaseline(draws=2), 4),
     # original, two paraphrases and their rewriting, dummy
     (Spuq(), 6),
     (Spuq(perturbations=("paraphrase",)), 5),
@@ -86,8 +86,8 @@ def test_similarity_that_is_no_weight_is_refused(similarity: float) -> None:
 
 def test_numbers_of_guesses_are_not_mixed() -> None:
     with pytest.raises(UndefinedMetric, match="these votes hold 1s-top-2, 1s-top-3: set k"):
-        TopK().scores(recorded())
-    assert TopK(k=3).name == "1s-top-3"
+        TopKBaseline().scores(recorded())
+    assert TopKBaseline(k=3).name == "1s-top-3"
 
 
 def test_more_draws_than_were_recorded_are_refused() -> None:

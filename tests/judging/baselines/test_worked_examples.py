@@ -10,7 +10,7 @@ from pcs_annotator.core.elicitations import PHRASES
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.baselines.plain_votes import MajorityVote, SelfConsistency, ZeroShot
 from pcs_annotator.judging.baselines.spuq import Spuq
-from pcs_annotator.judging.baselines.stated import Linguistic, PTrue, TopK
+from pcs_annotator.judging.baselines.stated import LinguisticBaseline, PTrueBaseline, TopKBaseline
 
 LABELS = ("negative", "neutral", "positive")
 NAN = float("nan")
@@ -75,21 +75,21 @@ def test_top_k(steps: int, kind: str) -> None:
     # G1: positive, P1: 0.7; G2: neutral, P2: 0.2. The 0.1 that is left goes to negative, the only label not guessed.
     votes = votes_on_one_text([[[2]]], annotators=(f"gemma/{kind}",), stated=[[[[NAN, 0.2, 0.7]]]])
 
-    assert row(TopK(steps=1 if steps == 1 else 2).scores(votes)) == pytest.approx([0.1, 0.2, 0.7])
+    assert row(TopKBaseline(steps=1 if steps == 1 else 2).scores(votes)) == pytest.approx([0.1, 0.2, 0.7])
 
 
 def test_top_k_divides_what_adds_up_to_more_than_1() -> None:
     # 0.9 + 0.6 = 1.5, so 0.9 / 1.5 = 0.6 and 0.6 / 1.5 = 0.4; nothing is left for negative.
     votes = votes_on_one_text([[[2]]], annotators=("gemma/1s-top-2",), stated=[[[[NAN, 0.6, 0.9]]]])
 
-    assert row(TopK().scores(votes)) == pytest.approx([0, 0.4, 0.6])
+    assert row(TopKBaseline().scores(votes)) == pytest.approx([0, 0.4, 0.6])
 
 
 def test_linguistic() -> None:
     # Guess: positive, Confidence: Likely, which the survey puts at 0.71. The other two labels share 0.29: 0.145 each.
     votes = votes_on_one_text([[[2]]], annotators=("gemma/ling-1s",), stated=[[[[NAN, NAN, PHRASES["Likely"]]]]])
 
-    assert row(Linguistic().scores(votes)) == pytest.approx([0.145, 0.145, 0.71])
+    assert row(LinguisticBaseline().scores(votes)) == pytest.approx([0.145, 0.145, 0.71])
 
 
 def test_p_true() -> None:
@@ -98,7 +98,7 @@ def test_p_true() -> None:
     stated = [[[[NAN, NAN, 1], [NAN, NAN, 1], [NAN, NAN, 0], [NAN, 1, NAN]]]]
     votes = votes_on_one_text([[[2, 2, 2, 1]]], annotators=("gemma/p-true",), stated=stated)
 
-    assert row(PTrue().scores(votes)) == pytest.approx([0.125, 0.375, 0.5])
+    assert row(PTrueBaseline().scores(votes)) == pytest.approx([0.125, 0.375, 0.5])
 
 
 PERTURBED = ("original", "paraphrase-1", "paraphrase-2", "dummy", "system")

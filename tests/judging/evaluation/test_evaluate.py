@@ -12,7 +12,7 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.result_table import number_of
 from pcs_annotator.core.votes import Votes, read_vote_table
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.evaluation.evaluate import HARD_AND_GRADED, How, evaluate
+from pcs_annotator.judging.evaluation.evaluate import HARD_AND_GRADED, EvaluationOptions, evaluate
 from pcs_annotator.judging.evaluation.evaluation_tables import evaluation_tables
 from pcs_annotator.judging.evaluation.methods import FIGURES, OnCells, hard_scores
 from pcs_annotator.judging.metrics import metrics
@@ -23,7 +23,7 @@ from tests.builders import simulated_votes
 from tests.judging.evaluation.test_methods import FirstVote
 from tests.judging.strategies import coded
 
-QUICK = How(repeats=2, resamples=60)
+QUICK = EvaluationOptions(repeats=2, resamples=60)
 
 
 def judged(accuracies: list[float] | None = None, items: int = 90, draws: int = 1) -> tuple[Votes, Codes]:

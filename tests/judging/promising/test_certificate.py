@@ -61,9 +61,9 @@ def test_without_a_promise_nothing_is_accepted() -> None:
 def test_a_certificate_says_what_it_means_for_the_rows_at_hand() -> None:
     found = certify(judged([0.9] * 30, [True] * 30), LABELS, PROMISE)
     taken = found.accepts(np.array([0.95, 0.9, 0.5, 0.2]), np.array([0, 1, 0, 0]), LABELS)
-    told = found.over(taken)
+    told = found.with_coverage(taken)
     assert (told.accepted_share, told.review_rows) == (0.5, 2)
-    assert found.over(np.zeros(0, dtype=np.bool_)).accepted_share == 0
+    assert found.with_coverage(np.zeros(0, dtype=np.bool_)).accepted_share == 0
 
 
 @pytest.mark.parametrize(

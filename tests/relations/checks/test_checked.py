@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.relations.base import Context
-from pcs_annotator.relations.checks.checked import Checked
+from pcs_annotator.relations.checks.checked import CheckedRelation
 from pcs_annotator.relations.function import FunctionRelation
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
 
@@ -28,7 +28,7 @@ class Rewriter:
 
 def rewritten(*replies: str) -> tuple[Variant, Rewriter]:
     ask = Rewriter(replies)
-    relation = Checked(PromptedRelation("llm:reorder", "Put the time first."), "reorder")
+    relation = CheckedRelation(PromptedRelation("llm:reorder", "Put the time first."), "reorder")
     return asyncio.run(relation.rewrite(TEXT, Context(ask=ask))), ask
 
 
@@ -69,14 +69,14 @@ def test_a_rule_is_not_tried_again() -> None:
         calls.append(text)
         return text.replace("40", "41")
 
-    relation = Checked(FunctionRelation("wrong", wrong), "wrong")
+    relation = CheckedRelation(FunctionRelation("wrong", wrong), "wrong")
     assert asyncio.run(relation.rewrite(TEXT, Context())).status == "rejected"
     assert calls == [TEXT]
 
 
 def test_a_checked_relation_is_what_it_wraps() -> None:
     inner = PromptedRelation("llm:x", "Rewrite.", version="7", expects=Expectation(reorders=True))
-    relation = Checked(inner, "x")
+    relation = CheckedRelation(inner, "x")
     assert (relation.version, relation.needs, relation.deterministic) == ("7", frozenset({"rewriter"}), False)
     assert relation.expects is inner.expects
     assert relation.calls(TEXT) == 1.0

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pcs_annotator.asking.annotators.vocabulary import Mention, Vocabulary
+from pcs_annotator.asking.annotators.vocabulary import LabelVocabulary, Mention
 
 _WINDOW_CHARACTERS = 90
 _WINDOW_WORDS = 6
@@ -34,21 +34,21 @@ _REFUSED = re.compile(
 )
 
 
-class Verdict(NamedTuple):
+class ProseVerdict(NamedTuple):
     """A label, or None with the reason."""
 
     label: str | None
     reason: str = ""
 
 
-def verdict(text: str, words: Vocabulary) -> Verdict:
+def verdict(text: str, words: LabelVocabulary) -> ProseVerdict:
     """Return the only label that the text names without a negation before it.
 
     "Not real, it is fake" is a vote for fake; "not real" is no vote for fake, since a third label may be meant, and
     "neither real nor fake" is none. A label that is both denied and affirmed is no vote.
     """
     if any(_REFUSED.match(text, found.end()) for found in _REFUSAL.finditer(text)):
-        return Verdict(None, "refusal")
+        return ProseVerdict(None, "refusal")
     affirmed: set[str] = set()
     denied: set[str] = set()
     end = 0
@@ -56,17 +56,17 @@ def verdict(text: str, words: Vocabulary) -> Verdict:
         (denied if negated else affirmed).add(mention.label)
         end = 0 if negated else mention.end
         if len(affirmed) > 1:
-            return Verdict(None, "two labels in reply")
+            return ProseVerdict(None, "two labels in reply")
     if not affirmed and not denied:
-        return Verdict(None, "no label in reply")
+        return ProseVerdict(None, "no label in reply")
     if not affirmed or affirmed & denied:
-        return Verdict(None, "negated label")
+        return ProseVerdict(None, "negated label")
     if end and _breaks_off_in_a_list(text[end : end + _LONGEST_COORDINATION], words):
-        return Verdict(None, "lists the options")
-    return Verdict(affirmed.pop())
+        return ProseVerdict(None, "lists the options")
+    return ProseVerdict(affirmed.pop())
 
 
-def _judged(text: str, words: Vocabulary) -> Iterator[tuple[Mention, bool]]:
+def _judged(text: str, words: LabelVocabulary) -> Iterator[tuple[Mention, bool]]:
     before: Mention | None = None
     negated = False
     for mention in words.mentions(text):
@@ -84,7 +84,7 @@ def _negates(gap: str) -> bool:
     return bool(_NEGATION.search(" ".join(clause.split()[-_WINDOW_WORDS:])))
 
 
-def _breaks_off_in_a_list(tail: str, words: Vocabulary) -> bool:
+def _breaks_off_in_a_list(tail: str, words: LabelVocabulary) -> bool:
     # "Classify as positive, neut": cut off before the second label, so that the first one looks like the only one
     found = _OPEN_LIST.match(tail)
     return found is not None and any(label.casefold().startswith(found[1].casefold()) for label in words.labels)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pcs_annotator.asking.annotators.prompt import MARKER
-from pcs_annotator.asking.annotators.vocabulary import Vocabulary
+from pcs_annotator.asking.annotators.vocabulary import LabelVocabulary
 
 SHORTEST_QUOTATION = 24
 # Every quotation of the shortest length holds one whole block of the text, wherever it begins.
@@ -29,7 +29,7 @@ def without_fence(reply: str) -> str:
     return f"{reply[: first.start()]}\n{reply[reply.rindex(first[0]) + len(first[0]) :]}"
 
 
-def without_quotations(reply: str, asked: str, words: Vocabulary) -> str:
+def without_quotations(reply: str, asked: str, words: LabelVocabulary) -> str:
     """Return the reply with verbatim pieces of the text replaced by line breaks.
 
     A piece counts from 24 characters on, ending at whole words. A shorter text is looked for as a whole, and only
@@ -45,7 +45,7 @@ def without_quotations(reply: str, asked: str, words: Vocabulary) -> str:
     return "\n".join([*kept, reply[position:]])
 
 
-def _without_short(reply: str, asked: str, words: Vocabulary) -> str:
+def _without_short(reply: str, asked: str, words: LabelVocabulary) -> str:
     if asked not in reply or words.match(asked) is not None or next(words.mentions(asked), None) is None:
         return reply
     return re.sub(rf"(?<!\w){re.escape(asked)}(?!\w)", "\n", reply)

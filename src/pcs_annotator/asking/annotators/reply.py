@@ -24,9 +24,9 @@ from typing import Literal, NamedTuple
 
 from pcs_annotator.asking.annotators.prose import verdict
 from pcs_annotator.asking.annotators.quotation import without_fence, without_quotations
-from pcs_annotator.asking.annotators.vocabulary import Vocabulary, vocabulary
+from pcs_annotator.asking.annotators.vocabulary import LabelVocabulary, vocabulary
 
-How = Literal["", "bare", "tag", "json", "stated", "prose"]
+ParseKind = Literal["", "bare", "tag", "json", "stated", "prose"]
 
 # Possessive quantifiers, because a reply can be hostile: nothing here may try a second way to match the same signs.
 _REASONING = re.compile(r"<\s*+(/?+)\s*+(think|thinking|thought|reasoning|reflection|scratchpad)\s*+>", re.IGNORECASE)
@@ -70,7 +70,7 @@ class Reading(NamedTuple):
 
     label: str | None
     reason: str = ""
-    how: How = ""
+    how: ParseKind = ""
 
 
 class _Tag(NamedTuple):
@@ -109,7 +109,7 @@ def read_label(reply: str, labels: Sequence[str], asked: str = "") -> Reading:
     return _read_long(answer, words, asked)
 
 
-def _read_long(answer: str, words: Vocabulary, asked: str) -> Reading:
+def _read_long(answer: str, words: LabelVocabulary, asked: str) -> Reading:
     said = without_reasoning(answer)
     if not said.strip():
         return Reading(None, "only reasoning, no answer")
@@ -160,7 +160,7 @@ def _alone_on_line(text: str, start: int, end: int) -> bool:
     return not around or _STATED.fullmatch(around) is not None
 
 
-def _from_tags(text: str, words: Vocabulary) -> Reading | None:
+def _from_tags(text: str, words: LabelVocabulary) -> Reading | None:
     tags = _complete_tags(text, words)
     if not tags:
         return None
@@ -171,7 +171,7 @@ def _from_tags(text: str, words: Vocabulary) -> Reading | None:
     return Reading(label, how="tag") if label is not None else Reading(None, "no label in the tag")
 
 
-def _complete_tags(text: str, words: Vocabulary) -> list[_Tag]:
+def _complete_tags(text: str, words: LabelVocabulary) -> list[_Tag]:
     tags: list[_Tag] = []
     opening: re.Match[str] | None = None
     for found in _TAG.finditer(text):
@@ -195,7 +195,7 @@ def _runs(text: str, tags: list[_Tag]) -> list[list[_Tag]]:
     return runs
 
 
-def _lists_options(text: str, run: list[_Tag], words: Vocabulary) -> bool:
+def _lists_options(text: str, run: list[_Tag], words: LabelVocabulary) -> bool:
     named = {tag.label for tag in run}
     if _CUT_OFF.match(text, run[-1].end):
         return True
@@ -205,7 +205,7 @@ def _lists_options(text: str, run: list[_Tag], words: Vocabulary) -> bool:
     return len(named) >= max(3, len(words.labels)) or any(_ALTERNATIVES.fullmatch(gap) for gap in gaps)
 
 
-def _from_json(text: str, words: Vocabulary) -> Reading | None:
+def _from_json(text: str, words: LabelVocabulary) -> Reading | None:
     values = list(_KEYED.finditer(text))
     if not values:
         return None
@@ -226,7 +226,7 @@ def _unquoted(value: str) -> str:
         return value[1:-1]
 
 
-def _from_statement(text: str, words: Vocabulary) -> Reading | None:
+def _from_statement(text: str, words: LabelVocabulary) -> Reading | None:
     label = words.match(text)
     if label is not None:
         return Reading(label, how="bare")

@@ -39,7 +39,7 @@ class Mention(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vocabulary:
+class LabelVocabulary:
     """A label set with everything that reading replies needs.
 
     Attributes:
@@ -72,7 +72,7 @@ class Vocabulary:
 
 
 @lru_cache(maxsize=256)
-def vocabulary(labels: tuple[str, ...]) -> Vocabulary:
+def vocabulary(labels: tuple[str, ...]) -> LabelVocabulary:
     """Return the prepared label set; the same labels are prepared once."""
     folded = Counter(label.strip().casefold() for label in set(labels))
     # `Task` refuses labels that differ only in capitals; asked about them all the same, we do not guess which is meant.
@@ -85,7 +85,7 @@ def vocabulary(labels: tuple[str, ...]) -> Vocabulary:
     _claim(forms, {label: {_plain(form) for form in found} for label, found in spelled.items()})
     _claim(forms, {label: {re.sub(r"\b[-‐‑]\b", "", form) for form in found} for label, found in spelled.items()})
     pattern = "|".join(f"({_whole_word(label)})" for label in usable)
-    return Vocabulary(
+    return LabelVocabulary(
         labels=usable,
         forms=forms,
         longest=max((len(form) for form in forms), default=0) + _DRESS_ROOM,

@@ -26,7 +26,7 @@ Wanted = Iterable[tuple[int, Iterable[int]]]
 """Who is asked, and for which draws."""
 
 
-class _Asked(NamedTuple):
+class _PendingQuestion(NamedTuple):
     """One question about one variant, and the replies to those before it."""
 
     annotator: int
@@ -74,7 +74,7 @@ class ItemAsker:
 
     async def ask(self, row: int, relation: int, text: str, wanted: Wanted) -> None:
         """Ask some annotators about a text, as far as the ledger does not know what they say, and note their votes."""
-        asked: list[_Asked] = []
+        asked: list[_PendingQuestion] = []
         for index, draws in wanted:
             annotator, model = self.job.annotators[index]
             question = annotator.question(self.job.task, text, model)
@@ -82,14 +82,14 @@ class ItemAsker:
                 if isinstance(question, Vote):
                     self._note(row, relation, index, draw, question)
                 else:
-                    asked.append(_Asked(index, draw, question, call_key(model.name, question.request, draw)))
+                    asked.append(_PendingQuestion(index, draw, question, call_key(model.name, question.request, draw)))
         await self._ask_all(row, relation, asked)
 
     def votes_on(self, row: int) -> Codes:
         """Return what is noted about an item so far, to be read before anybody else has a turn."""
         return self.buffer.row(row)
 
-    async def _ask_all(self, row: int, relation: int, asked: Sequence[_Asked]) -> None:
+    async def _ask_all(self, row: int, relation: int, asked: Sequence[_PendingQuestion]) -> None:
         known = self.asker.ledger.get_many([one.key for one in asked])
         further = [self._read(row, relation, one, known[one.key]) for one in asked if one.key in known]
         self.tally.questions += len(asked)
@@ -100,7 +100,7 @@ class ItemAsker:
             work.append(self._ask_all(row, relation, following))
         await gather_all(work)
 
-    async def _ask_one(self, row: int, relation: int, asked: _Asked) -> None:
+    async def _ask_one(self, row: int, relation: int, asked: _PendingQuestion) -> None:
         model = self.job.annotators[asked.annotator][1]
         request = asked.question.request
         try:
@@ -114,7 +114,7 @@ class ItemAsker:
             if following is not None:
                 await self._ask_all(row, relation, [following])
 
-    def _read(self, row: int, relation: int, asked: _Asked, reply: Reply) -> _Asked | None:
+    def _read(self, row: int, relation: int, asked: _PendingQuestion, reply: Reply) -> _PendingQuestion | None:
         """Note the vote that a reply brings; return the question that has to be asked before there is one."""
         annotator, model = self.job.annotators[asked.annotator]
         replies = (*asked.replies, reply)
@@ -123,7 +123,7 @@ class ItemAsker:
             self._note(row, relation, asked.annotator, asked.draw, heard)
             return None
         key = call_key(model.name, heard.request, asked.draw)
-        return _Asked(asked.annotator, asked.draw, heard, key, replies)
+        return _PendingQuestion(asked.annotator, asked.draw, heard, key, replies)
 
     def _note(self, row: int, relation: int, annotator: int, draw: int, vote: Vote) -> None:
         if vote.label is None:

@@ -39,7 +39,7 @@ COLUMNS = "key, model, purpose, reply, finish, input_tokens, output_tokens, usd,
 INSERT = f"INSERT OR IGNORE INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-class Entry(NamedTuple):
+class LedgerEntry(NamedTuple):
     """One paid call, as a row of the ledger."""
 
     key: bytes
@@ -70,12 +70,12 @@ def call_key(model: str, request: Request, draw: int) -> bytes:
     return blake2b(json.dumps(parts).encode(), digest_size=16).digest()
 
 
-def entry_of(key: bytes, model: str, purpose: str, reply: Reply, usd: float | None) -> Entry:
+def entry_of(key: bytes, model: str, purpose: str, reply: Reply, usd: float | None) -> LedgerEntry:
     """Return the ledger row for a reply that has just arrived."""
     usage = reply.usage
     # SQLite stores texts as UTF-8, which has no lone surrogates
     text = reply.text.encode("utf-8", "replace").decode()
-    return Entry(
+    return LedgerEntry(
         key,
         model,
         purpose,
@@ -100,7 +100,7 @@ class Ledger:
         self.path = Path(path)
         self._reading: sqlite3.Connection | None = None
         self._writing: sqlite3.Connection | None = None
-        self._pending: list[tuple[Entry, asyncio.Future[None]]] = []
+        self._pending: list[tuple[LedgerEntry, asyncio.Future[None]]] = []
 
     def __enter__(self) -> Ledger:
         with self._explained():
@@ -150,7 +150,7 @@ class Ledger:
                     found[key] = Reply(text=text, finish=finish, usage=usage, latency=latency)
         return found
 
-    async def put(self, entry: Entry) -> None:
+    async def put(self, entry: LedgerEntry) -> None:
         """Store a paid call; returns once it is in the file."""
         loop = asyncio.get_running_loop()
         stored: asyncio.Future[None] = loop.create_future()
@@ -175,7 +175,7 @@ class Ledger:
             else:
                 stored.set_exception(error)
 
-    def _write(self, entries: Iterable[Entry]) -> None:
+    def _write(self, entries: Iterable[LedgerEntry]) -> None:
         with self._explained(), self._change() as connection:
             connection.executemany(INSERT, entries)
 
@@ -188,11 +188,11 @@ class Ledger:
             connection.executemany(INSERT, source.entries())
             return connection.total_changes - before
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[LedgerEntry]:
         """Yield every call, in no particular order."""
         with self._explained():
             for row in self._read().execute(f"SELECT {COLUMNS} FROM calls"):
-                yield Entry(*row)
+                yield LedgerEntry(*row)
 
     def sizes(self) -> list[Bill]:
         """Return how much is stored per model and purpose."""

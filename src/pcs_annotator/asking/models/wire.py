@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from pcs_annotator.asking.models import sessions
 from pcs_annotator.asking.models.catalog import context_of
 from pcs_annotator.asking.models.failures import (
+    CallSite,
     Complaint,
-    Place,
     failure,
     rate_hint,
     read_complaint,
@@ -51,7 +51,7 @@ class WireModel:
         can_constrain: Whether the server holds this model's answers to a constraint.
     """
 
-    def __init__(self, host: Host, place: Place, url: str) -> None:
+    def __init__(self, host: Host, place: CallSite, url: str) -> None:
         self.name = place.name
         self.context_tokens = context_of(place.name)
         self._host = host
@@ -214,7 +214,7 @@ class WireProvider:
         host = self.host
         base = base_url(host.name, environment, host.base_url, host.url_variables)
         key = read_key(environment, host.key_variables, host.name, required=host.needs_key)
-        place = Place(
+        place = CallSite(
             name=f"{host.name}:{model}", model=model, url=base, key_variable=host.key_variables[0], secret=key
         )
         return WireModel(host, place, chat_url(host, base, model, environment))
@@ -227,7 +227,7 @@ def open_url(spec: str, environment: Mapping[str, str]) -> WireModel:
     if not model:
         raise ConfigError(f"{spec!r} names no model: append it, as in {base}#my-model")
     key = read_key(environment, CUSTOM.key_variables, base, required=False)
-    place = Place(name=f"{base}#{model}", model=model, url=base, key_variable=CUSTOM.key_variables[0], secret=key)
+    place = CallSite(name=f"{base}#{model}", model=model, url=base, key_variable=CUSTOM.key_variables[0], secret=key)
     return WireModel(CUSTOM, place, f"{base}/chat/completions")
 
 

@@ -18,7 +18,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import PcsWarning, TableError
 from pcs_annotator.faces.classic.table import TEXT, ClassicDataset, cells_of, text_cells
 from pcs_annotator.pipeline.ask import Panel
-from pcs_annotator.pipeline.classic import Asked, ask_texts, write_annotations
+from pcs_annotator.pipeline.classic import AskedTexts, ask_texts, write_annotations
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +27,7 @@ GENERATE = "pass generate_annotations=True to ask the models"
 _VARIANT = re.compile(r"text_mr(\d+)")
 
 
-class Axes(NamedTuple):
+class AnnotationAxes(NamedTuple):
     """Names along the axes of votes; the first relation is the text itself, and the next one is `mr1`."""
 
     annotators: Sequence[str]
@@ -90,7 +90,9 @@ def with_annotations(
     return table
 
 
-def read_annotations(table: pa.Table, name: str, dataset: ClassicDataset, rows: Sequence[int], axes: Axes) -> Annotated:
+def read_annotations(
+    table: pa.Table, name: str, dataset: ClassicDataset, rows: Sequence[int], axes: AnnotationAxes
+) -> Annotated:
     """Return the votes that a table of annotations holds on some rows of a dataset.
 
     Rows are found by their text. A cell that holds none of the labels is a silence.
@@ -124,7 +126,7 @@ def read_annotations(table: pa.Table, name: str, dataset: ClassicDataset, rows: 
     return Annotated(votes, found)
 
 
-def _refuse_missing(table: pa.Table, name: str, axes: Axes) -> None:
+def _refuse_missing(table: pa.Table, name: str, axes: AnnotationAxes) -> None:
     for annotator in axes.annotators:
         for number, relation in enumerate(axes.relations):
             column = vote_column(annotator, number)
@@ -135,7 +137,7 @@ def _refuse_missing(table: pa.Table, name: str, axes: Axes) -> None:
                 )
 
 
-def _warn_of_unused(table: pa.Table, name: str, axes: Axes) -> None:
+def _warn_of_unused(table: pa.Table, name: str, axes: AnnotationAxes) -> None:
     numbers = (int(match[1]) for column in table.column_names if (match := _VARIANT.fullmatch(column)))
     more = sorted(number for number in numbers if number >= len(axes.relations))
     if more:
@@ -197,7 +199,7 @@ async def ask_about(panel: Panel, dataset: ClassicDataset, rows: Sequence[int], 
     return asked.votes
 
 
-def read_answers(dataset: ClassicDataset, rows: Sequence[int], axes: Axes, path: Path) -> Annotated:
+def read_answers(dataset: ClassicDataset, rows: Sequence[int], axes: AnnotationAxes, path: Path) -> Annotated:
     """Return votes that were given before, from the file beside the dataset or from the dataset itself."""
     if path.exists():
         return read_annotations(as_arrow(path), path.name, dataset, rows, axes)
@@ -206,7 +208,7 @@ def read_answers(dataset: ClassicDataset, rows: Sequence[int], axes: Axes, path:
     raise TableError(f"there are no answers to learn from, no file {path}: {GENERATE} about {dataset.name}")
 
 
-def warn_of_open_questions(asked: Asked) -> None:
+def warn_of_open_questions(asked: AskedTexts) -> None:
     """Warn of questions that nobody answered."""
     failed = asked.tally.failed
     if failed:
@@ -215,7 +217,7 @@ def warn_of_open_questions(asked: Asked) -> None:
         warnings.warn(message, PcsWarning, stacklevel=3)
 
 
-def warn_of_silence(asked: Asked) -> None:
+def warn_of_silence(asked: AskedTexts) -> None:
     """Warn of texts without a usable answer."""
     silent = int(asked.votes.silent.sum())
     if silent:

@@ -16,13 +16,13 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import ConfigError, GoldError, PcsWarning
 from pcs_annotator.faces.classic.annotations import (
-    Axes,
+    AnnotationAxes,
     ask_about,
     read_answers,
     warn_of_open_questions,
     warn_of_silence,
 )
-from pcs_annotator.faces.classic.saved import Learned, Registered, Saved, as_saved
+from pcs_annotator.faces.classic.saved import LearnedTask, Registered, Saved, as_saved
 from pcs_annotator.faces.classic.table import beside, labels_of_prompt, read_classic_dataset
 from pcs_annotator.pipeline.ask import CollectSettings, Panel
 from pcs_annotator.pipeline.classic import (
@@ -117,7 +117,7 @@ class PCS:
             ANTHROPIC_API_KEY=ANTHROPIC_API_KEY or "",
             HUGGINGFACE_API_KEY=HUGGINGFACE_API_KEY or "",
         )
-        self._learned: Learned | None = None
+        self._learned: LearnedTask | None = None
         self._loaded_from = ""
         self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
@@ -273,7 +273,7 @@ class PCS:
         made._loaded_from = os.fspath(path)
         return made
 
-    def _known(self) -> Learned:
+    def _known(self) -> LearnedTask:
         if self._learned is None:
             raise ConfigError("nothing is learned yet: call fit() first")
         return self._learned
@@ -293,7 +293,7 @@ class PCS:
         """Return the lock of the running loop: callers at the same time learn once."""
         return self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
-    async def _ready(self) -> Learned:
+    async def _ready(self) -> LearnedTask:
         if self._learned is None:
             async with self._lock():
                 if self._learned is None:
@@ -329,7 +329,7 @@ class PCS:
             return Path(self.ledger)
         return Path(DEFAULT_LEDGER) if self.dataset_path is None else beside(Path(self.dataset_path), DEFAULT_LEDGER)
 
-    async def _learn(self) -> Learned:
+    async def _learn(self) -> LearnedTask:
         if self._loaded_from:
             raise ConfigError(f"loaded from {self._loaded_from}, it knows no dataset: make a PCS with dataset_path")
         if not isinstance(self.prompt, str) or not self.prompt.strip():
@@ -343,7 +343,7 @@ class PCS:
         if not rows:
             raise GoldError(f"{dataset.name}: the column 'label' is empty: label some rows (30 are a start)")
         panel = self._panel(Task(self.prompt, dataset.labels))
-        axes = Axes(names, relation_names(panel))
+        axes = AnnotationAxes(names, relation_names(panel))
         path = beside(Path(self.dataset_path), "annotations.csv")
         if self.generate_annotations:
             votes = await ask_about(panel, dataset, rows, path)
@@ -351,12 +351,12 @@ class PCS:
             votes, rows = read_answers(dataset, rows, axes, path)
         gold = [dataset.gold[row] for row in rows]
         weights = await asyncio.to_thread(learned_weights, votes, gold, optimiser, self.seed)
-        return Learned(panel.task, weights)
+        return LearnedTask(panel.task, weights)
 
-    def _unlearned(self, names: Sequence[str]) -> Learned:
+    def _unlearned(self, names: Sequence[str]) -> LearnedTask:
         task = Task(self.prompt, labels_of_prompt(self.prompt))
         warnings.warn("no dataset is given, so all votes count the same", PcsWarning, stacklevel=2)
-        return Learned(task, equal_weights(names, relation_names(self._panel(task))))
+        return LearnedTask(task, equal_weights(names, relation_names(self._panel(task))))
 
 
 def _texts(texts: Sequence[str]) -> list[str]:

@@ -21,7 +21,7 @@ class Registered(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedTask:
     """What was asked, and what the answers are worth."""
 
     task: Task
@@ -44,7 +44,7 @@ class Saved:
     """
 
     path: Path
-    learned: Learned
+    learned: LearnedTask
     optimizer: str
     models: Mapping[str, str | None]
     textmutator: str | None
@@ -60,7 +60,7 @@ class Saved:
             own = {name: Registered(entry["prompt"], entry["checked"]) for name, entry in values["own"].items()}
             return cls(
                 path=path,
-                learned=Learned(Task(values["prompt"], values["labels"]), Weights.from_dict(values["weights"])),
+                learned=LearnedTask(Task(values["prompt"], values["labels"]), Weights.from_dict(values["weights"])),
                 optimizer=values["Optimizer"],
                 models={entry["name"]: entry["model"] for entry in values["annotators"]},
                 textmutator=values["textmutator"],
@@ -94,7 +94,7 @@ def as_saved(
     textmutator: object | None,
     known: Sequence[str],
     own: Mapping[str, Registered],
-    learned: Learned,
+    learned: LearnedTask,
 ) -> dict[str, Any]:
     """Return plain values for JSON; of objects and functions only the names."""
     named = zip(annotator_names(annotators), annotators, strict=True)

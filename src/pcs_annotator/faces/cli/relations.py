@@ -23,7 +23,7 @@ from pcs_annotator.pipeline.relations import (
     list_relations,
     try_relation,
 )
-from pcs_annotator.pipeline.rewrite_audit import Audit, audit_rewrites
+from pcs_annotator.pipeline.rewrite_audit import RewriteAudit, audit_rewrites
 
 EXIT_NOT_CHANGED = 1
 
@@ -248,7 +248,7 @@ def print_coverage(found: Mapping[str, Coverage], out: Path | None) -> None:
         console.print(Text(f"\nEvery variant is in {out}"))
 
 
-def audit_json(audited: Audit) -> dict[str, Any]:
+def audit_json(audited: RewriteAudit) -> dict[str, Any]:
     """Return the figures of an audit."""
     agreement = audited.agreement
     return {
@@ -260,7 +260,7 @@ def audit_json(audited: Audit) -> dict[str, Any]:
     } | ({} if agreement is None else {"agreement": agreement._asdict()})
 
 
-def print_audit(audited: Audit, out: Path | None) -> None:
+def print_audit(audited: RewriteAudit, out: Path | None) -> None:
     """Print how many rewrites stand, and which checks failed."""
     console = Console(highlight=False)
     rows = len(audited.rows)

@@ -69,7 +69,7 @@ def print_handed_out(result: RunResult, console: Console) -> None:
     """Print which rows a person should look at, and how they come back."""
     handed = result.to_label
     if handed is not None and handed.rows:
-        what = HANDED[handed.drawn].format(rows=f"{handed.rows:,}")
+        what = HANDED[handed.kind].format(rows=f"{handed.rows:,}")
         console.print(f"\n{what}: [bold]{result.folder.to_label}[/]")
         console.print(f"[dim]fill in gold, then: pcs fit {result.folder.path} --gold {result.folder.to_label}[/]")
     if result.to_audit:

@@ -58,14 +58,14 @@ def user_text(text: str, name: str = "bdi") -> Markup:
     return tag(name, text, dir="auto")
 
 
-class Column(NamedTuple):
+class ColumnHead(NamedTuple):
     """The head of a column: its title and the class of its cells."""
 
     title: Child
     kind: str = ""
 
 
-def table(columns: Sequence[Column], rows: Iterable[Sequence[Child]], *, kind: str = "") -> Markup:
+def table(columns: Sequence[ColumnHead], rows: Iterable[Sequence[Child]], *, kind: str = "") -> Markup:
     """Return a table whose first column names its rows; wide ones scroll on a small screen."""
     head = tag("tr", *(tag("th", column.title, scope="col", class_=column.kind or None) for column in columns))
     body = [tag("tr", *_cells(columns, row)) for row in rows]
@@ -73,7 +73,7 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[Child]], *, kind: s
     return tag("div", whole, class_="scroll", tabindex="0", role="region", aria_label=_plain(columns[0].title))
 
 
-def _cells(columns: Sequence[Column], row: Sequence[Child]) -> list[Markup]:
+def _cells(columns: Sequence[ColumnHead], row: Sequence[Child]) -> list[Markup]:
     first, *others = zip(columns, row, strict=True)
     return [
         tag("th", first[1], scope="row", class_=first[0].kind or None),

@@ -96,7 +96,7 @@ class StatedBaseline(ABC):
 
 @baseline("ling-1s")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Linguistic(StatedBaseline):
+class LinguisticBaseline(StatedBaseline):
     """The probability that the phrase stands for at the guessed label, the rest spread evenly over the others."""
 
     @property
@@ -107,7 +107,7 @@ class Linguistic(StatedBaseline):
 
 @baseline("p-true")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PTrue(StatedBaseline):
+class PTrueBaseline(StatedBaseline):
     """The mean over draws: 1 for the proposed label when the model says *True*; else the others share the 1 evenly."""
 
     draws: int | None = None
@@ -119,7 +119,7 @@ class PTrue(StatedBaseline):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TopK(StatedBaseline):
+class TopKBaseline(StatedBaseline):
     """The probabilities stated for k guesses; what they leave is spread evenly over labels that were not guessed.
 
     Attributes:
@@ -150,12 +150,12 @@ class TopK(StatedBaseline):
 
 
 @baseline("1s-top-k")
-def one_step() -> TopK:
+def one_step() -> TopKBaseline:
     """Return the method with one prompt, for whatever k the votes hold."""
-    return TopK(steps=1)
+    return TopKBaseline(steps=1)
 
 
 @baseline("2s-top-k")
-def two_steps() -> TopK:
+def two_steps() -> TopKBaseline:
     """Return the method with two prompts, for whatever k the votes hold."""
-    return TopK(steps=2)
+    return TopKBaseline(steps=2)

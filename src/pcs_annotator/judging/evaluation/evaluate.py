@@ -36,7 +36,7 @@ HARD_AND_GRADED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class How:
+class EvaluationOptions:
     """How methods are compared.
 
     Attributes:
@@ -104,13 +104,13 @@ class Evaluation:
     """
 
     n: int
-    how: How
+    how: EvaluationOptions
     methods: Sequence[MethodFigures]
     missing: Mapping[str, str]
     notes: Sequence[str]
 
 
-def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: How | None = None) -> Evaluation:
+def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: EvaluationOptions | None = None) -> Evaluation:
     """Return figures of every method on gold rows that its fit did not see, all on the same splits.
 
     A method that these votes cannot give is named in `missing` with the reason; the first of the others is the one
@@ -126,7 +126,7 @@ def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: How | No
     Raises:
         UndefinedMetric: Too few gold rows, a single class, or no method that these votes can give.
     """
-    how = how or How()
+    how = how or EvaluationOptions()
     votes, gold = labelled_rows(votes, gold, how.folds)
     entrants, missing = _entrants(votes, methods, how.rewritten)
     if not entrants:
@@ -195,7 +195,7 @@ def _at_equal_calls(votes: Votes, first: Entrant) -> tuple[list[Entrant], list[s
     return entrants, [f"{note}: no more draws are recorded, so it is at a disadvantage." if short else f"{note}."]
 
 
-def _told(votes: Votes, gold: Codes, how: How) -> list[str]:
+def _told(votes: Votes, gold: Codes, how: EvaluationOptions) -> list[str]:
     """Return what a reader must know about rows, splits and counted calls."""
     seeds = ", ".join(map(str, how.seeds))
     notes = [

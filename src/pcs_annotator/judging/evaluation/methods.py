@@ -94,7 +94,7 @@ ZERO_SHOT = "zero-shot"
 MAJORITY = "majority"
 
 
-class Asked(Protocol):
+class PaidCells(Protocol):
     """What a baseline pays for: cells `[annotator, relation, draw]`, and relations that were rewritten for it."""
 
     @property
@@ -121,7 +121,7 @@ class ScoresVotes(Protocol):
         """Return the score of every label, `[item, label]`."""
         ...
 
-    def asks(self, votes: Votes) -> Asked:
+    def asks(self, votes: Votes) -> PaidCells:
         """Return what it pays for."""
         ...
 

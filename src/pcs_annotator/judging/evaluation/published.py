@@ -39,7 +39,7 @@ class SeveralModels(NamedTuple):
     pcs: float
 
 
-class Baseline(NamedTuple):
+class PublishedBaseline(NamedTuple):
     """A row of tab:baseline, Gemma-2-9B alone; the p-value is against PCS, None where the paper says p < .001."""
 
     auroc: float
@@ -47,7 +47,7 @@ class Baseline(NamedTuple):
     stars: str
 
 
-class Comparison(NamedTuple):
+class PublishedComparison(NamedTuple):
     """A row of tab:pvalues; the p-value is None where the paper says p < .01, the improvement is in percent."""
 
     p_value: float | None
@@ -87,25 +87,25 @@ SEVERAL_IMPROVEMENT = 5.8
 
 BASELINES = {
     "sentiment": {
-        PCS: Baseline(0.87, None, ""),
-        "1s-top-2": Baseline(0.82, 0.033, "*"),
-        "2s-top-2": Baseline(0.81, 0.022, "*"),
-        "ling-1s": Baseline(0.73, None, "***"),
-        "spuq": Baseline(0.67, None, "***"),
+        PCS: PublishedBaseline(0.87, None, ""),
+        "1s-top-2": PublishedBaseline(0.82, 0.033, "*"),
+        "2s-top-2": PublishedBaseline(0.81, 0.022, "*"),
+        "ling-1s": PublishedBaseline(0.73, None, "***"),
+        "spuq": PublishedBaseline(0.67, None, "***"),
     },
     "gossipcop": {
-        PCS: Baseline(0.80, None, ""),
-        "ling-1s": Baseline(0.75, 0.059, "n.s."),
-        "spuq": Baseline(0.71, 0.002, "**"),
-        "1s-top-2": Baseline(0.57, None, "***"),
-        "2s-top-2": Baseline(0.57, None, "***"),
+        PCS: PublishedBaseline(0.80, None, ""),
+        "ling-1s": PublishedBaseline(0.75, 0.059, "n.s."),
+        "spuq": PublishedBaseline(0.71, 0.002, "**"),
+        "1s-top-2": PublishedBaseline(0.57, None, "***"),
+        "2s-top-2": PublishedBaseline(0.57, None, "***"),
     },
     "politifact": {
-        PCS: Baseline(0.86, None, ""),
-        "2s-top-2": Baseline(0.85, 0.441, "n.s."),
-        "ling-1s": Baseline(0.78, 0.041, "*"),
-        "spuq": Baseline(0.78, 0.051, "n.s."),
-        "1s-top-2": Baseline(0.60, None, "***"),
+        PCS: PublishedBaseline(0.86, None, ""),
+        "2s-top-2": PublishedBaseline(0.85, 0.441, "n.s."),
+        "ling-1s": PublishedBaseline(0.78, 0.041, "*"),
+        "spuq": PublishedBaseline(0.78, 0.051, "n.s."),
+        "1s-top-2": PublishedBaseline(0.60, None, "***"),
     },
 }
 
@@ -132,16 +132,16 @@ BY_RELATION = {
 }
 
 COMPARISONS = {
-    (PCS, "No MR"): Comparison(None, 8.67),
-    (PCS, "MR1"): Comparison(None, 10.30),
-    (PCS, "MR2"): Comparison(None, 31.03),
-    (PCS, "MR3"): Comparison(None, 9.95),
-    ("No MR", "MR1"): Comparison(0.35, 0.03),
-    ("No MR", "MR2"): Comparison(None, 19.49),
-    ("No MR", "MR3"): Comparison(0.37, 0.10),
-    ("MR1", "MR2"): Comparison(None, 19.54),
-    ("MR1", "MR3"): Comparison(0.63, 0.40),
-    ("MR3", "MR2"): Comparison(None, 18.82),
+    (PCS, "No MR"): PublishedComparison(None, 8.67),
+    (PCS, "MR1"): PublishedComparison(None, 10.30),
+    (PCS, "MR2"): PublishedComparison(None, 31.03),
+    (PCS, "MR3"): PublishedComparison(None, 9.95),
+    ("No MR", "MR1"): PublishedComparison(0.35, 0.03),
+    ("No MR", "MR2"): PublishedComparison(None, 19.49),
+    ("No MR", "MR3"): PublishedComparison(0.37, 0.10),
+    ("MR1", "MR2"): PublishedComparison(None, 19.54),
+    ("MR1", "MR3"): PublishedComparison(0.63, 0.40),
+    ("MR3", "MR2"): PublishedComparison(None, 18.82),
 }
 
 

@@ -135,7 +135,7 @@ class Certificate:
             return np.zeros(len(best), dtype=np.bool_)
         return accepted(confidence, best, labels, self.thresholds)
 
-    def over(self, accepted_rows: Mask) -> Certificate:
+    def with_coverage(self, accepted_rows: Mask) -> Certificate:
         """Return the certificate with what it means for the rows at hand."""
         share = float(accepted_rows.mean()) if len(accepted_rows) else 0.0
         return replace(self, accepted_share=share, review_rows=int((~accepted_rows).sum()))

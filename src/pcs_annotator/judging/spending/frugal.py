@@ -85,7 +85,7 @@ class Frugal(NamedTuple):
 
 
 def learn_frugal(
-    votes: Votes, gold: Sequence[object], how: Learning, frugality: StoppingOptions, drawn: Mask | None = None
+    votes: Votes, gold: Sequence[object], how: Learning, stopping: StoppingOptions, random_sample: Mask | None = None
 ) -> Frugal:
     """Return how to ask about new texts, and what their answers are worth.
 
@@ -93,15 +93,15 @@ def learn_frugal(
         votes: What everybody said about recorded texts.
         gold: Their gold labels, None where unknown.
         how: How to learn.
-        frugality: How to spend less.
-        drawn: Which rows were drawn at random, so that they can carry a promise; by default all.
+        stopping: How to spend less.
+        random_sample: Which rows were drawn at random, so that they can carry a promise; by default all.
     """
-    rule = _Rule.learn(votes, gold, how, frugality)
+    rule = _Rule.learn(votes, gold, how, stopping)
 
-    def seen(held_out: Votes, weights: Weights) -> Votes:
+    def ask_policy(held_out: Votes, weights: Weights) -> Votes:
         return simulate(held_out, rule.strategy(weights, held_out.labels)).votes
 
-    model, trial = fit_model(votes, gold, how, drawn=drawn, seen=seen)
+    model, trial = fit_model(votes, gold, how, random_sample=random_sample, ask_policy=ask_policy)
     strategy = rule.strategy(model.weights, votes.labels)
     return Frugal(model, strategy, _spending(votes, simulate(votes, strategy).votes), trial)
 
@@ -129,22 +129,22 @@ class _Rule:
     checkpoints: Checkpoints | None
 
     @classmethod
-    def learn(cls, votes: Votes, gold: Sequence[object], how: Learning, frugality: StoppingOptions) -> _Rule:
+    def learn(cls, votes: Votes, gold: Sequence[object], how: Learning, stopping: StoppingOptions) -> _Rule:
         codes = gold_codes(votes, gold)
         weights = fit_weights(votes, gold, how.optimiser, seed=how.splits.seed)
         chosen = chosen_optimiser(how.optimiser, weights)
         splits = replace(how.splits, repeats=REPEATS)
         draws = votes.codes.shape[3]
-        order = order_of(weights, draws, frugality.prices)
-        if frugality.prune:
+        order = order_of(weights, draws, stopping.prices)
+        if stopping.prune:
             order = prune(votes, codes, chosen, splits).order(order)
         checkpoints = None
-        if frugality.checks:
+        if stopping.checks:
             ends = list(range(1, len(order) + 1))
-            if frugality.prices:
-                ends = tier_ends(order, weights, frugality.prices)
+            if stopping.prices:
+                ends = tier_ends(order, weights, stopping.prices)
             checkpoints = fit_checkpoints(votes, codes, chosen, order, ends, splits)
-        return cls(weights=weights, order=order, draws=draws, level=frugality.level, checkpoints=checkpoints)
+        return cls(weights=weights, order=order, draws=draws, level=stopping.level, checkpoints=checkpoints)
 
     def strategy(self, weights: Weights, labels: Sequence[str]) -> ExactStop | PosteriorStop:
         """Return the rule for weights of the same names in any order."""

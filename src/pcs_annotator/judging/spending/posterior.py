@@ -18,7 +18,7 @@ from pcs_annotator.errors import GoldError
 from pcs_annotator.judging.spending.stopping import REMEMBERED, ExactStop, cells_of, places_of
 from pcs_annotator.judging.spending.strategy import only
 from pcs_annotator.judging.weighing.calibration import Calibrator, fit_calibrator
-from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, Seen, Splits, held_out
+from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, AskPolicy, Splits, held_out
 from pcs_annotator.judging.weighing.optimiser import Optimiser
 from pcs_annotator.judging.weighing.scoring import score
 
@@ -128,7 +128,7 @@ def fit_checkpoints(
 
 
 def _out_of_fold_calibrators(
-    votes: Votes, gold: Codes, chosen: Optimiser, seen: Sequence[Seen], splits: Splits
+    votes: Votes, gold: Codes, chosen: Optimiser, seen: Sequence[AskPolicy], splits: Splits
 ) -> tuple[Calibrator, ...]:
     """Return one calibrator for each way of seeing only a part of a held-out row's votes."""
     votes, gold = labelled_rows(votes, gold)

@@ -19,7 +19,7 @@ MAX_SPLITS = 3
 ROWS_FOR_ONE_SPLIT = 400
 MIN_ROWS_TO_CALIBRATE = 10
 
-Seen = Callable[[Votes, Weights], Votes]
+AskPolicy = Callable[[Votes, Weights], Votes]
 """Which of a held-out row's votes would have been asked, by somebody who knows these weights."""
 
 
@@ -75,14 +75,14 @@ def stratified_folds(gold: Codes, folds: int, seed: int) -> Integers:
 
 
 def cross_fits(
-    chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, seen: Seen | None = None
+    chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, ask_policy: AskPolicy | None = None
 ) -> list[CrossFit]:
     """Return cross-fits over several random splits of fully labelled rows."""
-    return [cross_fit(chosen, votes, gold, splits, seen, turn) for turn in range(splits.turns(len(gold)))]
+    return [cross_fit(chosen, votes, gold, splits, ask_policy, turn) for turn in range(splits.turns(len(gold)))]
 
 
 def cross_fit(
-    chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, seen: Seen | None = None, turn: int = 0
+    chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, ask_policy: AskPolicy | None = None, turn: int = 0
 ) -> CrossFit:
     """Return out-of-fold scores and calibrated probabilities of fully labelled rows.
 
@@ -91,13 +91,13 @@ def cross_fit(
         votes: What everybody said about these rows.
         gold: For every row a position in `votes.labels`.
         splits: How to divide the rows.
-        seen: Which votes of a held-out row are scored; by default all.
+        ask_policy: Which votes of a held-out row are scored; by default all.
         turn: Which of several random splits to take.
     """
     scores = np.empty((len(votes), len(votes.labels)))
     for rows, weights in held_out(chosen, votes, gold, splits, turn):
         part = votes.take(rows)
-        scores[rows] = score(part if seen is None else seen(part, weights), weights)
+        scores[rows] = score(part if ask_policy is None else ask_policy(part, weights), weights)
     fold = splits.fold_of(gold, turn)
     return CrossFit(scores, calibrated_out_of_fold(scores, gold, fold, votes.labels, splits.calibration))
 

@@ -12,7 +12,7 @@ from pcs_annotator.relations.checks.run import check_rewrite
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedRelation:
     """A relation under the name that the user wrote, with every rewrite checked.
 
     Attributes:

@@ -121,7 +121,7 @@ def _given(answer: Rewrites, key: str, piece: str) -> str | Refused | None:
 
 
 @dataclass(slots=True)
-class _Call:
+class _SharedCall:
     """A call for all members that is under way or done."""
 
     task: asyncio.Task[tuple[Rewrites, ...]]
@@ -154,7 +154,7 @@ class SharedCalls:
         short = [member.name.removeprefix("llm:") for member in members]
         unique = len(set(map(plain_key, short))) == len(short)
         self._keys = {member.name: key if unique else member.name for member, key in zip(members, short, strict=True)}
-        self._calls: OrderedDict[str, _Call] = OrderedDict()
+        self._calls: OrderedDict[str, _SharedCall] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -175,20 +175,20 @@ class SharedCalls:
             call.had.add(member)
             self._let_go(text, call)
 
-    def _call(self, text: str, member: str, ask: AskRewriter) -> _Call:
+    def _call(self, text: str, member: str, ask: AskRewriter) -> _SharedCall:
         known = self._calls.get(text)
         if known is not None and known.serves(member):
             return known
         loop = asyncio.get_running_loop()
         task = loop.create_task(self._ask_all(text, ask))
         task.add_done_callback(_seen)
-        call = self._calls[text] = _Call(task, loop)
+        call = self._calls[text] = _SharedCall(task, loop)
         self._calls.move_to_end(text)
         if len(self._calls) > KEPT_TEXTS:
             self._calls.popitem(last=False)
         return call
 
-    def _let_go(self, text: str, call: _Call) -> None:
+    def _let_go(self, text: str, call: _SharedCall) -> None:
         if call.waiting:
             return
         if not call.task.done():

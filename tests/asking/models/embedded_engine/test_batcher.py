@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from pcs_annotator.asking.models.embedded_engine.batcher import Batcher, Job
+from pcs_annotator.asking.models.embedded_engine.batcher import Batcher, BatchJob
 
-Jobs = Sequence[Job[int, int]]
+Jobs = Sequence[BatchJob[int, int]]
 
 
 def double(jobs: Jobs) -> None:

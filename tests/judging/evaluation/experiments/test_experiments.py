@@ -12,7 +12,7 @@ from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.result_table import Content, Experiment, Figure, ResultTable, number_of
 from pcs_annotator.core.votes import Votes, read_vote_table
 from pcs_annotator.errors import UnknownNameError
-from pcs_annotator.judging.evaluation.evaluate import How
+from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions
 from pcs_annotator.judging.evaluation.experiments import EXPERIMENTS, Settings, Study, run_experiments
 from pcs_annotator.judging.evaluation.experiments.baselines import NOT_RECORDED
 from pcs_annotator.judging.evaluation.published import SEVERAL, SINGLE
@@ -20,7 +20,9 @@ from tests.builders import simulated_votes
 from tests.judging.evaluation.test_methods import FirstVote
 from tests.judging.strategies import coded
 
-SETTINGS = Settings(how=How(repeats=1, resamples=20), optimisers=("lr", "ga", "uniform"), sizes=(10, 20, 40), draws=3)
+SETTINGS = Settings(
+    how=EvaluationOptions(repeats=1, resamples=20), optimisers=("lr", "ga", "uniform"), sizes=(10, 20, 40), draws=3
+)
 PAPER_MODELS = ["llama-3-8b", "mistral-7b", "gemma-2-9b"]
 
 

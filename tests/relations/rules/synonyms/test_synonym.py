@@ -13,7 +13,7 @@ from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.rules.rule import NotApplicable, by_sentence
 from pcs_annotator.relations.rules.synonyms import lexicon
 from pcs_annotator.relations.rules.synonyms.frames import FRAMES
-from pcs_annotator.relations.rules.synonyms.lexicon import TAGS, Entry, load
+from pcs_annotator.relations.rules.synonyms.lexicon import TAGS, LexiconEntry, load
 from pcs_annotator.relations.rules.synonyms.synonym import _takes_an, synonym
 
 GOLDEN = Path(__file__).with_name("synonym_golden.txt").read_text("utf-8").splitlines()
@@ -145,12 +145,12 @@ def test_the_same_sentence_is_always_rewritten_alike() -> None:
         assert by_sentence(Parser().parse_many([before])[0], synonym) == after
 
 
-def name_of(entry: Entry) -> str:
+def name_of(entry: LexiconEntry) -> str:
     return f"{' '.join(entry.words)} → {entry.to}"
 
 
 @pytest.mark.parametrize("entry", load(), ids=name_of)
-def test_every_entry_is_well_formed(entry: Entry) -> None:
+def test_every_entry_is_well_formed(entry: LexiconEntry) -> None:
     assert entry.rank in (1, 2, 3)
     assert entry.words == tuple(" ".join(entry.words).lower().split())
     assert entry.words != tuple(entry.to.split())
@@ -163,7 +163,7 @@ def test_every_entry_is_well_formed(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize("entry", load(), ids=name_of)
-def test_every_entry_has_all_its_forms(entry: Entry) -> None:
+def test_every_entry_has_all_its_forms(entry: LexiconEntry) -> None:
     forms = list(entry.forms())
     assert len(forms) == (1 if entry.kind == "word" else len(entry.tags or TAGS[entry.kind]))
     for form in forms:
@@ -204,4 +204,4 @@ def test_an_unknown_field_in_the_lexicon_is_refused() -> None:
 
 def test_a_word_that_cannot_be_inflected_is_refused() -> None:
     with pytest.raises(ValueError, match="no form"):
-        list(Entry(kind="verb", words=("blorfle",), to="start").forms())
+        list(LexiconEntry(kind="verb", words=("blorfle",), to="start").forms())

@@ -20,7 +20,7 @@ GATHERING = 0.003
 
 
 @dataclass(frozen=True, slots=True)
-class Job(Generic[In, Out]):
+class BatchJob(Generic[In, Out]):
     """A question and the place for its answer."""
 
     question: In
@@ -37,10 +37,10 @@ class Batcher(Generic[In, Out]):
         size: The most questions in a batch.
     """
 
-    def __init__(self, work: Callable[[Sequence[Job[In, Out]]], None], *, threads: int, size: int) -> None:
+    def __init__(self, work: Callable[[Sequence[BatchJob[In, Out]]], None], *, threads: int, size: int) -> None:
         self._work = work
         self._size = size
-        self._waiting: deque[Job[In, Out]] = deque()
+        self._waiting: deque[BatchJob[In, Out]] = deque()
         self._changed = threading.Condition()
         self._closing = False
         self._threads = [threading.Thread(target=self._run, name="embedded", daemon=True) for _ in range(threads)]
@@ -49,7 +49,7 @@ class Batcher(Generic[In, Out]):
 
     async def ask(self, question: In) -> Out:
         """Return the answer; a caller that is cancelled while waiting takes its question back."""
-        job: Job[In, Out] = Job(question)
+        job: BatchJob[In, Out] = BatchJob(question)
         with self._changed:
             if self._closing:
                 raise RuntimeError("the batcher is closed")
@@ -69,7 +69,7 @@ class Batcher(Generic[In, Out]):
         while self._has_work():
             self._answer([job for job in self._take() if job.answer.set_running_or_notify_cancel()])
 
-    def _answer(self, jobs: Sequence[Job[In, Out]]) -> None:
+    def _answer(self, jobs: Sequence[BatchJob[In, Out]]) -> None:
         if not jobs:
             return
         problem: BaseException = RuntimeError("the question was left unanswered")
@@ -92,7 +92,7 @@ class Batcher(Generic[In, Out]):
                 self._changed.wait(GATHERING)
             return True
 
-    def _take(self) -> list[Job[In, Out]]:
+    def _take(self) -> list[BatchJob[In, Out]]:
         """Return this thread's share of what waits; nothing, if others were faster."""
         with self._changed:
             share = -(-len(self._waiting) // len(self._threads))

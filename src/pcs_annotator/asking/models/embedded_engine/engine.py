@@ -16,7 +16,7 @@ from pcs_annotator.asking.models.embedded_engine.forward import KVCache, Network
 from pcs_annotator.asking.models.embedded_engine.gguf import Floats, read_gguf
 from pcs_annotator.asking.models.embedded_engine.labels import LabelTree
 from pcs_annotator.asking.models.embedded_engine.prompts import Prompt
-from pcs_annotator.asking.models.embedded_engine.vocabulary import Vocabulary
+from pcs_annotator.asking.models.embedded_engine.vocabulary import TokenVocabulary
 from pcs_annotator.core.chat import Sampling
 
 # The table of who sees whom grows with the square of what is read at once: longer prompts are read in parts.
@@ -64,7 +64,7 @@ class Engine:
 
     def __init__(self, path: Path) -> None:
         file = read_gguf(path)
-        self.vocabulary = Vocabulary(file)
+        self.vocabulary = TokenVocabulary(file)
         self.network = Network(file)
         self._heads: _Recent[KVCache] = _Recent(KEPT_HEADS)
         self._priors: _Recent[Floats] = _Recent(KEPT_PRIORS)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from pcs_annotator.asking.models.embedded_engine.vocabulary import Vocabulary
+from pcs_annotator.asking.models.embedded_engine.vocabulary import TokenVocabulary
 from pcs_annotator.core.chat import Message
 
 # The model was trained on 8,192; attention in numpy gets slow, and its answers poor, long before.
@@ -25,7 +25,7 @@ _BETWEEN = re.compile(r"(?:^|\n)[^\n]*(\[text [0-9a-f]{12}\])\n\1\n(?P<text>.*)\
 _LABELS = "Labels:\n"
 
 
-class Asked(NamedTuple):
+class ParsedQuestion(NamedTuple):
     """A question, taken out of its messages.
 
     Attributes:
@@ -51,7 +51,7 @@ class Prompt(NamedTuple):
     tail: tuple[int, ...]
 
 
-def take_apart(messages: Sequence[Message]) -> Asked:
+def take_apart(messages: Sequence[Message]) -> ParsedQuestion:
     """Return what is asked, from the messages of our annotators or from any others.
 
     Others are read as an instruction in all but the last message, and a text in the last.
@@ -60,18 +60,18 @@ def take_apart(messages: Sequence[Message]) -> Asked:
     fixed = "\n\n".join(before)
     marked = _BETWEEN.search(last)
     if marked is None:
-        return Asked(fixed.strip(), "", last)
+        return ParsedQuestion(fixed.strip(), "", last)
     fixed = f"{fixed}\n\n{last[: marked.start()]}".strip()
     paragraphs = fixed.split("\n\n")
     listed = [number for number, paragraph in enumerate(paragraphs) if paragraph.startswith(_LABELS)]
     if not listed:
-        return Asked(fixed, "", marked["text"])
+        return ParsedQuestion(fixed, "", marked["text"])
     # The last list: an instruction may hold one of its own. The first paragraph says that texts are labelled.
     instruction = "\n\n".join(paragraphs[1 : listed[-1]])
-    return Asked(instruction.strip(), paragraphs[listed[-1]].removeprefix(_LABELS), marked["text"])
+    return ParsedQuestion(instruction.strip(), paragraphs[listed[-1]].removeprefix(_LABELS), marked["text"])
 
 
-def label_prompt(vocabulary: Vocabulary, style: Style, asked: Asked, labels: Sequence[str]) -> Prompt:
+def label_prompt(vocabulary: TokenVocabulary, style: Style, asked: ParsedQuestion, labels: Sequence[str]) -> Prompt:
     """Return the prompt whose next words are a label."""
     head = vocabulary.encode(f"{asked.instruction}\n{_menu(asked.menu, labels)}\n\nText:")
     text = " ".join(asked.text.split())
@@ -83,13 +83,13 @@ def label_prompt(vocabulary: Vocabulary, style: Style, asked: Asked, labels: Seq
     return Prompt((start, *vocabulary.encode("user\n"), *head), (*tail, start, *vocabulary.encode("assistant\nLabel:")))
 
 
-def label_sequences(vocabulary: Vocabulary, style: Style, labels: Sequence[str]) -> list[list[int]]:
+def label_sequences(vocabulary: TokenVocabulary, style: Style, labels: Sequence[str]) -> list[list[int]]:
     """Return each label's tokens after the prompt, with one that ends the answer."""
     end = vocabulary.encode("\n") if style == "plain" else [vocabulary.turn_end]
     return [vocabulary.encode(f" {label}") + end for label in labels]
 
 
-def chat_prompt(vocabulary: Vocabulary, messages: Sequence[Message]) -> Prompt:
+def chat_prompt(vocabulary: TokenVocabulary, messages: Sequence[Message]) -> Prompt:
     """Return a conversation in the model's own template, ready for its turn."""
     head: list[int] = []
     if messages[0].role != "system":
@@ -100,7 +100,7 @@ def chat_prompt(vocabulary: Vocabulary, messages: Sequence[Message]) -> Prompt:
     return Prompt(tuple(head), (*tail, vocabulary.turn_start, *vocabulary.encode("assistant\n")))
 
 
-def _turn(vocabulary: Vocabulary, role: str, content: str) -> list[int]:
+def _turn(vocabulary: TokenVocabulary, role: str, content: str) -> list[int]:
     opened = [vocabulary.turn_start, *vocabulary.encode(f"{role}\n{content}")]
     return [*opened, vocabulary.turn_end, *vocabulary.encode("\n")]
 

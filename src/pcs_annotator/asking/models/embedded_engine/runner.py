@@ -12,7 +12,7 @@ from weakref import WeakSet
 import numpy as np
 
 from pcs_annotator.asking.models.embedded_engine import CONTEXT_TOKENS
-from pcs_annotator.asking.models.embedded_engine.batcher import Batcher, Job
+from pcs_annotator.asking.models.embedded_engine.batcher import Batcher, BatchJob
 from pcs_annotator.asking.models.embedded_engine.engine import Engine, LabelQuestion, draw
 from pcs_annotator.asking.models.embedded_engine.prompts import (
     EMPTY_TEXTS,
@@ -75,10 +75,10 @@ class Runner:
                 self._engine = Engine(self._fetch())
             return self._engine
 
-    def _work(self, jobs: Sequence[Job[Ask, Reply]]) -> None:
+    def _work(self, jobs: Sequence[BatchJob[Ask, Reply]]) -> None:
         engine = self.engine()
-        questions: list[tuple[Job[Ask, Reply], LabelQuestion]] = []
-        texts: list[Job[Ask, Reply]] = []
+        questions: list[tuple[BatchJob[Ask, Reply], LabelQuestion]] = []
+        texts: list[BatchJob[Ask, Reply]] = []
         for job in jobs:
             constraint = job.question.request.constraint
             if constraint is None or (not constraint.choices and constraint.json_schema is None):

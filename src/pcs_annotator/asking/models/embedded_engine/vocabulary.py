@@ -11,7 +11,7 @@ from pcs_annotator.errors import ConfigError, MissingPackage
 INSTALL = "pip install 'pcs-annotator[local]'"
 
 
-class Vocabulary:
+class TokenVocabulary:
     """The model's tokens.
 
     Text is never read as a control token: a text that holds `<|im_end|>` cannot end its own turn.

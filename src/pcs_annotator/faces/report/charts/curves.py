@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pcs_annotator.faces.report.charts.plot import Axis, Entry, Plot, across, dot, nice_ticks, path, segment, short, up
+from pcs_annotator.faces.report.charts.plot import (
+    Axis,
+    LegendEntry,
+    Plot,
+    across,
+    dot,
+    nice_ticks,
+    path,
+    segment,
+    short,
+    up,
+)
 from pcs_annotator.faces.report.formats import counted, interval, number, percent
 from pcs_annotator.faces.report.markup import Markup
 from pcs_annotator.pipeline.certificate_text import Certificate
@@ -19,7 +30,7 @@ def reliability_diagram(curves: Curves) -> Plot:
     least, most = (end(one.rows for one in (*curves.raw, *curves.calibrated)) for end in (min, max))
     rows = f"{least}" if least == most else f"{least} to {most}"
     whiskers = f"95 % interval, {rows} rows in each"
-    calibrated = [Entry(kind="dot c1", shape="dot", text="calibrated confidence")] if curves.calibrated else []
+    calibrated = [LegendEntry(kind="dot c1", shape="dot", text="calibrated confidence")] if curves.calibrated else []
     return Plot(
         name="reliability",
         title="Reliability diagram",
@@ -37,9 +48,9 @@ def reliability_diagram(curves: Curves) -> Plot:
         ],
         legend=[
             *calibrated,
-            Entry(kind="dot c2", shape="dot", text="raw Perceived Confidence Score"),
-            Entry(kind="reach c1" if calibrated else "reach c2", text=whiskers),
-            Entry(kind="ideal", text="as right as sure"),
+            LegendEntry(kind="dot c2", shape="dot", text="raw Perceived Confidence Score"),
+            LegendEntry(kind="reach c1" if calibrated else "reach c2", text=whiskers),
+            LegendEntry(kind="ideal", text="as right as sure"),
         ],
     )
 
@@ -85,13 +96,13 @@ def roc_chart(curves: Curves) -> Plot:
         ],
         legend=[
             *(
-                Entry(
+                LegendEntry(
                     kind=f"curve c{place}",
                     text=f"{short(roc.label)} AUROC {number(roc.auroc.value)} {interval(roc.auroc.interval)}",
                 )
                 for place, roc in enumerate(drawn, 1)
             ),
-            Entry(kind="ideal", text=f"chance; on {counted(curves.rows, 'gold row')}, intervals 95 %"),
+            LegendEntry(kind="ideal", text=f"chance; on {counted(curves.rows, 'gold row')}, intervals 95 %"),
         ],
     )
 
@@ -123,8 +134,8 @@ def risk_chart(curves: Curves, certificate: Certificate | None) -> Plot:
         y=errors,
         parts=[path([*lows, *reversed(highs)], "band", closed=True), *marks, path(curve, "curve c1")],
         legend=[
-            Entry(kind="curve c1", text=f"wrong among the rows taken, of {counted(curves.rows, 'gold row')}"),
-            Entry(kind="band", shape="area", text="95 % interval at each share"),
+            LegendEntry(kind="curve c1", text=f"wrong among the rows taken, of {counted(curves.rows, 'gold row')}"),
+            LegendEntry(kind="band", shape="area", text="95 % interval at each share"),
             *legend,
         ],
     )
@@ -134,7 +145,7 @@ def _at(curves: Curves, coverage: float) -> float:
     return min(zip(curves.risk.coverage, curves.risk.risk, strict=True), key=lambda pair: abs(pair[0] - coverage))[1]
 
 
-def _marks(certificate: Certificate | None, errors: Axis) -> tuple[list[Markup], list[Entry]]:
+def _marks(certificate: Certificate | None, errors: Axis) -> tuple[list[Markup], list[LegendEntry]]:
     if certificate is None:
         return [], []
     allowed = certificate.promise.max_error
@@ -145,10 +156,10 @@ def _marks(certificate: Certificate | None, errors: Axis) -> tuple[list[Markup],
     else:
         limit = [(across(COVERAGE, share), up(errors, allowed)) for share in (0.0, 1.0)]
         told = f"asked for: at most {percent(allowed, 1)} wrong"
-    marks, legend = [path(limit, "limit")], [Entry(kind="limit", text=told)]
+    marks, legend = [path(limit, "limit")], [LegendEntry(kind="limit", text=told)]
     if certificate.holds:
         place = across(COVERAGE, certificate.accepted_share)
         marks.append(segment((place, up(errors, 0)), (place, up(errors, errors.high)), "accepted"))
         text = f"accepted: {percent(certificate.accepted_share, 1)} of all rows of the file"
-        legend.append(Entry(kind="accepted", text=text))
+        legend.append(LegendEntry(kind="accepted", text=text))
     return marks, legend

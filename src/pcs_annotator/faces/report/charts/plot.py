@@ -38,7 +38,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class LegendEntry:
     """A line of the legend: the class of its sample, what that looks like, and what it means."""
 
     kind: str
@@ -66,7 +66,7 @@ class Plot:
     x: Axis
     y: Axis
     parts: Sequence[Markup]
-    legend: Sequence[Entry] = ()
+    legend: Sequence[LegendEntry] = ()
 
     @property
     def height(self) -> float:
@@ -170,7 +170,7 @@ def _axes(x: Axis, y: Axis) -> list[Markup]:
     return parts
 
 
-def _legend(entries: Sequence[Entry]) -> list[Markup]:
+def _legend(entries: Sequence[LegendEntry]) -> list[Markup]:
     parts = []
     for place, entry in enumerate(entries):
         y = LEGEND_TOP + place * LEGEND_ROW
@@ -178,7 +178,7 @@ def _legend(entries: Sequence[Entry]) -> list[Markup]:
     return parts
 
 
-def _sample(entry: Entry, y: float) -> Markup:
+def _sample(entry: LegendEntry, y: float) -> Markup:
     middle = LEFT - 22
     if entry.shape == "dot":
         return dot(middle, y, entry.kind)

@@ -8,7 +8,7 @@ from pcs_annotator.faces.report.bars import bar
 from pcs_annotator.faces.report.formats import count, counted, dollars, percent, total_dollars
 from pcs_annotator.faces.report.markup import (
     Child,
-    Column,
+    ColumnHead,
     Markup,
     figure,
     joined,
@@ -40,8 +40,8 @@ def cost(view: View) -> Markup:
     if len(rows) > 1:
         sums = (sum(getattr(bill, name) for bill in bills) for name in ("calls", "input_tokens", "output_tokens"))
         rows.append([tag("b", "all"), "", *map(count, sums), total_dollars([bill.usd for bill in bills])])
-    numbers = (Column(name, "number") for name in ("calls", "tokens in", "tokens out", "cost"))
-    columns = [Column("Model"), Column("to"), *numbers]
+    numbers = (ColumnHead(name, "number") for name in ("calls", "tokens in", "tokens out", "cost"))
+    columns = [ColumnHead("Model"), ColumnHead("to"), *numbers]
     return section("cost", "What it cost", table(columns, rows), _this_time(view))
 
 
@@ -94,4 +94,4 @@ def _chart(title: str, shares: Mapping[str, float]) -> Markup:
         [user_text(name), bar(share), percent(share, 1)]
         for name, share in sorted(shares.items(), key=lambda pair: -pair[1])
     ]
-    return table([Column(title), Column("", "chart"), Column("asked", "number")], rows, kind="bars")
+    return table([ColumnHead(title), ColumnHead("", "chart"), ColumnHead("asked", "number")], rows, kind="bars")

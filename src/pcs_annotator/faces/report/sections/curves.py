@@ -8,7 +8,7 @@ from pcs_annotator.faces.report.charts.plot import Plot
 from pcs_annotator.faces.report.formats import count, counted, interval, number
 from pcs_annotator.faces.report.markup import (
     Child,
-    Column,
+    ColumnHead,
     Markup,
     figure,
     joined,
@@ -78,7 +78,7 @@ def _reliability_table(curves: Curves) -> Markup:
         for name, bins in (("calibrated", curves.calibrated), ("raw PCS", curves.raw))
         for one in bins
     ]
-    columns = [Column("Score"), *(Column(title, "number") for title in ("sure", "right", "95 %", "n"))]
+    columns = [ColumnHead("Score"), *(ColumnHead(title, "number") for title in ("sure", "right", "95 %", "n"))]
     return tag("details", tag("summary", "The numbers"), table(columns, rows), class_="numbers")
 
 
@@ -86,11 +86,11 @@ def _ranking(curves: Curves) -> Markup:
     """Return every label's AUROC with its interval, those too rare for a line of their own folded."""
     low = max(0.0, min(roc.auroc.interval.low for roc in curves.roc) - 0.02)
     columns = [
-        Column("Label"),
-        Column("AUROC", "number"),
-        Column(f"{number(low)} to 1", "chart axis"),
-        Column("95 %", "number quiet"),
-        Column("n", "number"),
+        ColumnHead("Label"),
+        ColumnHead("AUROC", "number"),
+        ColumnHead(f"{number(low)} to 1", "chart axis"),
+        ColumnHead("95 %", "number quiet"),
+        ColumnHead("n", "number"),
     ]
     rows: list[list[Child]] = [
         [

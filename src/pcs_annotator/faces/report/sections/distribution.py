@@ -6,7 +6,7 @@ from collections import Counter
 
 from pcs_annotator.faces.report.bars import bar
 from pcs_annotator.faces.report.formats import count, percent
-from pcs_annotator.faces.report.markup import Child, Column, Markup, section, sentence, table, user_text
+from pcs_annotator.faces.report.markup import Child, ColumnHead, Markup, section, sentence, table, user_text
 from pcs_annotator.faces.report.view import View
 
 MOST_BARS = 20
@@ -19,9 +19,14 @@ def distribution(view: View) -> Markup:
     labels = sorted(view.task.labels, key=lambda label: (-given[label], view.task.labels.index(label)))
     names: list[str | None] = [*labels[:MOST_BARS], *([None] if given[None] else [])]
     rows = [_row(name, given, gold, len(view.result.outcomes)) for name in names]
-    columns = [Column("Label"), Column("", "chart"), Column("rows", "number"), Column("share", "number")]
+    columns = [
+        ColumnHead("Label"),
+        ColumnHead("", "chart"),
+        ColumnHead("rows", "number"),
+        ColumnHead("share", "number"),
+    ]
     if gold:
-        columns.append(Column("among gold", "number quiet"))
+        columns.append(ColumnHead("among gold", "number quiet"))
     else:
         rows = [row[:-1] for row in rows]
     hidden = len(labels) - MOST_BARS

@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 
 from pcs_annotator.faces.report.formats import count, percent
-from pcs_annotator.faces.report.markup import Column, Markup, figure, section, sentence, table, tag, user_text
+from pcs_annotator.faces.report.markup import ColumnHead, Markup, figure, section, sentence, table, tag, user_text
 from pcs_annotator.faces.report.view import View
 from pcs_annotator.pipeline.run_folder import FlipMatrix, flip_matrices
 
@@ -123,7 +123,7 @@ def _top(one: FlipMatrix, labels: Sequence[str]) -> Markup:
     ]
     if not rows:
         return sentence("No answer changed.", kind="note")
-    return table([Column("text → rewrite"), Column("answers", "number"), Column("share", "number")], rows)
+    return table([ColumnHead("text → rewrite"), ColumnHead("answers", "number"), ColumnHead("share", "number")], rows)
 
 
 def _rate(changed: int, pairs: int) -> Markup:

@@ -7,7 +7,17 @@ from typing import Any
 
 from pcs_annotator.faces.report.bars import span
 from pcs_annotator.faces.report.formats import counted, interval, number, signed
-from pcs_annotator.faces.report.markup import Child, Column, Markup, joined, section, sentence, table, tag, user_text
+from pcs_annotator.faces.report.markup import (
+    Child,
+    ColumnHead,
+    Markup,
+    joined,
+    section,
+    sentence,
+    table,
+    tag,
+    user_text,
+)
 from pcs_annotator.faces.report.view import View
 
 METRICS = (
@@ -65,11 +75,11 @@ def _table(figures: Sequence[Any], view: View) -> Markup:
     low = max(0.0, min(estimate.interval.low for estimate in spans) - 0.02)
     high = min(1.0, max(estimate.interval.high for estimate in spans) + 0.02)
     columns = [
-        Column("Method"),
-        Column("AUROC", "number"),
-        Column(f"{number(low)} to {number(high)}", "chart axis"),
-        *(Column(title, "number") for _, title in METRICS[1:]),
-        Column("n", "number"),
+        ColumnHead("Method"),
+        ColumnHead("AUROC", "number"),
+        ColumnHead(f"{number(low)} to {number(high)}", "chart axis"),
+        *(ColumnHead(title, "number") for _, title in METRICS[1:]),
+        ColumnHead("n", "number"),
     ]
     return table(columns, (_row(one, view, low, high) for one in figures), kind="figures")
 

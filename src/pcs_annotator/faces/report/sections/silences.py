@@ -10,7 +10,17 @@ import numpy as np
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.faces.report.bars import bar
 from pcs_annotator.faces.report.formats import count, percent
-from pcs_annotator.faces.report.markup import Child, Column, Markup, figure, section, sentence, table, tag, user_text
+from pcs_annotator.faces.report.markup import (
+    Child,
+    ColumnHead,
+    Markup,
+    figure,
+    section,
+    sentence,
+    table,
+    tag,
+    user_text,
+)
 from pcs_annotator.faces.report.view import View
 
 MOST_REASONS = 8
@@ -52,7 +62,9 @@ def _rewrites(view: View) -> Markup:
             ]
         )
     titles = ("changed", "not applicable", "rejected", "share changed")
-    return table([Column("Relation"), Column("", "chart"), *(Column(title, "number") for title in titles)], rows)
+    return table(
+        [ColumnHead("Relation"), ColumnHead("", "chart"), *(ColumnHead(title, "number") for title in titles)], rows
+    )
 
 
 def _answers(view: View) -> Markup:
@@ -73,7 +85,9 @@ def _answers(view: View) -> Markup:
             ]
         )
     titles = ("labels", "silent", "not asked", "share answered")
-    return table([Column("Model"), Column("", "chart"), *(Column(title, "number") for title in titles)], rows)
+    return table(
+        [ColumnHead("Model"), ColumnHead("", "chart"), *(ColumnHead(title, "number") for title in titles)], rows
+    )
 
 
 def _rewrite_reasons(view: View) -> Counter[str]:

@@ -7,7 +7,17 @@ from collections.abc import Mapping
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.faces.report.bars import estimate
 from pcs_annotator.faces.report.formats import counted, interval, number
-from pcs_annotator.faces.report.markup import Child, Column, Markup, figure, section, sentence, table, tag, user_text
+from pcs_annotator.faces.report.markup import (
+    Child,
+    ColumnHead,
+    Markup,
+    figure,
+    section,
+    sentence,
+    table,
+    tag,
+    user_text,
+)
 from pcs_annotator.faces.report.view import View
 
 
@@ -70,7 +80,12 @@ def _chart(title: str, by_name: Mapping[str, float], ends: Mapping[str, Interval
         ]
         for name, weight in sorted(by_name.items(), key=lambda pair: -pair[1])
     ]
-    columns = [Column(title), Column("", "chart"), Column("weight", "number"), Column("95 %", "number quiet")]
+    columns = [
+        ColumnHead(title),
+        ColumnHead("", "chart"),
+        ColumnHead("weight", "number"),
+        ColumnHead("95 %", "number quiet"),
+    ]
     if not ends:
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     return table(columns, rows, kind="bars")

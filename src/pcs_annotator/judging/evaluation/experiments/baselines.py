@@ -8,7 +8,7 @@ from pcs_annotator.core.elicitations import base_annotator
 from pcs_annotator.core.result_table import Content, Experiment, ResultTable, best_in_groups
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.evaluation.evaluation_tables import p_value_text
-from pcs_annotator.judging.evaluation.experiments.study import Bench, Scored, Study
+from pcs_annotator.judging.evaluation.experiments.study import ExperimentBench, Scored, Study
 from pcs_annotator.judging.evaluation.published import BASELINES, PCS, published_key
 from pcs_annotator.judging.metrics.significance import bootstrap_test, stars
 
@@ -49,7 +49,7 @@ def published_baselines(study: Study) -> Experiment:
     return Experiment(name="rq2", tables=[table])
 
 
-def _rows(study: Study, bench: Bench, annotator: str, reasons: dict[str, str]) -> list[list[Content]]:
+def _rows(study: Study, bench: ExperimentBench, annotator: str, reasons: dict[str, str]) -> list[list[Content]]:
     """Return the rows of one model: PCS first, then baselines from best to worst, then what is not recorded."""
     key = published_key(bench.dataset, [annotator])
     paper = BASELINES[key[0]] if key and key[1] == "G" else {}
@@ -67,7 +67,9 @@ def _rows(study: Study, bench: Bench, annotator: str, reasons: dict[str, str]) -
     return [[bench.dataset, annotator, *cells] for cells in told]
 
 
-def _scored(study: Study, bench: Bench, annotator: str, reasons: dict[str, str]) -> tuple[dict[str, Scored], list[str]]:
+def _scored(
+    study: Study, bench: ExperimentBench, annotator: str, reasons: dict[str, str]
+) -> tuple[dict[str, Scored], list[str]]:
     """Return what the baselines make of one model's votes, and the names of those that they cannot."""
     family = [name for name in bench.votes.annotators if base_annotator(name) == annotator]
     votes = bench.votes.select(annotators=family)

@@ -8,7 +8,7 @@ from itertools import combinations
 from pcs_annotator.core.result_table import Content, Experiment, ResultTable, best_in_rows
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.evaluation.evaluation_tables import p_value_text
-from pcs_annotator.judging.evaluation.experiments.study import Bench, Study, paired_numbers
+from pcs_annotator.judging.evaluation.experiments.study import ExperimentBench, Study, paired_numbers
 from pcs_annotator.judging.evaluation.experiments.temperature import by_temperature
 from pcs_annotator.judging.evaluation.published import (
     BY_RELATION,
@@ -89,18 +89,18 @@ def _comparison(one: str, other: str, by_name: Mapping[str, Sequence[Content]]) 
     return [f"{one} vs {other}", test.n, p_value_text(test.p_value), marks, improvement, superior, *said]
 
 
-def _rewritten(bench: Bench) -> list[str]:
+def _rewritten(bench: ExperimentBench) -> list[str]:
     return [name for name in bench.plain.relations if name != bench.original]
 
 
-def _panels(bench: Bench) -> list[list[str]]:
+def _panels(bench: ExperimentBench) -> list[list[str]]:
     """Return every model alone, and all of one temperature together."""
     panels = [[name] for name in bench.plain.annotators]
     return panels + [models for models in by_temperature(bench.plain.annotators).values() if len(models) > 1]
 
 
 def _figures(
-    study: Study, bench: Bench, models: Sequence[str], relations: Sequence[str], notes: list[str]
+    study: Study, bench: ExperimentBench, models: Sequence[str], relations: Sequence[str], notes: list[str]
 ) -> list[Content]:
     cells: list[Content] = []
     for relation in (bench.original, *relations):

@@ -10,7 +10,7 @@ from pcs_annotator.core.arrays import Floats, Integers
 from pcs_annotator.core.result_table import Content, Curve, Experiment, Figure, ResultTable
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.evaluation.experiments.study import Bench, Study
+from pcs_annotator.judging.evaluation.experiments.study import ExperimentBench, Study
 from pcs_annotator.judging.evaluation.published import published_key
 from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.weighing.crossfit import stratified_folds
@@ -63,7 +63,7 @@ def gold_size(study: Study) -> Experiment:
     return Experiment(name="size", tables=[table], curves=curves)
 
 
-def _curves(study: Study, bench: Bench, sizes: Sequence[int]) -> list[Curve]:
+def _curves(study: Study, bench: ExperimentBench, sizes: Sequence[int]) -> list[Curve]:
     """Return the curve of the optimiser and that of equal weights, on the same rows."""
     votes = bench.plain.select(draws=1)
     chosen = optimisers.create(study.settings.optimiser)
@@ -81,7 +81,7 @@ def _curves(study: Study, bench: Bench, sizes: Sequence[int]) -> list[Curve]:
     ]
 
 
-def _split(bench: Bench, seed: int) -> tuple[Integers, Integers]:
+def _split(bench: ExperimentBench, seed: int) -> tuple[Integers, Integers]:
     """Return rows to test on, with their share of every class, and rows to learn from in random order."""
     held = stratified_folds(bench.gold, round(1 / HELD_OUT), seed) == 0
     return np.flatnonzero(held), np.random.default_rng(seed).permutation(np.flatnonzero(~held))

@@ -9,7 +9,7 @@ import numpy as np
 from pcs_annotator.core.result_table import Content, Experiment, Figure, ResultTable, best_in_groups
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate
 from pcs_annotator.judging.evaluation.evaluation_tables import p_value_text
-from pcs_annotator.judging.evaluation.experiments.study import Bench, Study
+from pcs_annotator.judging.evaluation.experiments.study import ExperimentBench, Study
 from pcs_annotator.judging.evaluation.methods import Method, OnCells
 from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm
 
@@ -48,7 +48,7 @@ def optimiser_choice(study: Study) -> Experiment:
     return Experiment(name="optimisers", tables=[table])
 
 
-def _evaluation(study: Study, bench: Bench, notes: list[str]) -> Evaluation:
+def _evaluation(study: Study, bench: ExperimentBench, notes: list[str]) -> Evaluation:
     votes, gold = bench.plain.select(draws=1), bench.gold
     if len(gold) > MOST_ROWS:
         seed = study.settings.how.seed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pcs_annotator.core.result_table import Content, Experiment, Figure, Pair, ResultTable, best_in_rows
 from pcs_annotator.judging.evaluation.evaluate import HARD_AND_GRADED
-from pcs_annotator.judging.evaluation.experiments.study import Bench, Study, attempt, compared
+from pcs_annotator.judging.evaluation.experiments.study import ExperimentBench, Study, attempt, compared
 from pcs_annotator.judging.evaluation.methods import calls_of, self_consistency
 from pcs_annotator.judging.evaluation.published import (
     SINGLE,
@@ -47,7 +47,7 @@ def single_models(study: Study) -> Experiment:
     return Experiment(name="rq1", tables=[table], pairs=_pairs(rows), rival="Zero-shot")
 
 
-def _figures(study: Study, bench: Bench, annotator: str, notes: list[str]) -> list[Content]:
+def _figures(study: Study, bench: ExperimentBench, annotator: str, notes: list[str]) -> list[Content]:
     chosen = study.settings.optimiser
     paper = SINGLE.get(published_key(bench.dataset, [annotator]) or ("", ""))
     return [
@@ -60,7 +60,7 @@ def _figures(study: Study, bench: Bench, annotator: str, notes: list[str]) -> li
     ]
 
 
-def _at_equal_calls(bench: Bench, annotator: str) -> Figure:
+def _at_equal_calls(bench: ExperimentBench, annotator: str) -> Figure:
     """Return self-consistency of one model with as many calls as its PCS makes."""
     panel = bench.plain.select(annotators=[annotator], draws=1)
     own = bench.plain.select(annotators=[annotator])

@@ -12,7 +12,7 @@ from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.result_table import Content, Figure, number_of
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.evaluation.evaluate import How, labelled_rows
+from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions, labelled_rows
 from pcs_annotator.judging.evaluation.evaluation_tables import p_value_text
 from pcs_annotator.judging.evaluation.methods import (
     Method,
@@ -47,7 +47,7 @@ class Settings:
         draws: Random draws of gold rows behind every point of that curve.
     """
 
-    how: How = field(default_factory=lambda: How(resamples=2000))
+    how: EvaluationOptions = field(default_factory=lambda: EvaluationOptions(resamples=2000))
     optimiser: str = "lr"
     relations: Sequence[str] | None = None
     baselines: Sequence[ScoresVotes] = ()
@@ -65,7 +65,7 @@ class Scored:
     fits: Sequence[CrossFit]
     gold: Codes
     labels: Sequence[str]
-    how: How
+    how: EvaluationOptions
     calls: float
     _kept: dict[str, Floats] = field(default_factory=dict)
 
@@ -100,7 +100,7 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Bench:
+class ExperimentBench:
     """One dataset's labelled rows; remembers what it has scored, for questions share many panels.
 
     Attributes:
@@ -115,7 +115,7 @@ class Bench:
     votes: Votes
     plain: Votes
     gold: Codes
-    how: How
+    how: EvaluationOptions
     _seen: dict[tuple[object, ...], Scored] = field(default_factory=dict)
 
     def on_cells(self, optimiser: str, annotators: Sequence[str], relations: Sequence[str] | None = None) -> Scored:
@@ -165,7 +165,7 @@ class Study:
         settings: How experiments are run.
     """
 
-    benches: Sequence[Bench]
+    benches: Sequence[ExperimentBench]
     refused: Mapping[str, str]
     settings: Settings
 
@@ -203,16 +203,16 @@ class Study:
         return [[name, *[None] * (columns - 1)] for name in self.refused]
 
 
-def _bench(name: str, votes: Votes, gold: Codes, settings: Settings) -> Bench:
+def _bench(name: str, votes: Votes, gold: Codes, settings: Settings) -> ExperimentBench:
     votes, gold = labelled_rows(votes, gold, settings.how.folds)
     wanted = settings.relations
     relations = [one for one in votes.relations if wanted is None or one in wanted]
     plain = plain_votes(votes).select(relations=relations)
     original_of(plain)  # an empty panel has none
-    return Bench(dataset=name, votes=votes, plain=plain, gold=gold, how=settings.how)
+    return ExperimentBench(dataset=name, votes=votes, plain=plain, gold=gold, how=settings.how)
 
 
-def _gaps(bench: Bench) -> list[str]:
+def _gaps(bench: ExperimentBench) -> list[str]:
     missing: Mask = np.asarray((bench.plain.codes < 0).all(axis=(0, 3)))
     names = np.array(bench.plain.relations, dtype=object)
     return [

@@ -69,7 +69,7 @@ class Choice(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
+class PricedPanel:
     """Cells to ask about every new text, what they cost, and how well a design of that cost does.
 
     Attributes:
@@ -94,12 +94,12 @@ class Designed:
         budget: What was allowed for one text.
     """
 
-    curve: tuple[Panel, ...]
+    curve: tuple[PricedPanel, ...]
     optimiser: str
     budget: float
 
     @property
-    def chosen(self) -> Panel:
+    def chosen(self) -> PricedPanel:
         """The panel for the whole budget."""
         return self.curve[-1]
 
@@ -145,7 +145,7 @@ def design_panel(
     steps = design.curve()
     scores = _held_out_scores(designer, votes, gold, [step.cost for step in steps], seed)
     curve = tuple(
-        Panel(
+        PricedPanel(
             cells=step.cells,
             cost=step.cost,
             auroc=bootstrap_estimate(auroc, held_out, gold, resamples=RESAMPLES, seed=seed),

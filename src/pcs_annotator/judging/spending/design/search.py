@@ -70,7 +70,7 @@ def search(votes: Votes, gold: Codes, groups: Sequence[Group], tariff: Tariff, b
 
     Two searches, one after the most gain and one after the most gain for its price: neither is best for all prices.
     """
-    task = _Task.of(votes, gold, groups)
+    task = _SearchProblem.of(votes, gold, groups)
     steps = list(_greedy(task, groups, tariff, budget, by_price=True))
     if len({*tariff.question.tolist()}) > 1 or tariff.rewrite.any():
         steps += _greedy(task, groups, tariff, budget, by_price=False)
@@ -78,7 +78,7 @@ def search(votes: Votes, gold: Codes, groups: Sequence[Group], tariff: Tariff, b
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Task:
+class _SearchProblem:
     """Evidence of every group after so many draws, `[row, group, draws asked, label]`, and what it should predict."""
 
     evidence: Floats
@@ -86,7 +86,7 @@ class _Task:
     target: Floats
 
     @classmethod
-    def of(cls, votes: Votes, gold: Codes, groups: Sequence[Group]) -> _Task:
+    def of(cls, votes: Votes, gold: Codes, groups: Sequence[Group]) -> _SearchProblem:
         labels = len(votes.labels)
         single, present = _evidence_per_draw(votes, gold, groups)
         log_prior = np.log((np.bincount(gold, minlength=labels) + 1) / (len(gold) + labels))
@@ -147,7 +147,9 @@ def _after_draws(single: Floats, present: Mask, order: Sequence[Integers]) -> Fl
     return result
 
 
-def _greedy(task: _Task, groups: Sequence[Group], tariff: Tariff, budget: float, *, by_price: bool) -> Iterator[Step]:
+def _greedy(
+    task: _SearchProblem, groups: Sequence[Group], tariff: Tariff, budget: float, *, by_price: bool
+) -> Iterator[Step]:
     asked = np.zeros(len(groups), dtype=np.intp)
     total = np.zeros_like(task.target)
     cells: tuple[Cell, ...] = ()

@@ -21,7 +21,7 @@ _SPECIFIERS = ("DT", "PDT", "PRP$", "POS", "WP$", "CD", "JJ", "JJR", "JJS", "WRB
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PhrasePlace:
     """Where a phrase was found: the tokens `start` to `end` (excluded) of a sentence."""
 
     sentence: Span
@@ -54,20 +54,20 @@ class Place:
                     yield from (grandchild for grandchild in child.children if grandchild.dep_ == "pobj")
 
 
-def _has_child(*deps: str) -> Callable[[Place], bool]:
+def _has_child(*deps: str) -> Callable[[PhrasePlace], bool]:
     return lambda place: any(child.dep_ in deps for child in place.word.children)
 
 
-def _has_dep(*deps: str) -> Callable[[Place], bool]:
+def _has_dep(*deps: str) -> Callable[[PhrasePlace], bool]:
     return lambda place: place.word.dep_ in deps
 
 
-def _next_tag(*tags: str) -> Callable[[Place], bool]:
+def _next_tag(*tags: str) -> Callable[[PhrasePlace], bool]:
     return lambda place: (token := place.after()) is not None and token.tag_ in tags
 
 
-def _has_object(*tags: str) -> Callable[[Place], bool]:
-    def check(place: Place) -> bool:
+def _has_object(*tags: str) -> Callable[[PhrasePlace], bool]:
+    def check(place: PhrasePlace) -> bool:
         return any(
             child.dep_ == "dobj" and child.i >= place.end and child.tag_ in tags for child in place.word.children
         )
@@ -75,7 +75,7 @@ def _has_object(*tags: str) -> Callable[[Place], bool]:
     return check
 
 
-def _has_that_clause(place: Place) -> bool:
+def _has_that_clause(place: PhrasePlace) -> bool:
     following = place.after()
     return (
         following is not None
@@ -86,7 +86,7 @@ def _has_that_clause(place: Place) -> bool:
     )
 
 
-def _has_clause(place: Place) -> bool:
+def _has_clause(place: PhrasePlace) -> bool:
     """Whether a whole clause depends on the verb: one with a subject of its own."""
     return any(
         child.dep_ == "ccomp" and any(grandchild.dep_.startswith("nsubj") for grandchild in child.children)
@@ -94,7 +94,7 @@ def _has_clause(place: Place) -> bool:
     )
 
 
-def _is_active(place: Place) -> bool:
+def _is_active(place: PhrasePlace) -> bool:
     """Whether the verb is in the active voice; a bare past participle counts as passive."""
     children = list(place.word.children)
     if any(child.dep_ in ("auxpass", "agent", "nsubjpass") for child in children):
@@ -102,12 +102,12 @@ def _is_active(place: Place) -> bool:
     return place.word.tag_ != "VBN" or any(child.dep_ == "aux" and lemma(child) == "have" for child in children)
 
 
-def _to_infinitive_follows(place: Place) -> bool:
+def _to_infinitive_follows(place: PhrasePlace) -> bool:
     to, verb = place.after(), place.after(2)
     return to is not None and verb is not None and to.tag_ == "TO" and verb.tag_ == "VB"
 
 
-def _object_does(place: Place) -> bool:
+def _object_does(place: PhrasePlace) -> bool:
     """Whether somebody is made or let to do something: `allow them to leave`."""
     following = place.after()
     clauses = (child for child in place.word.children if child.dep_ in ("ccomp", "xcomp", "advcl"))
@@ -118,7 +118,7 @@ def _object_does(place: Place) -> bool:
     )
 
 
-def _keeps_from(place: Place) -> bool:
+def _keeps_from(place: PhrasePlace) -> bool:
     """Whether it is about keeping somebody from doing something."""
     return any(
         child.lower_ == "from" and any(grandchild.tag_ == "VBG" for grandchild in child.children)
@@ -126,18 +126,18 @@ def _keeps_from(place: Place) -> bool:
     )
 
 
-def _is_first(place: Place) -> bool:
+def _is_first(place: PhrasePlace) -> bool:
     return not any(token.is_alpha for token in place.sentence.doc[place.sentence.start : place.start])
 
 
-def _amount_follows(place: Place) -> bool:
+def _amount_follows(place: PhrasePlace) -> bool:
     token = place.after()
     if token is not None and token.lower_ in ("by", "to", "about", "nearly", "almost"):
         token = place.after(2)
     return token is not None and (token.tag_ in ("CD", "$") or token.like_num)
 
 
-def _percent_follows(place: Place) -> bool:
+def _percent_follows(place: PhrasePlace) -> bool:
     if not _amount_follows(place):
         return False
     if any((token := place.after(steps)) is not None and token.text == "$" for steps in (1, 2)):
@@ -145,12 +145,12 @@ def _percent_follows(place: Place) -> bool:
     return any((token := place.after(steps)) is not None and token.lower_ in _PERCENT for steps in (2, 3, 4))
 
 
-def _verb_follows(place: Place) -> bool:
+def _verb_follows(place: PhrasePlace) -> bool:
     token = place.after()
     return token is not None and token.tag_ in ("VBD", "VBZ", "VBP", "VBN", "VBG") and token.lower_.isalpha()
 
 
-def _is_bare(place: Place) -> bool:
+def _is_bare(place: PhrasePlace) -> bool:
     """Whether nothing in front already says which or how many."""
     token, word = place.before(), place.word
     if token is not None and token.tag_ in _SPECIFIERS:
@@ -159,28 +159,28 @@ def _is_bare(place: Place) -> bool:
     return not any(child.dep_ in ("det", "poss", "nummod") and child.i < place.start for child in siblings)
 
 
-def _ends_clause(place: Place) -> bool:
+def _ends_clause(place: PhrasePlace) -> bool:
     token = place.after()
     return token is None or token.text in (".", ",", ";", "!", "”", '"', "'", "’")
 
 
-def _comma_follows(place: Place) -> bool:
+def _comma_follows(place: PhrasePlace) -> bool:
     token = place.after()
     return token is not None and token.text == ","
 
 
-def _stands_apart(place: Place) -> bool:
+def _stands_apart(place: PhrasePlace) -> bool:
     """Whether it is set off: a comma follows, and a comma, a semicolon or the beginning is in front."""
     token = place.before()
     return _comma_follows(place) and (token is None or token.text in (",", ";", "“", '"'))
 
 
-def _has_place_name(place: Place) -> bool:
+def _has_place_name(place: PhrasePlace) -> bool:
     token = place.after(2)
     return token is not None and token.tag_ in _NAMES
 
 
-def _relative_is_near(place: Place) -> bool:
+def _relative_is_near(place: PhrasePlace) -> bool:
     """Whether a question or relative word is near in front, as in `what we have to offer`."""
     near = (place.before(steps) for steps in (1, 2, 3, 4))
     return any(
@@ -190,7 +190,7 @@ def _relative_is_near(place: Place) -> bool:
     )
 
 
-def _joins_clauses(place: Place) -> bool:
+def _joins_clauses(place: PhrasePlace) -> bool:
     """Whether it stands after a comma between two whole clauses."""
     before = place.before()
     joined = [child for child in place.word.head.children if child.dep_ == "conj" and child.i > place.start]
@@ -202,30 +202,30 @@ def _joins_clauses(place: Place) -> bool:
     )
 
 
-def _has_score(place: Place) -> bool:
+def _has_score(place: PhrasePlace) -> bool:
     return bool(_SCORE.search(place.sentence.text))
 
 
-def _is_question(place: Place) -> bool:
+def _is_question(place: PhrasePlace) -> bool:
     return place.sentence.text.rstrip("\"'”’ )").endswith("?")
 
 
-def _has_helper_before(place: Place) -> bool:
+def _has_helper_before(place: PhrasePlace) -> bool:
     token = place.before()
     return token is not None and (token.tag_ == "MD" or lemma(token) in ("be", "have", "do"))
 
 
-def _be_before(place: Place) -> bool:
+def _be_before(place: PhrasePlace) -> bool:
     token = place.before()
     return token is not None and lemma(token) == "be"
 
 
-def _noun_before(place: Place) -> bool:
+def _noun_before(place: PhrasePlace) -> bool:
     token = place.before()
     return token is not None and token.tag_ in _NOUNS
 
 
-def _has_person_subject(place: Place) -> bool:
+def _has_person_subject(place: PhrasePlace) -> bool:
     """Whether a name, a pronoun for people or `who` does it; a common noun may be a thing."""
     subjects = (child for child in place.word.children if child.dep_ == "nsubj")
     return any(
@@ -233,7 +233,7 @@ def _has_person_subject(place: Place) -> bool:
     )
 
 
-FRAMES: Mapping[str, Callable[[Place], bool]] = {
+FRAMES: Mapping[str, Callable[[PhrasePlace], bool]] = {
     "active": _is_active,
     "adjective-next": _next_tag("JJ"),
     "attribute": _has_child("acomp", "attr"),

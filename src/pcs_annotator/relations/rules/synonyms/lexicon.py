@@ -37,7 +37,7 @@ _LISTS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class LexiconEntry:
     """One substitution and the places in which it keeps the meaning.
 
     Attributes:
@@ -101,14 +101,14 @@ class Form(NamedTuple):
         to: What to put there, inflected alike.
     """
 
-    entry: Entry
+    entry: LexiconEntry
     words: tuple[str, ...]
     tag: str
     to: str
 
 
 @cache
-def load() -> tuple[Entry, ...]:
+def load() -> tuple[LexiconEntry, ...]:
     """Return all entries of the packaged lexicon."""
     text = resources.files(__package__).joinpath(LEXICON).read_text("utf-8")
     sections = tomllib.loads(text)
@@ -125,12 +125,12 @@ def forms_by_first_word() -> Mapping[str, tuple[Form, ...]]:
     return {word: tuple(forms) for word, forms in found.items()}
 
 
-def _entry(kind: Kind, line: Mapping[str, Any]) -> Entry:
+def _entry(kind: Kind, line: Mapping[str, Any]) -> LexiconEntry:
     lists = {name: frozenset(line.get(name, "").split()) for name in _LISTS}
     unknown = set(line) - {"from", "to", "rank", *_LISTS}
     if unknown:
         raise ValueError(f"{LEXICON}: {line['from']!r} has unknown fields {sorted(unknown)}")
-    return Entry(kind=kind, words=tuple(line["from"].split()), to=line["to"], rank=line.get("rank", 2), **lists)
+    return LexiconEntry(kind=kind, words=tuple(line["from"].split()), to=line["to"], rank=line.get("rank", 2), **lists)
 
 
 def _inflected(base: str, tag: str) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.rules.rule import NotApplicable, Replacement, sentence_rule, splice
-from pcs_annotator.relations.rules.synonyms.frames import FRAMES, Place
-from pcs_annotator.relations.rules.synonyms.lexicon import Entry, Form, forms_by_first_word
+from pcs_annotator.relations.rules.synonyms.frames import FRAMES, PhrasePlace
+from pcs_annotator.relations.rules.synonyms.lexicon import Form, LexiconEntry, forms_by_first_word
 from pcs_annotator.relations.rules.words import lemma
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Match(NamedTuple):
     """A form of an entry, found in a sentence."""
 
     form: Form
-    place: Place
+    place: PhrasePlace
 
 
 @sentence_rule("rule:synonym", expects=Expectation())
@@ -60,7 +60,7 @@ def _matches(sentence: Span) -> Iterator[Match]:
             if tuple(words[at : at + len(form.words)]) != form.words:
                 continue
             start = sentence.start + at
-            place = Place(sentence, start, start + len(form.words))
+            place = PhrasePlace(sentence, start, start + len(form.words))
             if not (_written_plainly(form, place) and _conditions_hold(form.entry, place) and _is_free(form, place)):
                 continue
             titles = _titles(sentence) if titles is None else titles
@@ -102,7 +102,7 @@ def _takes_an(word: str) -> bool:
     return bool(_VOWEL.match(word)) and not _CONSONANT_SOUND.match(word)
 
 
-def _written_plainly(form: Form, place: Place) -> bool:
+def _written_plainly(form: Form, place: PhrasePlace) -> bool:
     """Whether the words are tagged as the entry wants them, and written as common words are."""
     first, tags = place.word, form.entry.tags
     if (form.tag and first.tag_ != form.tag) or (tags and first.tag_ not in tags):
@@ -138,13 +138,13 @@ def _character_after(token: Token) -> str:
     return token.nbor().text[0]
 
 
-def _opens(place: Place) -> bool:
+def _opens(place: PhrasePlace) -> bool:
     """Whether a capital here says nothing: at the beginning of a sentence or of a quotation, after a colon or dash."""
     before = place.before()
     return before is None or FRAMES["first"](place) or before.text in (*_QUOTES, ":", "-", "--", "–", "—")
 
 
-def _is_free(form: Form, place: Place) -> bool:
+def _is_free(form: Form, place: PhrasePlace) -> bool:
     """Whether no compound, particle or repetition holds the word in its place."""
     word, entry = place.word, form.entry
     inside = range(place.start, place.end)
@@ -182,11 +182,11 @@ def _verb_is_free(word: Token, inside: range) -> bool:
     return not any(child.dep_ in ("prt", "det", "poss") and child.i not in inside for child in word.children)
 
 
-def _conditions_hold(entry: Entry, place: Place) -> bool:
+def _conditions_hold(entry: LexiconEntry, place: PhrasePlace) -> bool:
     return _neighbours_fit(entry, place) and _parse_fits(entry, place) and _frames_hold(entry, place)
 
 
-def _neighbours_fit(entry: Entry, place: Place) -> bool:
+def _neighbours_fit(entry: LexiconEntry, place: PhrasePlace) -> bool:
     previous, following = _spelling(place.before()), _spelling(place.after())
     if (entry.next and following not in entry.next) or following in entry.not_next:
         return False
@@ -199,7 +199,7 @@ def _spelling(token: Token | None) -> str:
     return "" if token is None else token.lower_.replace("’", "'")
 
 
-def _parse_fits(entry: Entry, place: Place) -> bool:
+def _parse_fits(entry: LexiconEntry, place: PhrasePlace) -> bool:
     if entry.object or entry.not_object:
         objects = {name for token in place.objects for name in _names_of(token)}
         if (entry.object and entry.object.isdisjoint(objects)) or not entry.not_object.isdisjoint(objects):
@@ -218,7 +218,7 @@ def _names_of(token: Token) -> tuple[str, ...]:
     return () if any(child.dep_ == "det" for child in token.children) else ("@name",)
 
 
-def _frames_hold(entry: Entry, place: Place) -> bool:
+def _frames_hold(entry: LexiconEntry, place: PhrasePlace) -> bool:
     return all(not FRAMES[name[1:]](place) if name.startswith("!") else FRAMES[name](place) for name in entry.frame)
 
 
