@@ -20,7 +20,8 @@ from pcs_annotator.files.config import AskSettings, Config, RelationSettings, Ta
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc
 from pcs_annotator.judging.weighing.fitting import fit_weights
 from pcs_annotator.judging.weighing.scoring import score
-from pcs_annotator.pipeline.run import RunRequest, RunResult, run
+from pcs_annotator.pipeline.run import RunRequest, run
+from pcs_annotator.pipeline.run_folder import RunResult
 
 TWEETS = Path(__file__).resolve().parents[2] / "shared" / "data" / "texts" / "tweets_sentiment.csv"
 LABELS = ("negative", "neutral", "positive")

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from pcs_annotator.errors import ConfigError, PcsWarning
+from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.judging.evaluation.compare import Figures
-from pcs_annotator.pipeline.learn import LearnSettings, learn, learn_if_possible, model_file, warn_of_drift
+from pcs_annotator.pipeline.learn import learn, learn_if_possible, model_file, warn_of_drift
 from tests.builders import simulated_votes
 
 QUICK = LearnSettings(optimiser="lr", folds=2, resamples=5)

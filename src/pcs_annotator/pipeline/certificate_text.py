@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
 from pcs_annotator.judging.promising.auditing import Audit
 from pcs_annotator.judging.promising.certificate import Certificate
-
-__all__ = ["Certificate", "Model", "Promised", "promised"]
 
 
 class Promised(NamedTuple):

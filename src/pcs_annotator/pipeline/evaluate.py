@@ -25,8 +25,6 @@ from pcs_annotator.pipeline.run_folder import Recorded
 from pcs_annotator.relations.choose import choose_relations
 from pcs_annotator.version import __version__
 
-__all__ = ["EvaluateRequest", "Evaluated", "RecordedVotes", "Splitting", "evaluate_source", "evaluation_json"]
-
 USUAL = ("lr", "logit", "naive-bayes", "uniform", MAJORITY, ZERO_SHOT)
 SAID_TWICE = ("majority-vote", "zero-shot")
 """Baselines that `majority` and `zero-shot` stand for already."""

@@ -22,9 +22,8 @@ from pcs_annotator.pipeline.experiment_sources import Asking, ExperimentSource, 
 from pcs_annotator.pipeline.learn import one_thread
 from pcs_annotator.version import __version__
 
-__all__ = ["ALL", "EXPERIMENTS", "ExperimentRequest", "Experimented", "experiment"]
-
 ALL = "all"
+NAMES = (*EXPERIMENTS, ALL)
 HEAVY = ("optimisers",)
 """Twelve figures of ten optimisers: half of all the time would go into resamples."""
 MOST_RESAMPLES = 1000

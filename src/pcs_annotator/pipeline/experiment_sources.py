@@ -21,10 +21,8 @@ from pcs_annotator.files.runs import RunFolder, read_json, write_json
 from pcs_annotator.files.sources import is_public_set, read_source
 from pcs_annotator.files.vote_files import write_votes
 from pcs_annotator.pipeline.resolve_config import columns_of, settled
-from pcs_annotator.pipeline.run import RunRequest, RunResult, run
-from pcs_annotator.pipeline.run_folder import Recorded
-
-__all__ = ["AskedSource", "Asking", "ExperimentSource", "ask_source", "find_sources"]
+from pcs_annotator.pipeline.run import RunRequest, run
+from pcs_annotator.pipeline.run_folder import Recorded, RunResult
 
 ELICITED = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")
 """How models are asked how sure they are, for the published baselines."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pcs_annotator.core.gold import refuse_contradictions
 from pcs_annotator.core.labels import check_labels
@@ -14,10 +14,11 @@ from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, text_co
 from pcs_annotator.core.vote_columns import Unknown
 from pcs_annotator.core.votes import VoteTable, read_vote_table
 from pcs_annotator.errors import TableError
+from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.files.human_files import read_gold
 from pcs_annotator.files.runs import write_json
 from pcs_annotator.files.tables import with_outcomes, write_table
-from pcs_annotator.pipeline.learn import Learned, LearnSettings, learn_if_possible, model_file
+from pcs_annotator.pipeline.learn import Learned, learn_if_possible, model_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,8 +59,9 @@ class FittedTable:
         return sum(outcome.label is None for outcome in self.outcomes)
 
 
-def fit_table(files: FitFiles, settings: LearnSettings) -> FittedTable:
-    """Learn from a table of votes; write the model and, if asked for, a label for every row."""
+def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> FittedTable:
+    """Learn from a table of votes, with the default settings but for `changes`; write the model and the labels."""
+    settings = LearnSettings(**(changes or {}))
     arrow = as_arrow(files.table)
     labels = None if files.labels is None else check_labels(files.labels)
     table = read_vote_table(arrow, labels, unknown=files.unknown, name=table_name(files.table))

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pcs_annotator.asking.engine.budget import Bill, Budget
+from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.job import Job
-from pcs_annotator.asking.engine.plan import Plan, make_plan
+from pcs_annotator.asking.engine.plan import make_plan
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.outcome import Outcome
@@ -26,8 +27,6 @@ from pcs_annotator.pipeline.learn import learning_of, one_thread, warn_of_drift
 from pcs_annotator.pipeline.resolve_config import collecting_of, columns_of, task_of
 from pcs_annotator.pipeline.run import RunRequest
 from pcs_annotator.pipeline.run_folder import Recorded
-
-__all__ = ["LabelPlan", "Labelled", "Saving", "label", "plan_labelling"]
 
 # What a question costs is compared between models on one of usual length.
 TYPICAL_TOKENS = (500, 20)

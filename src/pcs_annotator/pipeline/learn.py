@@ -36,20 +36,6 @@ def one_thread() -> Iterator[None]:
         yield
 
 
-__all__ = [
-    "Curves",
-    "LearnSettings",
-    "Learned",
-    "Spending",
-    "evaluation_file",
-    "learn",
-    "learn_if_possible",
-    "learned_from",
-    "learning_of",
-    "model_file",
-    "warn_of_drift",
-]
-
 REFERENCES = ("uniform", "majority", ZERO_SHOT)
 
 

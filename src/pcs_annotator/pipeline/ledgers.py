@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pcs_annotator.asking.engine.budget import Bill
 from pcs_annotator.asking.engine.ledger import Ledger, LedgerEntry
+from pcs_annotator.core.bill import Bill
 from pcs_annotator.errors import LedgerError
 from pcs_annotator.files.tables import write_table
 

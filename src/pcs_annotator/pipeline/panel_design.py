@@ -12,8 +12,6 @@ from pcs_annotator.judging.spending.design import Designed, PricedPanel, Prices,
 from pcs_annotator.pipeline.evaluate import RecordedVotes
 from pcs_annotator.pipeline.learn import one_thread
 
-__all__ = ["DesignRequest", "PanelDesign", "design"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignRequest:

@@ -1,4 +1,4 @@
-"""A whole run over a folder: rewrite, ask, learn, label. Each step leaves one file."""
+"""A whole run over a folder: rewrite, ask, learn, label, report. Each step leaves one file."""
 
 from __future__ import annotations
 
@@ -6,24 +6,42 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from pcs_annotator.asking.engine.plan import Plan, make_plan
+from pcs_annotator.asking.engine.plan import make_plan
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.files.config import Config, config_to_dict
-from pcs_annotator.files.runs import RunFolder, write_json
+from pcs_annotator.files.runs import RunFolder, read_json, write_json
 from pcs_annotator.files.sources import read_source
 from pcs_annotator.files.tables import Dataset, write_table
 from pcs_annotator.files.vote_files import write_votes, writing_variants
 from pcs_annotator.pipeline.ask import ask_job, close_models, open_job, pricing
-from pcs_annotator.pipeline.human_review import ROWS_TO_LABEL
-from pcs_annotator.pipeline.learn import learning_of
+from pcs_annotator.pipeline.human_review import ROWS_TO_LABEL, hand_out_audit, take_gold, with_verdicts
+from pcs_annotator.pipeline.learn import learned_from, learning_of
+from pcs_annotator.pipeline.report.page import write_report
 from pcs_annotator.pipeline.resolve_config import collecting_of, columns_of, settled, task_of
-from pcs_annotator.pipeline.run_folder import FromPeople, Recorded, RunResult, fit_run, open_run
+from pcs_annotator.pipeline.run_folder import Recorded, RunResult
 from pcs_annotator.version import __version__
 
-__all__ = ["FromPeople", "Plan", "RunRequest", "RunResult", "fit_run", "open_run", "plan", "run"]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromPeople:
+    """What comes from people and goes to them.
+
+    Attributes:
+        gold: A file with gold labels, such as `to_label.csv` filled in.
+        verdicts: A file with verdicts on accepted rows, `audit.csv` filled in.
+        audit: How many accepted rows to draw for a person to check.
+        to_label: How many rows to write for a person to label.
+    """
+
+    gold: Path | None = None
+    verdicts: Path | None = None
+    audit: int = 0
+    to_label: int = ROWS_TO_LABEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +86,43 @@ def run(request: RunRequest) -> RunResult:
     to_label = recorded.hand_out(learned, request.to_label)
     steps = {"prepare": asking - started, "ask": learning - asking, "learn": writing - learning}
     seconds = {**steps, "write": time.perf_counter() - writing}
-    return recorded.result(learned, outcomes, tally=tally, seconds=seconds, to_label=to_label)
+    result = recorded.result(learned, outcomes, tally=tally, seconds=seconds, to_label=to_label)
+    write_report(result)
+    return result
+
+
+def fit_run(path: Path, changes: Mapping[str, Any] | None = None, people: FromPeople | None = None) -> RunResult:
+    """Learn again from the votes of a run folder, free of charge, with whatever people gave since.
+
+    Settings of learning stay as they were the last time, but for `changes`.
+    """
+    people = people or FromPeople()
+    recorded = Recorded.read(RunFolder(path))
+    settings = replace(recorded.settings, **(changes or {}))
+    items = recorded.dataset.items
+    if people.gold is not None:
+        take_gold(people.gold, recorded.folder, items, recorded.votes.labels)
+    learned = recorded.learn(settings)
+    outcomes = list(learned.model.judge(recorded.votes))
+    if people.verdicts is not None:
+        learned = replace(learned, model=with_verdicts(learned.model, people.verdicts, outcomes))
+        if not (learned.model.certificate and learned.model.certificate.holds):
+            learned = replace(learned, model=learned.model.with_coverage(recorded.votes))
+    outcomes = recorded.write(learned, settings)
+    audited = 0
+    if people.audit:
+        audited = hand_out_audit(recorded.folder, items, outcomes, recorded.gold, people.audit)
+    to_label = recorded.hand_out(learned, people.to_label)
+    result = recorded.result(learned, outcomes, to_label=to_label, to_audit=audited)
+    write_report(result)
+    return result
+
+
+def open_run(path: Path) -> RunResult:
+    """Return a finished run as it lies in its folder."""
+    recorded = Recorded.read(RunFolder(path))
+    learned = learned_from(recorded.model_in_force(), read_json(recorded.folder.evaluation))
+    return recorded.result(learned, list(learned.model.judge(recorded.votes)))
 
 
 def plan(request: RunRequest) -> Plan:

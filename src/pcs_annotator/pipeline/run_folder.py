@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pcs_annotator.asking.engine.budget import Bill
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.tabular import as_arrow
@@ -19,28 +19,21 @@ from pcs_annotator.files.config import Config, LearnSettings, config_from_dict, 
 from pcs_annotator.files.runs import RunFolder, atomic_path, read_json, write_json
 from pcs_annotator.files.tables import Dataset, read_dataset, with_outcomes, write_table
 from pcs_annotator.files.vote_files import VoteAxes, read_votes
-from pcs_annotator.judging.evaluation.flips import FlipMatrix, flip_matrices
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import fingerprint, in_force
 from pcs_annotator.pipeline.human_review import (
-    ROWS_TO_LABEL,
     Gold,
     HandedOut,
     gold_of,
     hand_out,
-    hand_out_audit,
-    take_gold,
-    with_verdicts,
 )
-from pcs_annotator.pipeline.learn import Learned, evaluation_file, learn_if_possible, learned_from, model_file
+from pcs_annotator.pipeline.learn import Learned, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.pipeline.ledgers import ledger_sizes
 from pcs_annotator.pipeline.resolve_config import columns_of
 from pcs_annotator.version import __version__
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = ["FromPeople", "Recorded", "RunResult", "fit_run", "open_run", "started"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,23 +70,6 @@ class RunResult:
     def unlabelled(self) -> int:
         """Number of rows without a label."""
         return sum(outcome.label is None for outcome in self.outcomes)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FromPeople:
-    """What comes from people and goes to them.
-
-    Attributes:
-        gold: A file with gold labels, such as `to_label.csv` filled in.
-        verdicts: A file with verdicts on accepted rows, `audit.csv` filled in.
-        audit: How many accepted rows to draw for a person to check.
-        to_label: How many rows to write for a person to label.
-    """
-
-    gold: Path | None = None
-    verdicts: Path | None = None
-    audit: int = 0
-    to_label: int = ROWS_TO_LABEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,38 +147,6 @@ class Recorded:
         )
 
 
-def fit_run(path: Path, changes: Mapping[str, Any] | None = None, people: FromPeople | None = None) -> RunResult:
-    """Learn again from the votes of a run folder, free of charge, with whatever people gave since.
-
-    Settings of learning stay as they were the last time, but for `changes`.
-    """
-    people = people or FromPeople()
-    recorded = Recorded.read(RunFolder(path))
-    settings = replace(recorded.settings, **(changes or {}))
-    items = recorded.dataset.items
-    if people.gold is not None:
-        take_gold(people.gold, recorded.folder, items, recorded.votes.labels)
-    learned = recorded.learn(settings)
-    outcomes = list(learned.model.judge(recorded.votes))
-    if people.verdicts is not None:
-        learned = replace(learned, model=with_verdicts(learned.model, people.verdicts, outcomes))
-        if not (learned.model.certificate and learned.model.certificate.holds):
-            learned = replace(learned, model=learned.model.with_coverage(recorded.votes))
-    outcomes = recorded.write(learned, settings)
-    audited = 0
-    if people.audit:
-        audited = hand_out_audit(recorded.folder, items, outcomes, recorded.gold, people.audit)
-    to_label = recorded.hand_out(learned, people.to_label)
-    return recorded.result(learned, outcomes, to_label=to_label, to_audit=audited)
-
-
-def open_run(path: Path) -> RunResult:
-    """Return a finished run as it lies in its folder."""
-    recorded = Recorded.read(RunFolder(path))
-    learned = learned_from(recorded.model_in_force(), read_json(recorded.folder.evaluation))
-    return recorded.result(learned, list(learned.model.judge(recorded.votes)))
-
-
 def started(folder: RunFolder) -> tuple[Config, Mapping[str, Any]]:
     """Return the settings of a run, and all of its `run.json`."""
     if not folder.settings.exists():
@@ -270,9 +214,6 @@ def _variant(row: dict[str, str | None]) -> Variant:
         reason=row["reason"] or "",
         refused=row["refused"],
     )
-
-
-__all__ = ["FlipMatrix", "Origin", "flip_matrices", "read_origin", "write_page"]
 
 
 class Origin(NamedTuple):

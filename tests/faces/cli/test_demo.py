@@ -10,9 +10,10 @@ import pytest
 from rich.console import Console
 
 from pcs_annotator.faces.cli import demo
+from pcs_annotator.faces.cli.demo import print_tour
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.faces.demo import tour as touring
-from pcs_annotator.faces.demo.tour import STYLES, print_tour, run_tour
+from pcs_annotator.faces.demo.tour import STYLES, run_tour
 from pcs_annotator.pipeline.models import missing_weights
 from pcs_annotator.pipeline.resolve_config import flags_only
 

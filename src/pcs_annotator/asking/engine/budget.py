@@ -29,18 +29,6 @@ class Cost:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bill:
-    """What one model was or will be asked for one purpose; `usd` is None when the price is unknown."""
-
-    model: str
-    purpose: str
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    usd: float | None
-
-
 class Tokens(NamedTuple):
     """Tokens of a question and of its answer."""
 

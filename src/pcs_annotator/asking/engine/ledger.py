@@ -12,7 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pcs_annotator.asking.engine.budget import Bill
+from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.chat import Reply, Request, Usage
 from pcs_annotator.errors import LedgerError
 

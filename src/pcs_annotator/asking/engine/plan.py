@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import ceil
 
 from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.asking.engine.ask import PriceOf
-from pcs_annotator.asking.engine.budget import Bill, Tokens, expected_tokens
+from pcs_annotator.asking.engine.budget import Tokens, expected_tokens
 from pcs_annotator.asking.engine.job import Job
+from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.core.elicitations import calls_of, kind_of
 from pcs_annotator.core.task import Item
@@ -19,25 +19,6 @@ from pcs_annotator.relations.prompted.windows import cut_windows
 
 REWRITE_OVERHEAD_TOKENS = 120
 FOLLOW_UP_TOKENS = 120
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What a job will ask, model by model."""
-
-    rows: int
-    models: tuple[Bill, ...]
-
-    @property
-    def calls(self) -> int:
-        """Questions in all."""
-        return sum(model.calls for model in self.models)
-
-    @property
-    def usd(self) -> float | None:
-        """The most it can cost in all; None when a price is unknown."""
-        prices = [model.usd for model in self.models]
-        return None if None in prices else sum(price or 0.0 for price in prices)
 
 
 def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:

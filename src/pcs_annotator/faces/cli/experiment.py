@@ -12,6 +12,7 @@ from rich.text import Text
 
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli.evaluate import print_files, splitting_of, splitting_options
+from pcs_annotator.faces.cli.exit_codes import exit_code
 from pcs_annotator.faces.cli.learned_view import print_notes
 from pcs_annotator.faces.cli.options import (
     JSON,
@@ -25,8 +26,7 @@ from pcs_annotator.faces.cli.options import (
 )
 from pcs_annotator.faces.cli.pulling import pull_missing
 from pcs_annotator.faces.cli.result_view import print_table, table_json
-from pcs_annotator.faces.cli.run import EXIT_BUDGET
-from pcs_annotator.pipeline.experiment import ALL, EXPERIMENTS, Experimented, ExperimentRequest, experiment
+from pcs_annotator.pipeline.experiment import ALL, NAMES, Experimented, ExperimentRequest, experiment
 from pcs_annotator.pipeline.experiment_sources import Asking, find_sources
 from pcs_annotator.pipeline.resolve_config import read_settings
 
@@ -35,7 +35,7 @@ PAPER_S_OPTIMISER = "lr"
 
 
 @click.command("experiment")
-@click.argument("name", type=click.Choice([*EXPERIMENTS, ALL]))
+@click.argument("name", type=click.Choice(NAMES))
 @click.argument("sources", nargs=-1, required=True)
 @click.option("-o", "--out", type=PATH, required=True, help="A folder for tables, plots and runs.")
 @splitting_options
@@ -80,7 +80,7 @@ def command(
         echo_json(experimented_json(done, notes))
     elif not quiet:
         print_experiments(done, notes)
-    return EXIT_BUDGET if done.unanswered.get("budget reached") else 0
+    return exit_code(0, done.unanswered)
 
 
 def experimented_json(found: Experimented, notes: Sequence[str]) -> dict[str, Any]:

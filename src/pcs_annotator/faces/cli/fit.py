@@ -9,15 +9,12 @@ import click
 
 from pcs_annotator.core.vote_columns import Unknown
 from pcs_annotator.errors import ConfigError
+from pcs_annotator.faces.cli.exit_codes import exit_code
 from pcs_annotator.faces.cli.learned_view import as_json, print_fit
 from pcs_annotator.faces.cli.options import JSON, PATH, QUIET, TO_LABEL, echo_json, gathered_warnings, promise_options
 from pcs_annotator.faces.cli.run_view import print_run, run_json
-from pcs_annotator.faces.report.page import write_report
 from pcs_annotator.pipeline.fit_table import FitFiles, fit_table
-from pcs_annotator.pipeline.learn import LearnSettings
 from pcs_annotator.pipeline.run import FromPeople, fit_run
-
-EXIT_UNLABELLED = 1
 
 
 @click.command("fit")
@@ -81,20 +78,19 @@ def command(
         gold=people.gold,
     )
     with gathered_warnings() as notes:
-        fitted = fit_table(files, LearnSettings(**given))
+        fitted = fit_table(files, given)
     if to_json:
         echo_json(as_json(fitted, files, notes))
     elif not quiet:
         print_fit(fitted, files, notes)
-    return EXIT_UNLABELLED if fitted.unlabelled else 0
+    return exit_code(fitted.unlabelled)
 
 
 def _fit_folder(folder: Path, given: dict[str, Any], people: FromPeople, *, to_json: bool, quiet: bool) -> int:
     with gathered_warnings() as notes:
         result = fit_run(folder, given, people)
-    write_report(result, result.folder.report)
     if to_json:
         echo_json(run_json(result, notes))
     elif not quiet:
         print_run(result, notes)
-    return EXIT_UNLABELLED if result.unlabelled else 0
+    return exit_code(result.unlabelled)

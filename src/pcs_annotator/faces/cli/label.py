@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from pcs_annotator.faces.cli.exit_codes import exit_code
 from pcs_annotator.faces.cli.learned_view import print_notes, print_promise, promise_json
 from pcs_annotator.faces.cli.options import (
     JSON,
@@ -22,7 +23,6 @@ from pcs_annotator.faces.cli.options import (
     saving_of,
     saving_options,
 )
-from pcs_annotator.faces.cli.run import EXIT_BUDGET, EXIT_UNLABELLED
 from pcs_annotator.faces.cli.run_view import plan_json, print_plan
 from pcs_annotator.pipeline.label import Labelled, LabelPlan, label
 from pcs_annotator.pipeline.resolve_config import Flags, flags_only
@@ -64,9 +64,7 @@ def command(
         echo_json(labelled_json(labelled, notes))
     elif not quiet:
         print_labelled(labelled, notes)
-    if labelled.tally.failed["budget reached"]:
-        return EXIT_BUDGET
-    return EXIT_UNLABELLED if labelled.unlabelled else 0
+    return exit_code(labelled.unlabelled, labelled.tally.failed)
 
 
 def labelled_json(labelled: Labelled, notes: Sequence[str]) -> dict[str, Any]:
@@ -81,7 +79,7 @@ def labelled_json(labelled: Labelled, notes: Sequence[str]) -> dict[str, Any]:
         "known_already": tally.from_ledger,
         "questions": tally.questions,
         "questions_spared": tally.spared,
-        **promise_json(labelled.model),
+        **promise_json(labelled),
         "warnings": list(notes),
         "out": str(labelled.out),
     }
@@ -100,7 +98,7 @@ def print_labelled(labelled: Labelled, notes: Sequence[str], console: Console | 
             f"{tally.spared:,} questions ({100 * share:.0f} %) were not asked, because the label was settled; "
             "[dim]--ask-all asks everything[/]"
         )
-    print_promise(labelled.model, len(labelled.outcomes), console)
+    print_promise(labelled, len(labelled.outcomes), console)
     print_notes(notes, labelled.unlabelled, console)
     console.print(Text(f"\nlabels  {labelled.out}", style="bold"))
 

@@ -12,8 +12,9 @@ from rich.text import Text
 
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.pipeline.certificate_text import Model, promised
+from pcs_annotator.pipeline.certificate_text import promised
 from pcs_annotator.pipeline.fit_table import FitFiles, FittedTable
+from pcs_annotator.pipeline.label import Labelled
 from pcs_annotator.pipeline.learn import Learned
 
 BAR_WIDTH = 30
@@ -42,7 +43,7 @@ def learned_json(learned: Learned) -> dict[str, Any]:
         "cross_validation": [_figures_json(figures) for figures in learned.figures],
         "no_cross_validation": learned.no_figures,
         "flags": [flag._asdict() for flag in told.flags],
-        **promise_json(learned.model),
+        **promise_json(learned),
     }
 
 
@@ -83,7 +84,7 @@ def print_learned(learned: Learned, votes: Votes, console: Console) -> None:
         console.print(_verdict(learned.figures), style="dim")
     else:
         console.print(Text(f"not cross-validated: {learned.no_figures}", style="yellow"))
-    print_promise(learned.model, len(votes), console)
+    print_promise(learned, len(votes), console)
 
 
 def _candidates(losses: Mapping[str, float]) -> str:
@@ -135,8 +136,9 @@ def _difference(test: Any) -> str:
     return f"{test.difference:+.3f} ({low:+.3f} to {high:+.3f}, p = {test.p_value:.3f})"
 
 
-def promise_json(model: Model) -> dict[str, Any]:
+def promise_json(judged: Learned | Labelled) -> dict[str, Any]:
     """Return certificate and decisions as plain values."""
+    model = judged.model
     return {
         "certificate": None if model.certificate is None else model.certificate.to_dict(),
         "calibrated": model.calibrator is not None,
@@ -144,10 +146,10 @@ def promise_json(model: Model) -> dict[str, Any]:
     }
 
 
-def print_promise(model: Model, rows: int, console: Console) -> None:
+def print_promise(judged: Learned | Labelled, rows: int, console: Console) -> None:
     """Print the certificate: what is promised, for how many rows; or why nothing is."""
-    certificate = model.certificate
-    if model.by_agreement:
+    certificate = judged.model.certificate
+    if judged.model.by_agreement:
         told = "uncalibrated: labels are accepted where every answer agrees, and nobody knows how often those are wrong"
         console.print(Text(f"\n{told}", style="yellow"))
     if certificate is None:

@@ -10,11 +10,8 @@ from importlib import import_module
 import click
 
 from pcs_annotator.errors import PcsError
+from pcs_annotator.faces.cli.exit_codes import ExitCode
 from pcs_annotator.version import __version__
-
-EXIT_USER = 2
-EXIT_BUG = 70
-EXIT_INTERRUPTED = 130
 
 VERBS = {
     "demo": "the whole tour on the embedded model, offline",
@@ -64,19 +61,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return pcs.main(args=arguments, prog_name="pcs", standalone_mode=False) or 0
     except (click.exceptions.Abort, KeyboardInterrupt):
         click.echo("stopped; what was paid for is kept, and the same command goes on from there", err=True)
-        return EXIT_INTERRUPTED
+        return ExitCode.INTERRUPTED
     except click.ClickException as error:
         error.show()
-        return EXIT_USER
+        return ExitCode.USER
     except PcsError as error:
         click.echo(f"error: {error}", err=True)
-        return EXIT_USER
+        return ExitCode.USER
     except Exception as error:
         if os.environ.get("PCS_DEBUG"):
             raise
         click.echo(f"error: a bug in pcs, please report it: {type(error).__name__}: {error}", err=True)
         click.echo("       PCS_DEBUG=1 shows where it happened", err=True)
-        return EXIT_BUG
+        return ExitCode.BUG
 
 
 def run() -> None:

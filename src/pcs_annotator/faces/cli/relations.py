@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pcs_annotator.core.variant import Variant
+from pcs_annotator.faces.cli.exit_codes import exit_code
 from pcs_annotator.faces.cli.options import JSON, echo_json
 from pcs_annotator.pipeline.relations import (
     CheckRequest,
@@ -24,8 +25,6 @@ from pcs_annotator.pipeline.relations import (
     try_relation,
 )
 from pcs_annotator.pipeline.rewrite_audit import RewriteAudit, audit_rewrites
-
-EXIT_NOT_CHANGED = 1
 
 CONFIG = click.option(
     "-c",
@@ -71,7 +70,7 @@ def try_(name: str, text: str, rewriter: str, config: Path | None, to_json: bool
         echo_json(variant_json(variant))
     else:
         print_variant(variant)
-    return 0 if variant.text is not None else EXIT_NOT_CHANGED
+    return exit_code(int(variant.text is None))
 
 
 @command.command()

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from pcs_annotator.faces.cli.options import JSON, PATH, echo_json
-from pcs_annotator.faces.report.page import write_figures, write_report
+from pcs_annotator.pipeline.report.page import write_figures, write_report
 from pcs_annotator.pipeline.run import open_run
 
 
@@ -24,8 +24,7 @@ from pcs_annotator.pipeline.run import open_run
 def command(folder: Path, out: Path | None, figures: bool, to_json: bool) -> None:
     """Write the report of the run in FOLDER: one HTML file that needs no network."""
     result = open_run(folder)
-    path = out or result.folder.report
-    write_report(result, path)
+    path = write_report(result, out)
     drawn = write_figures(result, path.parent / "figures") if figures else []
     if to_json:
         told = {"report": str(path), "bytes": path.stat().st_size, "figures": [str(one) for one in drawn]}

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from pcs_annotator.faces.cli.exit_codes import exit_code
 from pcs_annotator.faces.cli.options import (
     JSON,
     LIMIT,
@@ -20,12 +21,8 @@ from pcs_annotator.faces.cli.options import (
 )
 from pcs_annotator.faces.cli.pulling import pull_missing
 from pcs_annotator.faces.cli.run_view import print_run, run_json
-from pcs_annotator.faces.report.page import write_report
 from pcs_annotator.pipeline.resolve_config import read_settings
-from pcs_annotator.pipeline.run import RunRequest, RunResult, run
-
-EXIT_UNLABELLED = 1
-EXIT_BUDGET = 3
+from pcs_annotator.pipeline.run import RunRequest, run
 
 
 @click.command("run")
@@ -54,21 +51,13 @@ def command(*, data: Path, config: Path | None, out: Path | None, to_json: bool,
     pull_missing(settings.ask.models, shown=request.progress)
     with gathered_warnings() as notes:
         result = run(request)
-    write_report(result, result.folder.report)
     if to_json:
         echo_json(run_json(result, notes))
     elif not quiet:
         print_run(result, notes)
-    return exit_code(result)
+    return exit_code(result.unlabelled, result.tally.failed)
 
 
 def default_folder(data: Path) -> Path:
     """Return where a run goes when nobody says."""
     return Path("runs") / data.name.split(".")[0]
-
-
-def exit_code(result: RunResult) -> int:
-    """Return 3 when the budget was reached, 1 when some rows have no label, else 0."""
-    if result.tally.failed["budget reached"]:
-        return EXIT_BUDGET
-    return EXIT_UNLABELLED if result.unlabelled else 0

@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pcs_annotator.core.bill import Plan
 from pcs_annotator.faces.cli.learned_view import learned_json, print_learned, print_notes
-from pcs_annotator.pipeline.run import Plan, RunResult
+from pcs_annotator.pipeline.run_folder import RunResult
 
 TROUBLES_SHOWN = 5
 HANDED = {

@@ -1,0 +1,94 @@
+"""The whole page: one file, no network, nothing but our own script may run in it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib.resources import files
+from pathlib import Path
+
+from pcs_annotator.pipeline.report.markup import Markup, joined, tag
+from pcs_annotator.pipeline.report.sections.certificate import certificate
+from pcs_annotator.pipeline.report.sections.cost import cost, saved
+from pcs_annotator.pipeline.report.sections.curves import curves, plots
+from pcs_annotator.pipeline.report.sections.distribution import distribution
+from pcs_annotator.pipeline.report.sections.flips import flips
+from pcs_annotator.pipeline.report.sections.headline import headline, notices
+from pcs_annotator.pipeline.report.sections.quality import quality
+from pcs_annotator.pipeline.report.sections.rows import rows
+from pcs_annotator.pipeline.report.sections.settings import settings
+from pcs_annotator.pipeline.report.sections.silences import silences
+from pcs_annotator.pipeline.report.sections.weights import weights
+from pcs_annotator.pipeline.report.view import view_of
+from pcs_annotator.pipeline.run_folder import RunResult, write_page
+
+SECTIONS = (
+    ("certificate", "Certificate", certificate),
+    ("quality", "Quality", quality),
+    ("curves", "Curves", curves),
+    ("labels", "Labels", distribution),
+    ("weights", "Weights", weights),
+    ("flips", "Flips", flips),
+    ("notices", "What to look at", notices),
+    ("rows", "Rows", rows),
+    ("saved", "Calls saved", saved),
+    ("cost", "Cost", cost),
+    ("silences", "Silences", silences),
+    ("settings", "Settings", settings),
+)
+
+
+def write_report(result: RunResult, path: Path | None = None) -> Path:
+    """Write the page of a run, whole or not at all, and return where; by default into the run's folder."""
+    path = path or result.folder.report
+    write_page(path, render(result))
+    return path
+
+
+def write_figures(result: RunResult, folder: Path) -> list[Path]:
+    """Write every chart of the page as a file of its own, and return where they are; none without gold."""
+    paths = []
+    for plot in plots(view_of(result)):
+        path = folder / f"{plot.name}.svg"
+        write_page(path, plot.file())
+        paths.append(path)
+    return paths
+
+
+def render(result: RunResult) -> str:
+    """Return the page of a run; the same run gives the same page."""
+    view = view_of(result)
+    links = [tag("a", title, href=f"#{name}") for name, title, _ in SECTIONS]
+    body = tag(
+        "body",
+        tag("a", "To the rows", href="#rows", class_="skip"),
+        headline(view),
+        tag("nav", *links, aria_label="Sections"),
+        tag("main", *(show(view) for _, _, show in SECTIONS)),
+        tag("script", _asset("explore.js")),
+    )
+    return f"<!DOCTYPE html>\n{tag('html', _head(view.data_name), body, lang='en')}\n"
+
+
+def _head(name: str) -> Markup:
+    style, script = joined(_asset("style.css"), _asset("charts.css")), _asset("explore.js")
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
+    )
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name_="color-scheme", content="light dark"),
+        tag("title", f"{name} · pcs-annotator"),
+        tag("style", style),
+    )
+
+
+def _asset(name: str) -> Markup:
+    return joined(Markup(files(__package__).joinpath(name).read_text(encoding="utf-8")))
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,257 @@
+"""The rows themselves: a list to search and filter, each with its variants and votes to unfold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.variant import ORIGINAL, Variant
+from pcs_annotator.core.vote import ABSTAINED
+from pcs_annotator.pipeline.report.bars import bar
+from pcs_annotator.pipeline.report.diff import clipped, marked
+from pcs_annotator.pipeline.report.formats import capital, count, counted, number
+from pcs_annotator.pipeline.report.markup import Child, Markup, joined, section, sentence, tag
+from pcs_annotator.pipeline.report.selection import LOW, Row, Selection, select
+from pcs_annotator.pipeline.report.view import View
+
+STATUS = {"not_applicable": "not applicable", "rejected": "rejected"}
+
+
+def votes_table(row: Row, view: View, room: int) -> Markup:
+    """Return relations down, models across; a missing rewrite says why."""
+    votes = view.result.votes
+    head = [tag("th", name, scope="col", dir="auto") for name in ("relation", "text", *votes.annotators)]
+    lines = [
+        tag(
+            "tr",
+            tag("th", relation, scope="row", dir="auto"),
+            tag("td", _shown(row, relation, room), class_="variant", dir="auto"),
+            *(
+                _cell(row.codes[annotator, position], view, row.outcome.label, votes.annotators[annotator])
+                for annotator in range(len(votes.annotators))
+            ),
+        )
+        for position, relation in enumerate(votes.relations)
+    ]
+    whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *lines), class_="votes")
+    return tag("div", whole, class_="scroll")
+
+
+def _shown(row: Row, relation: str, room: int) -> Markup:
+    if relation == ORIGINAL:
+        return tag("span", clipped(row.item.text, room) or "(empty text)")
+    variant = row.variants.get(relation)
+    if variant is None:
+        return tag("span", "no variant recorded", class_="quiet")
+    if variant.text is not None:
+        return marked(row.item.text, variant.text, room)
+    return _missing(row, variant, room)
+
+
+def _missing(row: Row, variant: Variant, room: int) -> Markup:
+    why = STATUS.get(variant.status, variant.status) + (f": {clipped(variant.reason, room)}" if variant.reason else "")
+    told = tag("span", why, class_="quiet")
+    if variant.refused is None:
+        return told
+    return joined(told, tag("span", marked(row.item.text, variant.refused, room), class_="refused"))
+
+
+def _cell(draws: Codes, view: View, label: str | None, annotator: str) -> Markup:
+    """Return one vote; with several draws, how often each label was given."""
+    labels = view.result.votes.labels
+    given = Counter(int(code) for code in draws if code >= 0)
+    if not given:
+        if bool((draws == ABSTAINED).any()):
+            return tag("td", "silent", class_="vote silent", data_by=annotator)
+        return tag("td", "–", class_="vote unasked", data_by=annotator)
+    top = given.most_common()
+    agrees = labels[top[0][0]] == label
+    text = ", ".join(labels[code] if len(draws) == 1 else f"{labels[code]} {times}×" for code, times in top)
+    return tag("td", text, class_="vote yes" if agrees else "vote no", data_by=annotator, dir="auto")
+
+
+PREVIEW = 220
+MOST_SCORES = 6
+DECISIONS = (("accept", "accepted"), ("review", "to review"), ("none", "without label"))
+FILTERS = (("wrong", "wrong against gold"), ("low", f"low {{measure}} (below {LOW:.2f})"))
+
+
+def rows(view: View) -> Markup:
+    """Return the list of rows, or of the least certain ones when there are too many."""
+    selection = select(view)
+    columns = _columns(view)
+    shape = "explorer" + "".join(f" with-{name}" for name in columns)
+    return section(
+        "rows",
+        "Row by row",
+        sentence(_which(view, selection)),
+        sentence(_caution(), kind="note") if view.gold_rows else None,
+        _controls(selection, _measure(view)),
+        tag(
+            "div",
+            _head(columns, view),
+            tag("ol", *(_row(row, view, selection.room, columns) for row in selection.rows), class_="rows", id="list"),
+            class_=shape,
+        ),
+        sentence("No row fits.", kind="note", id="nothing", hidden=True),
+        sentence("On paper only the first 40 rows are listed.", kind="note paper"),
+    )
+
+
+def _columns(view: View) -> tuple[str, ...]:
+    """Return which columns there is something to say in."""
+    outcomes = view.result.outcomes
+    told = {
+        "gold": bool(view.gold_rows),
+        "decision": any(outcome.decision for outcome in outcomes),
+        "reason": any(outcome.reason for outcome in outcomes),
+    }
+    return tuple(name for name, applies in told.items() if applies)
+
+
+def _measure(view: View) -> str:
+    return "confidence" if view.calibrated else "PCS"
+
+
+def _which(view: View, selection: Selection) -> str:
+    shown, total = len(selection.rows), len(view.result.outcomes)
+    unfold = "Unfold a row to see its variants and every vote; votes for the chosen label are set in bold."
+    if shown == total:
+        return f"All {counted(total, 'row')}. {unfold}"
+    some = "" if not selection.accepted else f", {count(selection.accepted)} accepted ones among them"
+    return f"The {count(shown)} least certain of {count(total)} rows{some}; all are in labels.csv. {unfold}"
+
+
+def _caution() -> str:
+    return (
+        "The gold rows took part in learning, so a count of wrong ones in this list flatters a little; the "
+        "cross-validated figures above do not."
+    )
+
+
+def _controls(selection: Selection, measure: str) -> Markup:
+    filters = [(name, title.format(measure=measure)) for name, title in FILTERS]
+    search = tag("input", type="search", id="search", placeholder="Search texts, labels, ids", aria_label="Search rows")
+    order = tag(
+        "select",
+        tag("option", "in the order of the file", value="file"),
+        tag("option", "least certain first", value="sure"),
+        id="order",
+        aria_label="Order of rows",
+    )
+    return tag(
+        "div",
+        tag("div", search, order, class_="find"),
+        _filters("Decision", "all decisions", DECISIONS, selection),
+        _filters("Which rows", "all rows", filters, selection),
+        tag("p", id="found", class_="note", role="status"),
+        class_="controls",
+        id="controls",
+        hidden=True,
+    )
+
+
+def _filters(title: str, everything: str, filters: Sequence[tuple[str, str]], selection: Selection) -> Markup | None:
+    """Return buttons of which one is pressed; None when they would not tell rows apart."""
+    totals = {name: sum(name in row.marks for row in selection.rows) for name, _ in filters}
+    if not any(totals.values()):
+        return None
+    buttons = [_button("all", everything, len(selection.rows), pressed=True)]
+    buttons += [_button(name, told, totals[name]) for name, told in filters if totals[name]]
+    return tag("div", *buttons, class_="filters", role="group", aria_label=title)
+
+
+def _button(name: str, title: str, total: int, *, pressed: bool = False) -> Markup:
+    state = "true" if pressed else "false"
+    return tag("button", title, " ", tag("b", count(total)), type="button", data_filter=name, aria_pressed=state)
+
+
+def _head(columns: Sequence[str], view: View) -> Markup:
+    titles = ["id", "text", "label", _measure(view), *columns]
+    return tag("div", *(tag("span", title) for title in titles), class_="rowhead", aria_hidden="true")
+
+
+def _row(row: Row, view: View, room: int, columns: Sequence[str]) -> Markup:
+    outcome = row.outcome
+    summary = tag(
+        "summary",
+        tag("span", row.item.id, class_="id", dir="auto"),
+        tag("span", clipped(row.item.text, min(PREVIEW, room)) or "(empty text)", class_="text", dir="auto"),
+        _label(outcome),
+        _certainty(row, view),
+        *(COLUMNS[name](row) for name in columns),
+    )
+    return tag(
+        "li",
+        tag("details", summary, _unfolded(row, view, room)),
+        data_is=" ".join(row.marks) or None,
+        data_sure=f"{row.certainty:.4f}",
+    )
+
+
+def _label(outcome: Outcome) -> Markup:
+    if outcome.label is None:
+        return tag("span", tag("span", "no label", class_="chip warn"), class_="label")
+    return tag("span", tag("span", outcome.label, class_="chip", dir="auto"), class_="label")
+
+
+def _certainty(row: Row, view: View) -> Markup:
+    outcome = row.outcome
+    if outcome.label is None:
+        return tag("span", "–", class_="sure")
+    value = outcome.confidence if view.calibrated else outcome.scores[outcome.label]
+    kind = "bar doubt" if "low" in row.marks else "bar"
+    return tag("span", bar(value or 0.0, kind=kind), number(value), class_="sure")
+
+
+def _gold(row: Row) -> Markup:
+    if row.gold is None:
+        return tag("span", class_="gold")
+    if row.outcome.label is None:
+        return tag("span", tag("bdi", row.gold, dir="auto"), class_="gold")
+    if "wrong" in row.marks:
+        return tag("span", tag("span", "✗ ", aria_hidden="true"), tag("bdi", row.gold, dir="auto"), class_="gold wrong")
+    right = tag("span", "right", class_="unseen")
+    return tag("span", tag("span", "✓", aria_hidden="true"), right, class_="gold right")
+
+
+def _decision(row: Row) -> Markup:
+    return tag("span", row.outcome.decision, class_=f"decision {row.outcome.decision or ''}")
+
+
+def _reason(row: Row) -> Markup:
+    return tag("span", row.outcome.reason, class_="reason", dir="auto")
+
+
+COLUMNS = {"gold": _gold, "decision": _decision, "reason": _reason}
+
+
+def _unfolded(row: Row, view: View, room: int) -> Markup:
+    text = row.item.text
+    whole: Child = None
+    if len(text) > min(PREVIEW, room):
+        cut = f" (the first {count(room)} characters)" if len(text) > room else ""
+        whole = joined(tag("h3", f"Text{cut}"), tag("p", clipped(text, room), class_="whole", dir="auto"))
+    reason = sentence(f"{capital(row.outcome.reason)}.") if row.outcome.reason else None
+    return tag(
+        "div",
+        whole,
+        reason,
+        tag("h3", "Variants and votes"),
+        votes_table(row, view, room),
+        tag("h3", "Perceived Confidence Score of each label"),
+        _scores(row.outcome),
+        class_="more",
+    )
+
+
+def _scores(outcome: Outcome) -> Markup:
+    top = sorted(outcome.scores.items(), key=lambda pair: -pair[1])
+    entries = [
+        tag("li", tag("bdi", label, dir="auto"), bar(score), tag("span", number(score), class_="number"))
+        for label, score in top[:MOST_SCORES]
+    ]
+    more = len(top) - MOST_SCORES
+    return tag("ul", *entries, tag("li", f"and {more} more") if more > 0 else None, class_="scores")

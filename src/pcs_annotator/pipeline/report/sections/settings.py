@@ -1,0 +1,53 @@
+"""Everything needed to do it again: settings, seeds, versions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from pcs_annotator.pipeline.report.formats import DASH
+from pcs_annotator.pipeline.report.markup import Markup, section, sentence, tag, user_text
+from pcs_annotator.pipeline.report.view import View
+
+LONGEST = 400
+_PASSWORD = re.compile(r"(?<=//)[^/\s@#]+@")
+
+
+def settings(view: View) -> Markup:
+    """Return the settings of the run, part by part."""
+    parts = [_part("run", {"version": view.origin.version, "data": view.data_name, "rows": len(view.result.votes)})]
+    parts += [_part(name, values) for name, values in asdict(view.result.config).items()]
+    return section(
+        "settings",
+        "Settings, seeds, versions",
+        tag("div", *parts, class_="settings"),
+        sentence("Everything on this page can be made again from the run folder: pcs report FOLDER.", kind="note"),
+    )
+
+
+def _part(name: str, values: Mapping[str, Any]) -> Markup:
+    entries = [
+        tag("div", tag("dt", key.replace("_", " ")), tag("dd", user_text(_told(value)))) for key, value in _flat(values)
+    ]
+    return tag("div", tag("h3", name), tag("dl", *entries))
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{prefix}{key} · ")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _told(value: Any) -> str:
+    if value is None or value == "" or (isinstance(value, Mapping | Sequence) and not value):
+        return DASH
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_told, value))
+    text = _PASSWORD.sub("", str(value))
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -1,0 +1,139 @@
+"""Finished runs for tests, made without asking anybody."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.core.bill import Bill
+from pcs_annotator.core.task import Item
+from pcs_annotator.core.variant import ORIGINAL, Variant
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import PcsWarning
+from pcs_annotator.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
+from pcs_annotator.files.runs import RunFolder, write_json
+from pcs_annotator.files.tables import Columns, Dataset
+from pcs_annotator.files.vote_files import writing_variants
+from pcs_annotator.pipeline.learn import Learned, learn_if_possible
+from pcs_annotator.pipeline.run_folder import RunResult
+
+QUICK = LearnSettings(optimiser="lr", resamples=20)
+QUICKER = replace(QUICK, folds=2)  # for many rows, labels or models
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """What a made-up run is like."""
+
+    rows: int = 40
+    labels: tuple[str, ...] = ("negative", "neutral", "positive")
+    skills: tuple[float, ...] = (0.9, 0.7)
+    names: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ("original", "voice", "synonym")
+    gold: bool = True
+    votes: bool = True
+    draws: int = 1
+    text: str = "The council approved the plan on Monday."
+    instruction: str = "How does the writer feel?"
+    prices: tuple[float | None, ...] = (0.25, None)
+    tally: Tally = field(default_factory=Tally, hash=False)
+    learn: LearnSettings = QUICK
+
+
+def made_run(folder: Path, made: Made | None = None) -> RunResult:
+    """Return a run of made-up votes, with its variants on disk; what it learned is learned once per process."""
+    made = made or Made()
+    names = _names(made)
+    items = tuple(Item(id=f"r{row}", text=f"{made.text} {row}") for row in range(made.rows))
+    votes, gold, learned = made_learned(replace(made, text="", instruction="", prices=(), tally=Tally()))
+    run = RunFolder(folder)
+    write_json(run.settings, {"version": "1.2.3", "data": "/home/somebody/tweets.csv"})
+    _write_variants(run, items, made.relations)
+    return RunResult(
+        folder=run,
+        config=Config(
+            task=TaskSettings(instruction=made.instruction, labels=made.labels),
+            ask=AskSettings(models=names),
+            relations=RelationSettings(use=made.relations),
+        ),
+        dataset=Dataset(
+            name="items.parquet", table=pa.table({}), items=items, gold=gold, columns=Columns(text="text", gold="gold")
+        ),
+        votes=votes,
+        learned=learned,
+        outcomes=list(learned.model.judge(votes)),
+        tally=made.tally,
+        bills=_bills(names, made.prices),
+    )
+
+
+@cache
+def made_learned(made: Made) -> tuple[Votes, tuple[str, ...], Learned]:
+    """Return made-up votes, their gold, and what is learned from both: all of it is frozen, so tests may share it."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(len(made.labels), size=made.rows)
+    votes = Votes(
+        codes=_codes(made, truth, rng),
+        ids=[f"r{row}" for row in range(made.rows)],
+        annotators=_names(made),
+        relations=made.relations,
+        labels=made.labels,
+    )
+    gold = tuple(made.labels[code] for code in truth) if made.gold else ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PcsWarning)
+        return votes, gold, learn_if_possible(votes, gold, made.learn)
+
+
+def _names(made: Made) -> tuple[str, ...]:
+    return made.names or tuple(f"model-{index}" for index in range(len(made.skills)))
+
+
+def _codes(made: Made, truth: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    shape = (made.rows, len(made.skills), len(made.relations), made.draws)
+    if not made.votes:
+        return np.full(shape, ABSTAINED, dtype=np.int8)
+    right = rng.random(shape) < np.array(made.skills)[:, np.newaxis, np.newaxis]
+    guess = rng.integers(len(made.labels), size=shape)
+    codes = np.where(right, truth[:, np.newaxis, np.newaxis, np.newaxis], guess).astype(np.int8)
+    codes[rng.random(shape) < 0.02] = ABSTAINED
+    codes[1::3, :, 1:] = NOT_ASKED
+    return codes
+
+
+def _bills(names: Sequence[str], prices: Sequence[float | None]) -> list[Bill]:
+    return [
+        Bill(model=name, purpose="label", calls=120, input_tokens=9000, output_tokens=240, usd=price)
+        for name, price in zip(names, prices, strict=False)
+    ]
+
+
+def _write_variants(run: RunFolder, items: Sequence[Item], relations: Sequence[str]) -> None:
+    with writing_variants(run.variants) as note:
+        for row, item in enumerate(items):
+            for relation in relations:
+                note(item, _variant(row, item, relation))
+
+
+def _variant(row: int, item: Item, relation: str) -> Variant:
+    if relation == ORIGINAL:
+        return Variant(relation=relation, status="original", text=item.text)
+    if row % 3 == 1:
+        reason = f"no subject in {item.text[:20]}"
+        return Variant(relation=relation, status="not_applicable", reason=reason)
+    if row % 7 == 2:
+        refused = f"{item.text} Not so."
+        return Variant(relation=relation, status="rejected", reason="a negation was added", refused=refused)
+    return Variant(
+        relation=relation,
+        status="changed",
+        text=f"It is said that {item.text.replace('approved', 'backed')} By {relation}.",
+    )

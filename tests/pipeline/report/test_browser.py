@@ -1,0 +1,124 @@
+"""The page in a real browser, where there is one."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.pipeline.report import render
+from pcs_annotator.pipeline.report.selection import select
+from pcs_annotator.pipeline.report.view import view_of
+from tests.pipeline.report.reading import Page
+from tests.pipeline.report.results import Made, made_run
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine: apt-get install chromium")
+QUIET = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-dev-shm-usage",
+    "--disable-sync",
+    "--no-first-run",
+    "--enable-logging=stderr",
+    "--virtual-time-budget=2000",
+)
+ATTACK = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
+
+# Presses and types as a reader does, and notes after every step what is shown; the last step is left standing.
+ACTS = """
+  const steps = {};
+  const rows = () => [...document.querySelectorAll("li[data-sure]")];
+  const press = (name) => document.querySelector(`button[data-filter="${name}"]`).click();
+  const put = (id, value, event) => {
+    const field = document.getElementById(id);
+    field.value = value;
+    field.dispatchEvent(new Event(event));
+  };
+  const note = (name) => {
+    steps[name] = {
+      listed: rows().map((row) => !row.hidden),
+      sure: rows().map((row) => Number(row.dataset.sure)),
+      found: document.getElementById("found").textContent,
+      nothing: !document.getElementById("nothing").hidden,
+    };
+    document.body.dataset.steps = JSON.stringify(steps);
+  };
+  const again = () => {
+    for (const group of new Set([...document.querySelectorAll("button[data-filter]")].map((one) => one.parentElement)))
+      group.querySelector('[data-filter="all"]').click();
+  };
+  press("accept"); note("accept"); again();
+  press("review"); note("review"); again();
+  press("accept"); press("wrong"); note("accept wrong"); again();
+  press("wrong"); put("order", "sure", "change"); note("wrong, ordered"); again();
+  put("search", "Unicorn <b>", "input");
+"""
+
+
+class Opened(Page):
+    """What a browser made of a page, and what it complained about."""
+
+    def __init__(self, html: str, folder: Path) -> None:
+        page = folder / "page.html"
+        page.write_text(html, encoding="utf-8")
+        command = [str(BROWSER), *QUIET, f"--user-data-dir={folder / 'profile'}", "--dump-dom", page.as_uri()]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        self.complaints = re.findall(r".*CONSOLE.*", ran.stderr)
+        self.html = ran.stdout
+        super().__init__(re.sub(r"<(rect|line)([^>]*)></\1>", r"<\1\2/>", ran.stdout))
+
+    def listed(self) -> list[bool]:
+        """Return for every row whether it is shown."""
+        return ["hidden" not in attributes for attributes in self.of("li") if "data-sure" in attributes]
+
+
+def test_the_page_opens_without_complaints_and_runs_nothing_but_its_own_script(tmp_path: Path) -> None:
+    made = Made(rows=12, text=ATTACK, labels=("good", ATTACK), names=("a", ATTACK))
+    page = Opened(render(made_run(tmp_path, made)), tmp_path)
+    assert page.complaints == []
+    assert "<title>tweets.csv" in page.html
+    assert "12 of 12 rows" in page.text
+    (controls,) = page.with_class("controls")
+    assert "hidden" not in controls
+
+
+def test_search_filters_and_order_work_together_and_a_search_without_result_says_so(tmp_path: Path) -> None:
+    """One page, used step after step: the browser takes longer to start than to do all of this."""
+    made = made_run(tmp_path, Made(rows=30, skills=(0.6, 0.5)))
+    outcomes = [replace(one, decision="accept" if row % 3 else "review") for row, one in enumerate(made.outcomes)]
+    result = replace(made, outcomes=outcomes)
+    marks = [row.marks for row in select(view_of(result)).rows]
+    html = render(result)
+    # Our own policy would not let the test's script run.
+    free = re.sub(r"<meta http-equiv[^>]*>", "", html)
+    page = Opened(free.replace("</body>", f"<script>{ACTS}</script></body>"), tmp_path)
+    assert page.complaints == []
+    (kept,) = [attributes for attributes in page.of("body") if "data-steps" in attributes]
+    steps = json.loads(str(kept["data-steps"]))
+
+    for wanted in (("accept",), ("review",), ("accept", "wrong")):
+        step = steps[" ".join(wanted)]
+        assert step["listed"] == [set(wanted) <= set(one) for one in marks]
+        assert 0 < sum(step["listed"]) < 30
+        assert step["nothing"] is False
+
+    ordered = steps["wrong, ordered"]
+    wrong = html.count('data-is="wrong')
+    assert 0 < wrong < 30
+    assert sum(ordered["listed"]) == wrong
+    assert ordered["found"] == f"{wrong} of 30 rows"
+    assert ordered["sure"] == sorted(ordered["sure"]) != steps["accept"]["sure"]
+
+    assert not any(page.listed())
+    assert "0 of 30 rows" in page.text
+    (nothing,) = [attributes for attributes in page.of("p") if attributes.get("id") == "nothing"]
+    assert "hidden" not in nothing

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.core.weights import Evidence, Interval
+from pcs_annotator.pipeline.report import render, write_report
+from tests.pipeline.report.reading import Page
+from tests.pipeline.report.results import QUICKER, Made, made_learned, made_run
+
+CASES = {
+    "usual": Made(),
+    "no gold": Made(gold=False),
+    "one model and no rewrites": Made(skills=(0.8,), relations=("original",)),
+    "no votes": Made(votes=False, gold=False),
+    "no votes but gold": Made(votes=False),
+    "one row": Made(rows=1),
+    "too little gold": Made(rows=6),
+    "no rows": Made(rows=0, gold=False),
+    "several draws": Made(draws=5),
+    "many labels": Made(labels=tuple(f"label {number}" for number in range(100)), rows=60, gold=False),
+    "nothing paid": Made(prices=()),
+    "thirty labels": Made(labels=tuple(f"label {number}" for number in range(30)), rows=150, learn=QUICKER),
+    "three rows": Made(rows=3),
+    "never wrong": Made(skills=(1.0, 1.0)),
+    "right to left": Made(labels=("חיובי", "سلبي"), text="שלום עולם"),
+}
+
+
+@pytest.mark.parametrize("made", CASES.values(), ids=CASES.keys())
+def test_every_page_is_well_formed_and_shows_no_missing_value(made: Made, tmp_path: Path) -> None:
+    page = Page(render(made_run(tmp_path, made)))
+    assert not re.search(r"\b(nan|None|inf|NaN|null|undefined)\b", page.text)
+    assert not any("nan" in str(value) for _, attributes in page.tags for value in attributes.values())
+    ids = [str(attributes["id"]) for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_headings_go_down_one_step_at_a_time(tmp_path: Path) -> None:
+    levels = [int(tag[1]) for tag, _ in Page(render(made_run(tmp_path))).tags if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
+
+
+def test_links_lead_to_places_on_the_page_and_nothing_is_fetched(tmp_path: Path) -> None:
+    names = ("https://example.org/v1#big-model", "b")
+    page = Page(render(made_run(tmp_path, Made(names=names, text="See https://example.org/page"))))
+    ids = {attributes.get("id") for _, attributes in page.tags}
+    assert {str(link["href"]).removeprefix("#") for link in page.of("a")} <= ids
+    fetching = {"src", "srcset", "action", "poster", "data", "style"}
+    assert not any(fetching & attributes.keys() for _, attributes in page.tags)
+    assert not page.of("link")
+    assert not page.of("img")
+    policy = next(meta for meta in page.of("meta") if meta.get("http-equiv") == "Content-Security-Policy")
+    assert str(policy["content"]).startswith("default-src 'none'")
+
+
+def test_style_and_script_fetch_nothing_either(tmp_path: Path) -> None:
+    html = render(made_run(tmp_path))
+    for kind in ("style", "script"):
+        (inside,) = re.findall(rf"<{kind}>(.*?)</{kind}>", html, re.S)
+        assert not re.search(r"https?:|//|@import|url\(|fetch|innerHTML|eval", inside)
+
+
+def test_the_same_run_gives_the_same_page(tmp_path: Path) -> None:
+    first = render(made_run(tmp_path))
+    made_learned.cache_clear()
+    assert render(made_run(tmp_path)) == first
+
+
+def test_the_headline_says_what_was_asked(tmp_path: Path) -> None:
+    page = Page(render(made_run(tmp_path)))
+    for told in ("tweets.csv", "1.2.3", "How does the writer feel?", "model-0", "voice"):
+        assert told in page.text
+    assert "/home/somebody" not in page.text
+
+
+def test_figures_come_with_intervals_and_rivals(tmp_path: Path) -> None:
+    result = made_run(tmp_path)
+    text = Page(render(result)).text
+    first = result.learned.figures[0]
+    low, high = first.auroc.interval
+    assert f"{first.auroc.value:.2f} [{low:.2f}, {high:.2f}]" in text
+    assert "majority vote" in text
+    assert "PCS, all votes equal" in text
+    assert "Cross-validated on 40 gold rows in 5 folds" in text
+
+
+@pytest.mark.parametrize(
+    ("interval", "told"),
+    [
+        (Interval(0.01, 0.09), "PCS ranks better than a majority vote."),
+        (Interval(-0.09, -0.01), "PCS ranks worse than a majority vote."),
+        (Interval(-0.01, 0.09), "No difference between PCS and a majority vote can be shown on these rows."),
+    ],
+)
+def test_the_verdict_follows_the_interval(interval: Interval, told: str, tmp_path: Path) -> None:
+    result = made_run(tmp_path)
+    first, _, majority, *_ = result.learned.figures
+    assert majority.behind is not None
+    changed = majority._replace(behind=majority.behind._replace(interval=interval))
+    learned = replace(result.learned, figures=[first, changed])
+    assert told in Page(render(replace(result, learned=learned))).text
+
+
+def test_without_gold_it_says_that_nobody_knows(tmp_path: Path) -> None:
+    text = Page(render(made_run(tmp_path, Made(gold=False)))).text
+    assert "Nobody knows yet. No gold labels, so all votes count the same" in text
+    assert "There is no gold, so all votes count the same." in text
+    assert "low PCS (below 0.70)" in text
+    assert "low confidence" not in text
+    assert "wrong against gold" not in text
+
+
+def test_weights_come_with_intervals(tmp_path: Path) -> None:
+    result = made_run(tmp_path)
+    weights = result.learned.model.weights
+    low, high = weights.diagnostics.annotator_intervals["model-0"]
+    told = f"model-0 {weights.by_annotator['model-0']:.2f} [{low:.2f}, {high:.2f}]"
+    assert told in Page(render(result)).text
+
+
+def test_what_auto_chose_among_and_what_it_knows_beyond_weights_is_told(tmp_path: Path) -> None:
+    result = made_run(tmp_path)
+    weights = result.learned.model.weights
+    labels = len(result.votes.labels)
+    evidence = Evidence(
+        labels=result.votes.labels, log_prior=np.zeros(labels), log_likelihood=np.zeros((2, 3, labels, labels))
+    )
+    told = replace(weights.diagnostics, optimiser="logit", candidates={"lr": 0.25, "logit": 0.175})
+    model = replace(result.learned.model, weights=replace(weights, evidence=evidence, diagnostics=told))
+    shown = replace(result, learned=replace(result.learned, model=model))
+    text = Page(render(shown)).text
+    assert "by logit, which had the lowest log-loss in cross-validation (logit 0.175, lr 0.250)." in text
+    assert "This optimiser also knows which labels each model confuses" in text
+    assert "PCS, lr: logit" in text
+
+
+def test_own_prices_are_among_the_settings(tmp_path: Path) -> None:
+    result = made_run(tmp_path)
+    ask = replace(result.config.ask, prices={"openai:x": (0.5, 1.5)})
+    text = Page(render(replace(result, config=replace(result.config, ask=ask)))).text
+    assert "prices · openai:x 0.5, 1.5" in text
+
+
+def test_a_silent_and_a_constant_model_are_named(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(skills=(0.9, 0.8, 0.7)))
+    assert "Nothing to report" in Page(render(result)).text
+    silent = made_run(tmp_path, Made(votes=False, gold=False))
+    text = Page(render(silent)).text
+    assert "silent annotator model-0 never gave a usable label" in text
+    assert "40 rows have no label, because nobody gave a usable answer." in text
+
+
+def test_costs_are_added_up_and_an_unknown_price_is_not_zero(tmp_path: Path) -> None:
+    text = Page(render(made_run(tmp_path))).text
+    assert "model-0 label 120 9,000 240 $0.2500" in text
+    assert "model-1 label 120 9,000 240 price unknown" in text
+    assert "all 240 18,000 480 at least $0.2500" in text
+
+
+def test_what_happened_on_the_way_is_told_when_it_is_known(tmp_path: Path) -> None:
+    tally = Tally(
+        calls=12,
+        from_ledger=3,
+        retries=Counter(timeout=2),
+        silences=Counter({"refusal": 4, "voice: no object": 9}),
+        failed=Counter({"server error": 1}),
+        cut=1,
+    )
+    text = Page(render(made_run(tmp_path, Made(tally=tally)))).text
+    assert "12 calls asked in the last run; 3 answers taken from the ledger, free of charge; 2 attempts" in text
+    assert "Why an answer has no label 4 refusal" in text
+    assert "9 voice: no object" not in text
+    assert "1 server error" in text
+
+
+def test_rewrites_are_counted_by_how_they_ended(tmp_path: Path) -> None:
+    text = Page(render(made_run(tmp_path, Made(rows=21)))).text
+    assert "voice 12 7 2 57 %" in text
+    assert "voice: a negation was added" in text
+
+
+def test_passwords_in_addresses_are_not_shown(tmp_path: Path) -> None:
+    result = made_run(tmp_path)
+    ask = replace(result.config.ask, models=("http://user:secret@host:1/v1#m",))
+    html = render(replace(result, config=replace(result.config, ask=ask)))
+    assert "secret" not in html
+    assert "http://host:1/v1#m" in html
+
+
+def test_the_page_of_a_thousand_rows_is_small(tmp_path: Path) -> None:
+    text = "Nine people met in the hall and talked it over. " * 40
+    made = Made(rows=1000, skills=(0.9, 0.8, 0.7, 0.6), text=text, learn=QUICKER)
+    result = made_run(tmp_path, made)
+    write_report(result, tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size < 3_000_000
+
+
+def test_a_lone_surrogate_does_not_stop_the_page(tmp_path: Path) -> None:
+    result = made_run(tmp_path)
+    item = replace(result.dataset.items[0], text="half \ud83d of a smile \x00\x1b[31m")
+    dataset = replace(result.dataset, items=(item, *result.dataset.items[1:]))
+    write_report(replace(result, dataset=dataset), tmp_path / "report.html")
+    assert "half � of a smile ��[31m" in (tmp_path / "report.html").read_text(encoding="utf-8")

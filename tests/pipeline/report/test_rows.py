@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.pipeline.report import render, selection
+from pcs_annotator.pipeline.report.selection import certainty, select
+from pcs_annotator.pipeline.report.view import view_of
+from tests.pipeline.report.reading import Page
+from tests.pipeline.report.results import QUICKER, Made, made_run
+
+MANY = Made(rows=520, learn=replace(QUICKER, max_error=None))
+
+
+def test_all_rows_are_listed_in_the_order_of_the_file(tmp_path: Path) -> None:
+    result = made_run(tmp_path)
+    rows = select(view_of(result)).rows
+    assert [row.item.id for row in rows] == [f"r{row}" for row in range(40)]
+    assert "All 40 rows." in Page(render(result)).text
+
+
+def test_of_too_many_rows_the_least_certain_are_listed_and_the_page_says_so(tmp_path: Path) -> None:
+    result = made_run(tmp_path, MANY)
+    listed = select(view_of(result)).rows
+    shown = {row.item.id for row in listed}
+    hidden = [certainty(outcome) for outcome in result.outcomes if outcome.id not in shown]
+    assert len(listed) == 500
+    assert max(row.certainty for row in listed) <= min(hidden)
+    text = Page(render(result)).text
+    assert "The 500 least certain of 520 rows; all are in labels.csv." in text
+
+
+def test_of_too_many_rows_some_accepted_ones_are_listed_although_they_are_certain(tmp_path: Path) -> None:
+    result = made_run(tmp_path, MANY)
+    surest = sorted(result.outcomes, key=certainty)[-170:]
+    kept = {outcome.id for outcome in surest}
+    outcomes = [replace(one, decision="accept" if one.id in kept else "review") for one in result.outcomes]
+    shown = replace(result, outcomes=outcomes)
+    listed = select(view_of(shown))
+    assert listed.accepted == 150
+    assert len(listed.rows) == 500
+    assert min(row.certainty for row in listed.rows) == min(map(certainty, outcomes))
+    assert "The 500 least certain of 520 rows, 150 accepted ones among them; all" in Page(render(shown)).text
+
+
+def test_many_models_and_relations_leave_room_for_fewer_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "MOST_CELLS", 150)
+    assert len(select(view_of(made_run(tmp_path))).rows) == 25
+
+
+def test_a_row_without_label_comes_first_among_the_uncertain(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(votes=False, gold=False, rows=3))
+    (row, *_) = select(view_of(result)).rows
+    assert row.certainty == -1
+    assert row.marks == ("none",)
+    text = Page(render(result)).text
+    assert "without label 3" in text
+    assert "Nobody answered." in text
+
+
+def test_rows_are_marked_for_the_filters(tmp_path: Path) -> None:
+    result = made_run(tmp_path)
+    outcomes = [replace(outcome, label="neutral", confidence=0.4) for outcome in result.outcomes]
+    view = view_of(replace(result, outcomes=outcomes))
+    for row in select(view).rows:
+        assert ("wrong" in row.marks) == (row.gold != "neutral")
+        assert "low" in row.marks
+
+
+def test_rows_without_gold_are_neither_right_nor_wrong(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(rows=30))
+    half = tuple(label if row < 15 else None for row, label in enumerate(result.dataset.gold))
+    shown = replace(result, dataset=replace(result.dataset, gold=half))
+    assert not any("wrong" in row.marks for row in select(view_of(shown)).rows[15:])
+    page = Page(render(shown))
+    assert len(page.with_class("right")) + len(page.with_class("wrong")) == 15
+
+
+def test_gold_counts_as_right_whatever_its_capitals(tmp_path: Path) -> None:
+    result = made_run(tmp_path)
+    shouted = replace(result.dataset, gold=tuple(str(label).upper() for label in result.dataset.gold))
+    assert view_of(replace(result, dataset=shouted)).gold == result.dataset.gold
+
+
+def test_unfolded_a_row_shows_changes_reasons_and_votes(tmp_path: Path) -> None:
+    page = Page(render(made_run(tmp_path, Made(rows=12))))
+    assert page.of("ins")
+    assert page.of("del")
+    assert "not applicable: no subject in The council approved" in page.text
+    assert "rejected: a negation was added" in page.text
+    votes = page.with_class("vote")
+    assert len(votes) == 12 * 2 * 3
+    assert {attributes["data-by"] for attributes in votes} == {"model-0", "model-1"}
+
+
+def test_several_draws_are_counted_in_a_cell(tmp_path: Path) -> None:
+    assert "5×" in Page(render(made_run(tmp_path, Made(draws=5, skills=(1.0, 1.0), rows=12)))).text
+
+
+def test_a_variant_that_was_not_recorded_is_no_obstacle(tmp_path: Path) -> None:
+    result = made_run(tmp_path)
+    result.folder.variants.unlink()
+    text = Page(render(result)).text
+    assert "no variant recorded" in text
+    assert "Texts were shown as they are" in text
+
+
+def test_a_long_text_is_cut_and_the_page_says_where(tmp_path: Path) -> None:
+    text = Page(render(made_run(tmp_path, Made(rows=5, text="word " * 1000)))).text
+    assert "Text (the first 1,500 characters)" in text
+
+
+def test_the_decision_and_its_reason_stand_beside_every_row(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(rows=12))
+    outcomes = [
+        replace(outcome, decision="accept" if row < 5 else "review", reason=f"reason {row}")
+        for row, outcome in enumerate(result.outcomes)
+    ]
+    page = Page(render(replace(result, outcomes=outcomes)))
+    assert len(page.with_class("accept")) == 5
+    assert len(page.with_class("reason")) == 12
+    assert "all decisions 12 accepted 5 to review 7" in page.text
+
+
+def test_the_gold_of_a_row_without_label_is_neither_right_nor_wrong(tmp_path: Path) -> None:
+    page = Page(render(made_run(tmp_path, Made(rows=3, votes=False))))
+    assert len(page.with_class("gold")) == 3
+    assert not page.with_class("right")
+    assert not page.with_class("wrong")
+
+
+def test_without_decisions_and_reasons_there_are_no_such_columns(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(rows=12))
+    outcomes = [replace(outcome, decision=None, reason="") for outcome in result.outcomes]
+    page = Page(render(replace(result, outcomes=outcomes)))
+    assert not page.with_class("decision")
+    assert not page.with_class("reason")
+    assert "all decisions" not in page.text
