@@ -48,7 +48,7 @@ def test_a_plus_makes_a_sequence_and_a_bar_a_choice() -> None:
 
 
 def test_alternatives_of_different_names_get_a_name_that_tables_can_hold() -> None:
-    assert names("rule:voice|rule:cleft") == ["rule:voice/rule:cleft"]
+    assert names("rule:voice|rule:frame") == ["rule:voice/rule:frame"]
 
 
 def test_a_relation_of_an_installed_package_is_found() -> None:
@@ -83,12 +83,25 @@ def test_what_cannot_be_chosen_is_refused_with_the_remedy(
         choose_relations(specs, options)
 
 
+@pytest.mark.parametrize("name", ["cleft", "rule:cleft", "attribution", "rule:attribution"])
+@pytest.mark.parametrize("spec", ["{}", "voice+{}", "{}|rule:voice"])
+@pytest.mark.parametrize("options", [WITHOUT, WITH_MODEL, RelationOptions(rewriter=True, joint=True)])
+def test_a_removed_relation_is_refused_with_one_to_use_instead(name: str, spec: str, options: RelationOptions) -> None:
+    with pytest.raises(UnknownNameError, match=f"'{name}' was removed: .*'frame'.*'contraction'"):
+        choose_relations([spec.format(name)], options)
+
+
+def test_ones_own_relation_may_have_the_name_of_a_removed_one() -> None:
+    mine = PromptedRelation("cleft", "Put the subject first.")
+    assert find_relation("cleft", RelationOptions(rewriter=True, own={"cleft": mine})) is mine
+
+
 def test_the_paper_s_three_and_the_others_are_known() -> None:
     known = {relation.name for relation in known_relations({"polite": POLITE})}
     by_model = ("voice", "double-negation", "synonym", "paraphrase", "back-translation", "expansion", "register")
-    by_rule = ("contraction", "punctuation", "number-format", "frame", "voice", "double-negation", "attribution")
+    by_rule = ("contraction", "punctuation", "number-format", "frame", "voice", "double-negation")
     assert {f"llm:{name}" for name in by_model} | {f"rule:{name}" for name in by_rule} <= known
-    assert {"original", "polite", "llm:noise", "rule:synonym", "rule:cleft"} <= known
+    assert {"original", "polite", "llm:noise", "rule:synonym"} <= known
 
 
 @pytest.mark.parametrize("name", sorted(set(relations.names()) - {"original"}))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.errors import ConfigError
+from pcs_annotator.errors import ConfigError, UnknownNameError
 from pcs_annotator.relations.base import Relation, relations
 from pcs_annotator.relations.checks.base import ExtraCheck
 from pcs_annotator.relations.checks.checked import CheckedRelation
@@ -15,26 +15,17 @@ from pcs_annotator.relations.compose import FirstOf, InTurn
 from pcs_annotator.relations.prompted import prompted
 from pcs_annotator.relations.prompted.joint import join
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
-from pcs_annotator.relations.rules.clauses import cleft, voice
+from pcs_annotator.relations.rules.clauses import voice
 from pcs_annotator.relations.rules.plain import contraction, frame, number_format, punctuation
-from pcs_annotator.relations.rules.statements import attribution, double_negation
+from pcs_annotator.relations.rules.statements import double_negation
 from pcs_annotator.relations.rules.synonyms import synonym
 
 # Imported so that they are registered.
-BUILT_IN = (
-    attribution,
-    cleft,
-    contraction,
-    double_negation,
-    frame,
-    number_format,
-    prompted,
-    punctuation,
-    synonym,
-    voice,
-)
+BUILT_IN = (contraction, double_negation, frame, number_format, prompted, punctuation, synonym, voice)
 
 BY_MODEL, BY_RULE = "llm:", "rule:"
+# Old run folders still name them, which is fine: reading votes needs names only.
+REMOVED = frozenset({"cleft", "attribution"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +101,8 @@ def find_relation(name: str, choosing: RelationOptions) -> Relation:
         name = next((prefix + name for prefix in wanted if prefix + name in known), name)
         if name not in known and BY_MODEL + name in known:
             name = BY_MODEL + name
+    if name not in known and name.removeprefix(BY_RULE) in REMOVED:
+        raise UnknownNameError(f"relation {name!r} was removed: use 'frame' or 'contraction' instead")
     relation = relations.create(name)
     if "rewriter" in relation.needs and not choosing.rewriter:
         raise ConfigError(f"relation {name!r} needs a model that rewrites: name one as rewriter (--rewriter MODEL)")

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from pcs_annotator.errors import UnknownNameError
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.relations.base import relations
+from pcs_annotator.relations.rules.rule import TextRule
 from tests.stub import Behaviour, stub_process
 
 SENTENCE = "The committee rejected 3 plans on Monday."
@@ -120,6 +123,48 @@ def test_audit_checks_rewrites_of_others_against_a_person_s_word(capsys: pytest.
     text = capsys.readouterr().out
     assert "Every verdict is in verdicts.csv" in text
     assert "keeps_meaning" in text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["relations", "try", "cleft", SENTENCE],
+        ["relations", "check", "texts.csv", "--relations", "voice,rule:cleft"],
+        ["run", "texts.csv", "--labels", "a,b", "--model", "scripted:hash", "--relations", "original,frame+cleft"],
+        ["run", "texts.csv", "--labels", "a,b", "--model", "scripted:hash", "-c", "old.toml"],
+    ],
+)
+@pytest.mark.usefixtures("texts")
+def test_a_removed_relation_is_an_error_that_names_another(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("old.toml").write_text('[relations]\nuse = ["original", "cleft"]\n', encoding="utf-8")
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert "cleft' was removed" in error
+    assert "'frame'" in error
+
+
+def test_an_old_run_folder_with_removed_relations_still_opens(capsys: pytest.CaptureFixture[str]) -> None:
+    with open("data.csv", "w", newline="", encoding="utf-8") as file:
+        rows = [[row, f"The committee rejected plan number {row}.", "ab"[row % 2]] for row in range(20)]
+        csv.writer(file).writerows([["id", "text", "gold"], *rows])
+    asked = ["--labels", "a,b", "--model", "scripted:hash", "--relations", "original,cleft,rule:attribution"]
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("rule:cleft", "rule:attribution"):
+            once = TextRule(name, lambda text: f"Once: {text}")
+            patch.setitem(relations._factories, name, lambda once=once: once)
+        assert main(["run", "data.csv", *asked, "--optimiser", "lr"]) == 0
+    with pytest.raises(UnknownNameError):
+        relations.create("rule:cleft")
+    run = Path("runs/data")
+    for file_name in ("run.json", "model.json"):
+        assert "cleft" in (run / file_name).read_text(encoding="utf-8")
+    for command in (["fit", str(run), "--optimiser", "lr"], ["report", str(run)]):
+        capsys.readouterr()
+        assert main(command) == 0
+        assert "removed" not in capsys.readouterr().err
+    assert "cleft" in (run / "model.json").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

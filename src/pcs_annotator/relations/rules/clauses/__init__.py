@@ -1,1 +1,1 @@
-"""Rules that rebuild a clause: the other voice, and the cleft."""
+"""Rules that rebuild a clause in the other voice."""
