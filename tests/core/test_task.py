@@ -1,18 +1,37 @@
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, fields
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pcs_annotator.core.task import Task
+from pcs_annotator import Item, Task, UserError
+from pcs_annotator.core.task import MAX_LABELS, check_labels, label_lookup, unknown_label
 from pcs_annotator.errors import LabelError
+
+
+def test_item_has_no_room_for_gold() -> None:
+    # gold that travels with the text would sooner or later end up in a prompt
+    assert [field.name for field in fields(Item)] == ["id", "text"]
+
+    with pytest.raises((AttributeError, TypeError)):
+        Item(id="1", text="Fine weather.").gold = "positive"  # type: ignore[attr-defined]  # that is what is tested
+
+
+def test_item_is_frozen_and_compares_by_value() -> None:
+    item = Item(id="1", text="Fine weather.")
+
+    assert item == Item(id="1", text="Fine weather.")
+    with pytest.raises(FrozenInstanceError):
+        item.text = "Rain."  # type: ignore[misc]  # that is what is tested
 
 
 def test_labels_become_a_tuple_in_the_order_given() -> None:
     assert Task("Feeling?", labels=["positive", "negative"]).labels == ("positive", "negative")
 
 
-def test_meanings_are_found_whatever_their_capitals() -> None:
+def test_case_of_meanings_does_not_matter() -> None:
     task = Task("Feeling?", ["Positive", "negative"], {"positive": "is pleased", "NEGATIVE": "is not"})
 
     assert task.meanings == {"Positive": "is pleased", "negative": "is not"}
@@ -42,9 +61,9 @@ def test_task_is_frozen() -> None:
 @pytest.mark.parametrize(
     ("labels", "meanings", "parts"),
     [
-        pytest.param(["only"], {}, ["at least two", "'only'"], id="nothing to choose from"),
+        pytest.param(["only"], {}, ["two", "'only'"], id="nothing to choose from"),
         pytest.param([], {}, ["no labels"], id="no labels"),
-        pytest.param(["yes", "YES"], {}, ["capitals"], id="two that can be confused"),
+        pytest.param(["yes", "YES"], {}, ["'yes'", "'YES'"], id="two that can be confused"),
         pytest.param(["yes", "no"], {"maybe": "?"}, ["'maybe'", "'yes'", "'no'"], id="meaning without a label"),
     ],
 )
@@ -53,3 +72,58 @@ def test_unusable_task_is_refused(labels: list[str], meanings: dict[str, str], p
         Task("Which?", labels, meanings)
 
     assert [part for part in parts if part not in str(caught.value)] == []
+
+
+def test_labels_keep_their_order_and_spelling() -> None:
+    assert check_labels(iter(["Positive", "negative", "Straße"])) == ("Positive", "negative", "Straße")
+
+
+def test_as_many_labels_as_a_code_can_hold_are_allowed() -> None:
+    names = [f"label {number}" for number in range(MAX_LABELS)]
+
+    assert check_labels(names) == tuple(names)
+
+
+@pytest.mark.parametrize(
+    ("labels", "parts"),
+    [
+        pytest.param("positive", ["list", "'positive'"], id="one string instead of a list"),
+        pytest.param([], ["no labels"], id="none"),
+        pytest.param([f"{n}" for n in range(128)], ["128", "127"], id="more than a code holds"),
+        pytest.param(["fake", ""], ["''"], id="empty"),
+        pytest.param(["fake", " \t"], ["' \\t'"], id="blank"),
+        pytest.param(["fake", 1], ["label 1"], id="a number"),
+        pytest.param(["fake", None], ["label None"], id="nothing"),
+        pytest.param(["Fake", "real", "FAKE"], ["'Fake'", "'FAKE'"], id="case"),
+        pytest.param(["straße", "STRASSE"], ["'straße'", "'STRASSE'"], id="case beyond ASCII"),
+        pytest.param(["fake", "real", "fake"], ["'fake'", "twice"], id="the same object twice"),
+        pytest.param(["fake", "real", "".join(["fa", "ke"])], ["'fake'", "twice"], id="the same text twice"),
+    ],
+)
+def test_unusable_label_set_is_refused(labels: list[str], parts: list[str]) -> None:
+    with pytest.raises(LabelError) as caught:
+        check_labels(labels)
+
+    assert [part for part in parts if part not in str(caught.value)] == []
+
+
+@given(st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=5, unique_by=str.casefold), st.data())
+def test_every_label_has_its_position_regardless_of_case(labels: list[str], data: st.DataObject) -> None:
+    lookup = label_lookup(check_labels(labels))
+    position = data.draw(st.integers(0, len(labels) - 1))
+
+    assert lookup[labels[position].casefold()] == position
+    assert len(lookup) == len(labels)
+
+
+def test_unknown_label_names_the_place_the_value_and_the_labels() -> None:
+    error = unknown_label("maybe", ["fake", "real"], "column 'a|original', row 3")
+
+    assert [part for part in ("'a|original', row 3", "'maybe'", "'fake', 'real'") if part not in str(error)] == []
+    assert "spaces" not in str(error)
+    assert isinstance(error, UserError)
+
+
+@pytest.mark.parametrize("value", [" Real", "real\n", "\u00a0REAL "])
+def test_spaces_around_a_known_label_are_named_as_the_cause(value: str) -> None:
+    assert "spaces around 'real'" in str(unknown_label(value, ["fake", "real"], "here"))

@@ -97,13 +97,12 @@ def test_unknown_label_names_row_column_and_a_way_out() -> None:
     with pytest.raises(LabelError) as caught:
         Votes.from_table({"id": ["x7", "x8"], "a|r": ["fake", "maybe"]}, labels=["fake", "real"])
 
-    message = str(caught.value)
-    assert message.startswith("column 'a|r', row 2 (id 'x8'): 'maybe' is none of the labels 'fake', 'real'")
-    assert "unknown='abstain' counts such votes as silence" in message
+    parts = ["column 'a|r', row 2 (id 'x8')", "'maybe'", "'fake', 'real'", "unknown='abstain'"]
+    assert [part for part in parts if part not in str(caught.value)] == []
 
 
-def test_label_with_spaces_around_it_says_so() -> None:
-    with pytest.raises(LabelError, match=r"'fake ' is none of .* \(it has spaces around 'fake': remove them\)"):
+def test_spaces_around_a_label_are_named_as_the_cause() -> None:
+    with pytest.raises(LabelError, match=r"row 1.*'fake '.*spaces around 'fake'"):
         Votes.from_table({"id": ["1"], "a|r": ["fake "]}, labels=["fake"])
 
 

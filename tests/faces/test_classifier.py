@@ -174,13 +174,13 @@ def test_what_is_not_texts_is_refused_with_its_row_and_type(given: object, messa
 @pytest.mark.parametrize(
     ("gold", "message"),
     [
-        (["sport", "politcs"], "y, row 2: 'politcs' is none of the labels 'politics', 'sport'"),
+        (["sport", "politcs"], "y, row 2: 'politcs' is not one of the labels 'politics', 'sport'"),
         (["sport"], "X has 2 texts and y 1 labels"),
         (["sport", ("politics",)], "y, row 2: .* is a tuple, not a label"),
         (["sport", 0.5], "y, row 2: 0.5 is a float, not a label"),
-        ([0, 7], "y, row 1: '0' is none of the labels"),
+        ([0, 7], "y, row 1: '0' is not one of the labels"),
         ([0, 0], "understood only where every label of the task occurs"),
-        ([True, False], "y, row 1: 'True' is none of the labels"),
+        ([True, False], "y, row 1: 'True' is not one of the labels"),
         (None, "requires y to be passed"),
         (["", None], "y has no label at all"),
     ],

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.labels import label_lookup, unknown_label
+from pcs_annotator.core.task import label_lookup, unknown_label
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.errors import GoldError
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers
-from pcs_annotator.core.labels import check_labels, label_lookup, unknown_label
 from pcs_annotator.core.tabular import text_column
+from pcs_annotator.core.task import check_labels, label_lookup, unknown_label
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.errors import TableError
 

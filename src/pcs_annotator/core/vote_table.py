@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
-from pcs_annotator.core.labels import check_labels
 from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, text_column
+from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.vote_columns import (
     Column,

@@ -11,7 +11,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask, frozen
 from pcs_annotator.core.elicitations import kind_of
-from pcs_annotator.core.labels import check_labels
+from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.vote_columns import Unknown
 from pcs_annotator.core.vote_table import Form, VoteArrays, parse_vote_table, write_vote_table

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pcs_annotator.core.arrays import Array
-from pcs_annotator.core.labels import check_labels, label_lookup, unknown_label
-from pcs_annotator.core.task import Task
+from pcs_annotator.core.task import Task, check_labels, label_lookup, unknown_label
 from pcs_annotator.errors import LabelError, PcsWarning, TableError
 
 Value = str | int  # a bool is an int

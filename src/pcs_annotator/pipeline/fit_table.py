@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pcs_annotator.core.gold import refuse_contradictions
-from pcs_annotator.core.labels import check_labels
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, text_column
+from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.vote_columns import Unknown
 from pcs_annotator.core.votes import VoteTable, read_vote_table
 from pcs_annotator.errors import TableError

@@ -11,9 +11,8 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, refuse_contradictions
-from pcs_annotator.core.labels import label_lookup, unknown_label
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.task import Item
+from pcs_annotator.core.task import Item, label_lookup, unknown_label
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import GoldError, TableError
 from pcs_annotator.files.human_files import (

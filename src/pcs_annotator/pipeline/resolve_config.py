@@ -11,8 +11,7 @@ from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.gold import refuse_contradictions
-from pcs_annotator.core.labels import check_labels, label_lookup, unknown_label
-from pcs_annotator.core.task import Task
+from pcs_annotator.core.task import Task, check_labels, label_lookup, unknown_label
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.errors import ConfigError, LabelError
 from pcs_annotator.files.config import Config, read_config

@@ -124,10 +124,10 @@ def _flat(capsys: pytest.CaptureFixture[str]) -> str:
         (
             "id,gold,a|x\n1,yes,yes\n2,no,maybe\n",
             ["--labels", "yes,no"],
-            "row 2 (id '2'): 'maybe' is none of the labels",
+            "row 2 (id '2'): 'maybe' is not one of the labels",
         ),
         ("id,gold,a|x\n1,perhaps,yes\n2,no,no\n", ["--labels", "yes,no"], "gold, row 1 (id '1'): 'perhaps'"),
-        ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--labels", "yes,Yes"], "differ only in capitals"),
+        ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--labels", "yes,Yes"], "differ only in case"),
         ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--optimiser", "lrr"], "did you mean 'lr'?"),
         ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--folds", "1"], "Invalid value for '--folds'"),
     ],

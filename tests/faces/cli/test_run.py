@@ -211,8 +211,8 @@ def test_other_habits_of_writing_tables_are_understood(
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--labels", "good", "--model", "scripted:hash"], "'bad' is none of the labels 'good'"),
-        (["--labels", "good,Good", "--model", "scripted:hash"], "differ only in capitals"),
+        (["--labels", "good", "--model", "scripted:hash"], "'bad' is not one of the labels 'good'"),
+        (["--labels", "good,Good", "--model", "scripted:hash"], "differ only in case"),
         (["--labels", ",".join(map(str, range(300))), "--model", "scripted:hash"], "at most 127"),
         (["--labels", "good,bad"], "no model is named"),
         (["--labels", "good,bad", "--model", "nobody:knows"], "nobody:knows"),

@@ -8,7 +8,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.elicitations import kind_of
-from pcs_annotator.core.labels import label_lookup
+from pcs_annotator.core.task import label_lookup
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, Vote
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import TableError

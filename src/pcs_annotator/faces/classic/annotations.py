@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.labels import label_lookup
 from pcs_annotator.core.tabular import as_arrow
+from pcs_annotator.core.task import label_lookup
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import PcsWarning, TableError

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pcs_annotator.core.labels import check_labels, label_lookup
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
+from pcs_annotator.core.task import check_labels, label_lookup
 from pcs_annotator.errors import LabelError, TableError
 
 if TYPE_CHECKING:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from pcs_annotator.core.labels import label_lookup
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.task import Task
+from pcs_annotator.core.task import Task, label_lookup
 from pcs_annotator.pipeline.resolve_config import task_of
 from pcs_annotator.pipeline.run_folder import Origin, RunResult, VariantCount, count_variants, read_origin
 
