@@ -13,8 +13,7 @@ from pcs_annotator.asking.engine.ask import Asker, Patience, PriceOf
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.job import Job, OnVariant
-from pcs_annotator.asking.engine.ledger import Ledger
-from pcs_annotator.asking.engine.ledger_lock import lock_ledger
+from pcs_annotator.asking.engine.ledger import Ledger, lock_ledger
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.asking.engine.progress import Tally, showing
 from pcs_annotator.asking.models.catalog import price_of

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from pcs_annotator.asking.engine.ledger import SCHEMA, Ledger, call_key, entry_of
+from pcs_annotator.asking.engine.ledger import SCHEMA, Ledger, call_key, entry_of, lock_ledger
 from pcs_annotator.core.chat import Constraint, Message, Reply, Request, Sampling, Usage
 from pcs_annotator.errors import LedgerError
 
@@ -23,7 +26,7 @@ def put(ledger: Ledger, keys: list[bytes], model: str = "m", text: str = "yes") 
     asyncio.run(all_at_once())
 
 
-def test_what_was_put_is_found_again_also_by_the_next_process(tmp_path: Path) -> None:
+def test_stored_replies_are_found_again_also_after_reopening(tmp_path: Path) -> None:
     keys = [bytes([number]) * 16 for number in range(200)]
     with Ledger(tmp_path / "deep" / "ledger.db") as ledger:
         put(ledger, keys)
@@ -83,15 +86,15 @@ def test_replies_still_waiting_when_the_loop_ends_are_written_at_closing(tmp_pat
 
 def test_sizes_sum_up_per_model_and_an_unknown_price_stays_unknown(tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger.db") as ledger:
-        put(ledger, [b"1" * 16, b"2" * 16], model="dear")
+        put(ledger, [b"1" * 16, b"2" * 16], model="priced")
 
         async def unpriced() -> None:
             await ledger.put(entry_of(b"3" * 16, "free?", "rewrite", Reply(text="x"), None))
 
         asyncio.run(unpriced())
-        dear, unknown = ledger.sizes()
-    assert (dear.model, dear.calls, dear.input_tokens, dear.output_tokens) == ("dear", 2, 20, 4)
-    assert dear.usd == pytest.approx(0.002)
+        priced, unknown = ledger.sizes()
+    assert (priced.model, priced.calls, priced.input_tokens, priced.output_tokens) == ("priced", 2, 20, 4)
+    assert priced.usd == pytest.approx(0.002)
     assert (unknown.purpose, unknown.usd) == ("rewrite", None)
 
 
@@ -112,32 +115,32 @@ def test_import_copies_what_is_new(tmp_path: Path) -> None:
         put(second, [b"2" * 16])
         assert second.import_from(tmp_path / "a.db") == 1
         assert len(second.get_many([b"1" * 16, b"2" * 16])) == 2
-        with pytest.raises(LedgerError, match="there is no ledger"):
+        with pytest.raises(LedgerError, match=r"nowhere\.db"):
             second.import_from(tmp_path / "nowhere.db")
 
 
-def test_a_ledger_from_the_future_is_left_alone(tmp_path: Path) -> None:
+def test_a_ledger_with_a_newer_schema_is_left_alone(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "ledger.db") as connection:
         connection.execute(f"PRAGMA user_version = {SCHEMA + 1}")
     connection.close()
-    with pytest.raises(LedgerError, match="newer pcs-annotator"), Ledger(tmp_path / "ledger.db"):
+    with pytest.raises(LedgerError, match=rf"ledger\.db.*schema {SCHEMA + 1}"), Ledger(tmp_path / "ledger.db"):
         pass
 
 
-def test_a_damaged_file_is_said_to_be_damaged_and_not_touched(tmp_path: Path) -> None:
+def test_a_damaged_file_is_reported_and_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     path.write_bytes(b"this is no database" * 100)
-    with pytest.raises(LedgerError, match=r"ledger\.db: it is damaged or no ledger"), Ledger(path):
+    with pytest.raises(LedgerError, match=r"ledger\.db.*damaged"), Ledger(path):
         pass
     assert path.read_bytes() == b"this is no database" * 100
 
 
-def test_a_locked_ledger_names_the_other_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_ledger_is_reported_and_works_again_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pcs_annotator.asking.engine.ledger.BUSY_SECONDS", 0.05)
     with Ledger(tmp_path / "ledger.db") as ledger:
         other = sqlite3.connect(tmp_path / "ledger.db")
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(LedgerError, match="another process is writing"):
+        with pytest.raises(LedgerError, match=r"ledger\.db.*another process"):
             put(ledger, [b"1" * 16])
         other.rollback()
         other.close()
@@ -145,23 +148,64 @@ def test_a_locked_ledger_names_the_other_process(tmp_path: Path, monkeypatch: py
         assert ledger.get_many([b"1" * 16])
 
 
-def test_a_full_disk_is_told_and_what_was_stored_stays(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_stored_replies_stay(tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger.db") as ledger:
         put(ledger, [b"1" * 16])
         # SQLite's own limit on pages is how a full disk looks to it
         (pages,) = ledger._change().execute("PRAGMA page_count").fetchone()
         ledger._change().execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(LedgerError, match="disk is full"):
+        with pytest.raises(LedgerError, match=r"ledger\.db.*disk is full"):
             put(ledger, [number.to_bytes(16) for number in range(500)], text="x" * 500)
         assert ledger.get_many([b"1" * 16])
 
 
-def test_a_place_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(LedgerError, match="choose another place"), Ledger(tmp_path / "file" / "ledger.db"):
+    with pytest.raises(LedgerError, match=r"ledger\.db.*another path"), Ledger(tmp_path / "file" / "ledger.db"):
         pass
 
 
-def test_a_closed_ledger_says_how_to_use_it(tmp_path: Path) -> None:
+def test_a_closed_ledger_raises_a_message_about_the_with_block(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="with block"):
         Ledger(tmp_path / "ledger.db").get_many([b"1" * 16])
+
+
+def enter_lock(ledger: Path) -> None:
+    with lock_ledger(ledger):
+        pass
+
+
+def test_the_lock_of_a_ledger_is_waited_for(tmp_path: Path) -> None:
+    order: list[str] = []
+
+    def second() -> None:
+        with lock_ledger(tmp_path / "ledger.db"):
+            order.append("second")
+
+    waiting = threading.Thread(target=second)
+    with lock_ledger(tmp_path / "ledger.db"):
+        waiting.start()
+        waiting.join(timeout=0.5)
+        order.append("first")
+    waiting.join()
+    assert order == ["first", "second"]
+
+
+def test_a_lock_that_cannot_be_opened_or_taken_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(LedgerError, match=r"ledger\.db-turn cannot be opened"):
+        enter_lock(tmp_path / "file" / "ledger.db")
+    (tmp_path / "own.db-turn").write_text("something else, and rather long " * 40)
+    with pytest.raises(LedgerError, match=r"own\.db-turn cannot be locked"):
+        enter_lock(tmp_path / "own.db")
+
+
+def test_a_process_that_dies_releases_its_lock(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pcs_annotator.asking.engine.ledger import lock_ledger\n"
+        "with lock_ledger(sys.argv[1]): print('mine', flush=True); os._exit(9)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "ledger.db")]
+    died = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (died.stdout, died.returncode) == ("mine\n", 9)
+    enter_lock(tmp_path / "ledger.db")

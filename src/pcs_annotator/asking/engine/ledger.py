@@ -7,7 +7,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +20,8 @@ SCHEMA = 1
 BUSY_SECONDS = 15
 KEYS_PER_QUERY = 500
 GATHER_SECONDS = 0.001
+# Short, because Ctrl-C is noticed only between two attempts.
+LOCK_ATTEMPT_SECONDS = 0.2
 
 CREATE = """
 CREATE TABLE IF NOT EXISTS calls (
@@ -55,7 +57,7 @@ class LedgerEntry(NamedTuple):
 
 
 def call_key(model: str, request: Request, draw: int) -> bytes:
-    """Return the content address of a call: the same question to the same model in the same draw has the same key."""
+    """Return the content hash of a call: the same question to the same model in the same draw has the same key."""
     sampling, constraint = request.sampling, request.constraint
     parts: list[Any] = [
         model,
@@ -73,7 +75,7 @@ def call_key(model: str, request: Request, draw: int) -> bytes:
 def entry_of(key: bytes, model: str, purpose: str, reply: Reply, usd: float | None) -> LedgerEntry:
     """Return the ledger row for a reply that has just arrived."""
     usage = reply.usage
-    # SQLite stores texts as UTF-8, which has no lone surrogates
+    # SQLite stores text as UTF-8, which has no lone surrogates
     text = reply.text.encode("utf-8", "replace").decode()
     return LedgerEntry(
         key,
@@ -90,10 +92,11 @@ def entry_of(key: bytes, model: str, purpose: str, reply: Reply, usd: float | No
 
 
 class Ledger:
-    """A file of paid calls: looked up by content, written in groups, never holding a failure.
+    """A file of paid calls: looked up by content, written in groups; failures are never stored.
 
-    Use it as a context manager. `put` returns when the reply is safely in the file. Replies of a millisecond are
-    committed together: a commit costs little, and a thread for it would cost more in handing over than it saves.
+    Use it as a context manager. `put` returns when the reply is safely in the file. Replies that arrive within a
+    millisecond are committed together, in the event loop's thread: a commit is cheap, and passing it to another thread
+    would cost more than it saves.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -107,12 +110,12 @@ class Ledger:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._writing = self._connect()
             self._prepare(self._writing)
-            # a connection of its own, so that looking up never waits for a commit
+            # a separate connection, so that lookups never wait for a commit
             self._reading = self._connect()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._pending:  # the loop ended before it could write these
+        if self._pending:  # the event loop ended before it could write these
             self._write(entry for entry, _ in self._pending)
             self._pending = []
         for connection in (self._reading, self._writing):
@@ -138,7 +141,7 @@ class Ledger:
             connection.commit()
 
     def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
-        """Return the replies that are already paid for."""
+        """Return the replies that the ledger already has."""
         found: dict[bytes, Reply] = {}
         query = "SELECT key, reply, finish, input_tokens, output_tokens, latency FROM calls WHERE key IN ({})"
         with self._explained():
@@ -160,7 +163,7 @@ class Ledger:
         await stored
 
     def _commit(self) -> None:
-        """Write everything that is waiting, in one transaction."""
+        """Write all pending replies in one transaction."""
         waiting, self._pending = self._pending, []
         error: LedgerError | None = None
         try:
@@ -168,7 +171,7 @@ class Ledger:
         except LedgerError as failure:
             error = failure
         for _, stored in waiting:
-            if stored.done():  # cancelled while it waited; its reply is stored all the same
+            if stored.done():  # cancelled while waiting; its reply is stored anyway
                 continue
             if error is None:
                 stored.set_result(None)
@@ -182,7 +185,7 @@ class Ledger:
     def import_from(self, other: Path) -> int:
         """Copy the calls of another ledger into this one; return how many were new."""
         if not other.exists():
-            raise LedgerError(f"there is no ledger {other}")
+            raise LedgerError(f"there is no ledger {other}: check the path")
         with Ledger(other) as source, self._explained(), self._change() as connection:
             before = connection.total_changes
             connection.executemany(INSERT, source.entries())
@@ -195,7 +198,7 @@ class Ledger:
                 yield LedgerEntry(*row)
 
     def sizes(self) -> list[Bill]:
-        """Return how much is stored per model and purpose."""
+        """Return calls, tokens and cost per model and purpose."""
         query = """SELECT model, purpose, COUNT(*), COALESCE(SUM(input_tokens), 0), COALESCE(SUM(output_tokens), 0),
                    CASE WHEN COUNT(usd) = COUNT(*) THEN SUM(usd) END FROM calls GROUP BY model, purpose ORDER BY 1, 2"""
         with self._explained():
@@ -206,7 +209,7 @@ class Ledger:
         ]
 
     def prune(self, *, model: str | None = None, before: float | None = None) -> int:
-        """Delete calls of a model, or from before a time; return how many."""
+        """Delete the calls of a model, or those made before a time; return how many."""
         query = "DELETE FROM calls WHERE (? IS NULL OR model = ?) AND (? IS NULL OR asked_at < ?)"
         with self._explained(), self._change() as connection:
             deleted = connection.execute(query, (model, model, before, before)).rowcount
@@ -233,7 +236,7 @@ class Ledger:
         except sqlite3.Error as error:
             raise LedgerError(f"{self.path}: {_remedy(error)}") from error
         except OSError as error:
-            raise LedgerError(f"{self.path}: {error.strerror or error}; choose another place for the ledger") from error
+            raise LedgerError(f"{self.path}: {error.strerror or error}; choose another path for the ledger") from error
 
 
 def _remedy(error: sqlite3.Error) -> str:
@@ -241,9 +244,42 @@ def _remedy(error: sqlite3.Error) -> str:
     if "locked" in text or "busy" in text:
         return f"another process is writing to it ({text}): wait for it to end, or use another ledger"
     if "full" in text or "disk I/O" in text:
-        return f"the disk is full or failing ({text}): make room and run again, nothing that is in the ledger is lost"
+        return f"the disk is full or failing ({text}): free some space and run again; nothing in the ledger is lost"
     if "not a database" in text or "malformed" in text:
-        return f"it is damaged or no ledger ({text}): move it away and run again"
+        return f"it is damaged or not a ledger ({text}): move it away and run again"
     if "readonly" in text or "unable to open" in text:
-        return f"it cannot be written ({text}): choose a folder you may write to"
-    return f"SQLite says: {text}"
+        return f"it cannot be written ({text}): choose a folder that you can write to"
+    return f"SQLite error: {text}"
+
+
+@contextmanager
+def lock_ledger(ledger: Path | str) -> Iterator[None]:
+    """Hold the lock of a ledger; wait if another process has it, so that no call is paid for twice.
+
+    SQLite locks an empty file next to the ledger. This works on every system, between threads as well as between
+    processes, and the lock is released when its holder dies.
+    """
+    path = Path(f"{ledger}-turn")
+    remedy = "put the ledger in a folder that you can write to"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(path, timeout=LOCK_ATTEMPT_SECONDS, isolation_level=None)
+    except (OSError, sqlite3.Error) as error:
+        raise LedgerError(f"{path} cannot be opened ({error}): {remedy}") from error
+    with closing(connection):
+        try:
+            while not _try_lock(connection):
+                pass
+        except sqlite3.Error as error:
+            raise LedgerError(f"{path} cannot be locked ({error}): {remedy}") from error
+        yield
+
+
+def _try_lock(connection: sqlite3.Connection) -> bool:
+    try:
+        connection.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            return False
+        raise
+    return True
