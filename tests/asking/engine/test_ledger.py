@@ -92,7 +92,7 @@ def test_sizes_sum_up_per_model_and_an_unknown_price_stays_unknown(tmp_path: Pat
             await ledger.put(entry_of(b"3" * 16, "free?", "rewrite", Reply(text="x"), None))
 
         asyncio.run(unpriced())
-        priced, unknown = ledger.sizes()
+        unknown, priced = ledger.sizes()
     assert (priced.model, priced.calls, priced.input_tokens, priced.output_tokens) == ("priced", 2, 20, 4)
     assert priced.usd == pytest.approx(0.002)
     assert (unknown.purpose, unknown.usd) == ("rewrite", None)
