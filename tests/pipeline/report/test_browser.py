@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.pipeline.report import render
-from pcs_annotator.pipeline.report.selection import select
-from pcs_annotator.pipeline.report.view import view_of
+from pcs_annotator.pipeline.report.page import render
+from pcs_annotator.pipeline.report.view import select, view_of
 from tests.pipeline.report.reading import Page
 from tests.pipeline.report.results import Made, made_run
 

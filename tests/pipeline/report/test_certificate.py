@@ -7,7 +7,7 @@ import pytest
 
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.promising.auditing import Audit
-from pcs_annotator.pipeline.report import render
+from pcs_annotator.pipeline.report.page import render
 from pcs_annotator.pipeline.run_folder import RunResult
 from tests.pipeline.report.reading import Page
 from tests.pipeline.report.results import QUICK, Made, made_run

@@ -14,21 +14,8 @@ from hypothesis import strategies as st
 
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.pipeline.learn import learn_if_possible
-from pcs_annotator.pipeline.report import render
-from pcs_annotator.pipeline.report.charts.plot import (
-    BOTTOM,
-    LEFT,
-    RIGHT,
-    TOP,
-    WIDTH,
-    Axis,
-    Plot,
-    across,
-    nice_ticks,
-    short,
-    up,
-)
-from pcs_annotator.pipeline.report.page import write_figures
+from pcs_annotator.pipeline.report.page import render, write_figures
+from pcs_annotator.pipeline.report.plot import BOTTOM, LEFT, RIGHT, TOP, WIDTH, Axes, Axis, Plot, nice_ticks, short
 from pcs_annotator.pipeline.report.sections.curves import plots
 from pcs_annotator.pipeline.report.view import view_of
 from pcs_annotator.pipeline.run_folder import RunResult
@@ -43,6 +30,7 @@ NASTY = (
     "标签标签标签标签标签标签标签标签",
     "\ud83d\x00",
 )
+SQUARE = Axes(Axis(title=""), Axis(title=""))
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -58,9 +46,9 @@ def numbers(drawing: str) -> list[float]:
 
 @given(st.floats(allow_nan=False), st.floats(0.01, 1))
 def test_every_value_lies_inside_the_frame(value: float, high: float) -> None:
-    axis = Axis(title="", high=high)
-    assert LEFT <= across(axis, value) <= RIGHT
-    assert TOP <= up(axis, value) <= BOTTOM
+    x, y = Axes(Axis(title="", high=high), Axis(title="", high=high)).at(value, value)
+    assert LEFT <= x <= RIGHT
+    assert TOP <= y <= BOTTOM
 
 
 @given(st.floats(0, 1))
@@ -77,9 +65,9 @@ def test_an_axis_reaches_its_end_however_large_the_value() -> None:
 
 
 def test_the_corners_of_the_frame_are_the_ends_of_the_axes() -> None:
-    axis = Axis(title="", high=0.5)
-    assert (across(axis, 0), across(axis, 0.5)) == (LEFT, RIGHT)
-    assert (up(axis, 0), up(axis, 0.5)) == (BOTTOM, TOP)
+    axes = Axes(Axis(title="", high=0.5), Axis(title=""))
+    assert axes.at(0, 0) == (LEFT, BOTTOM)
+    assert axes.at(0.5, 1) == (RIGHT, TOP)
 
 
 def test_names_are_cut_to_what_a_legend_holds_wide_letters_counting_twice() -> None:
@@ -138,7 +126,8 @@ def test_every_bin_is_a_point_with_its_interval_and_its_number_of_rows(tmp_path:
         for one in bins:
             assert f"n {one.rows}</title>" in drawing
     first = curves.calibrated[0]
-    assert f'cy="{round(up(Axis(title=""), first.accuracy), 2):g}"' in drawing
+    _, y = SQUARE.at(0, first.accuracy)
+    assert f'cy="{round(y, 2):g}"' in drawing
 
 
 def test_at_most_six_labels_have_a_line_and_all_have_a_number(tmp_path: Path) -> None:
@@ -156,7 +145,7 @@ def test_the_accepted_share_and_the_allowed_error_are_marked_only_where_there_ar
     assert certificate is not None
     assert certificate.holds
     marked = drawn(promised)["risk-coverage"].inline()
-    place = across(Axis(title=""), certificate.accepted_share)
+    place, _ = SQUARE.at(certificate.accepted_share, 0)
     assert f'x1="{round(place, 2):g}"' in marked
     assert "at most 30 % wrong" in marked
     refused = drawn(made_run(tmp_path, Made()))["risk-coverage"].inline()

@@ -7,8 +7,8 @@ import pytest
 
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.files.vote_files import writing_variants
-from pcs_annotator.pipeline.report import render
 from pcs_annotator.pipeline.report.markup import Markup, escaped, joined, tag
+from pcs_annotator.pipeline.report.page import render
 from tests.pipeline.report.reading import Page
 from tests.pipeline.report.results import QUICKER, Made, made_run
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pcs_annotator.pipeline.report import render
-from pcs_annotator.pipeline.report.sections import flips as section
+from pcs_annotator.pipeline.report.page import render
+from pcs_annotator.pipeline.report.sections.answers import flips
 from pcs_annotator.pipeline.report.view import view_of
 from tests.pipeline.report.reading import Page
 from tests.pipeline.report.results import Made, made_run
@@ -18,7 +18,7 @@ def shown(made: Made, tmp_path: Path, codes: np.ndarray | None = None) -> Page:
     result = made_run(tmp_path, made)
     if codes is not None:
         result = replace(result, votes=replace(result.votes, codes=codes.astype(np.int8)))
-    return Page(section.flips(view_of(result)))
+    return Page(flips(view_of(result)))
 
 
 def test_counts_and_shares_stand_in_a_table_of_text_against_rewrite(tmp_path: Path) -> None:

@@ -5,8 +5,7 @@ import math
 import pytest
 
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.pipeline.report.bars import bar, estimate, span
-from pcs_annotator.pipeline.report.formats import dollars, interval, number, percent, signed
+from pcs_annotator.pipeline.report.formats import bar, dollars, estimate, interval, number, percent, signed, span
 
 NAN = math.nan
 

@@ -11,7 +11,7 @@ import pytest
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.weights import Evidence, Interval
-from pcs_annotator.pipeline.report import render, write_report
+from pcs_annotator.pipeline.report.page import render, write_report
 from tests.pipeline.report.reading import Page
 from tests.pipeline.report.results import QUICKER, Made, made_learned, made_run
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.pipeline.report import render, selection
-from pcs_annotator.pipeline.report.selection import certainty, select
-from pcs_annotator.pipeline.report.view import view_of
+from pcs_annotator.pipeline.report import view
+from pcs_annotator.pipeline.report.page import render
+from pcs_annotator.pipeline.report.view import certainty, select, view_of
 from tests.pipeline.report.reading import Page
 from tests.pipeline.report.results import QUICKER, Made, made_run
 
@@ -46,7 +46,7 @@ def test_of_too_many_rows_some_accepted_ones_are_listed_although_they_are_certai
 
 
 def test_many_models_and_relations_leave_room_for_fewer_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "MOST_CELLS", 150)
+    monkeypatch.setattr(view, "MOST_CELLS", 150)
     assert len(select(view_of(made_run(tmp_path))).rows) == 25
 
 
@@ -63,8 +63,7 @@ def test_a_row_without_label_comes_first_among_the_uncertain(tmp_path: Path) -> 
 def test_rows_are_marked_for_the_filters(tmp_path: Path) -> None:
     result = made_run(tmp_path)
     outcomes = [replace(outcome, label="neutral", confidence=0.4) for outcome in result.outcomes]
-    view = view_of(replace(result, outcomes=outcomes))
-    for row in select(view).rows:
+    for row in select(view_of(replace(result, outcomes=outcomes))).rows:
         assert ("wrong" in row.marks) == (row.gold != "neutral")
         assert "low" in row.marks
 

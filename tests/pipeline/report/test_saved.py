@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.judging.spending.frugal import Spending
-from pcs_annotator.pipeline.report import render
+from pcs_annotator.pipeline.report.page import render
 from tests.pipeline.report.reading import Page
 from tests.pipeline.report.results import Made, made_run
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import NamedTuple
 
 VOID = frozenset({"br", "col", "input", "line", "meta", "rect"})
 # A browser replaces or drops these, and a lone surrogate cannot be written at all.
@@ -58,31 +57,23 @@ def user_text(text: str, name: str = "bdi") -> Markup:
     return tag(name, text, dir="auto")
 
 
-class ColumnHead(NamedTuple):
-    """The head of a column: its title and the class of its cells."""
+def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[Child]], *, kind: str = "") -> Markup:
+    """Return a table whose first column names its rows; a wide one scrolls on a small screen.
 
-    title: Child
-    kind: str = ""
-
-
-def table(columns: Sequence[ColumnHead], rows: Iterable[Sequence[Child]], *, kind: str = "") -> Markup:
-    """Return a table whose first column names its rows; wide ones scroll on a small screen."""
-    head = tag("tr", *(tag("th", column.title, scope="col", class_=column.kind or None) for column in columns))
+    Args:
+        columns: The title of each column and the class of its cells, which may be empty.
+        rows: One cell per column.
+        kind: The class of the table.
+    """
+    head = tag("tr", *(tag("th", title, scope="col", class_=cells or None) for title, cells in columns))
     body = [tag("tr", *_cells(columns, row)) for row in rows]
     whole = tag("table", tag("thead", head), tag("tbody", *body), class_=kind or None)
-    return tag("div", whole, class_="scroll", tabindex="0", role="region", aria_label=_plain(columns[0].title))
+    return tag("div", whole, class_="scroll", tabindex="0", role="region", aria_label=f"Table by {columns[0][0]}")
 
 
-def _cells(columns: Sequence[ColumnHead], row: Sequence[Child]) -> list[Markup]:
-    first, *others = zip(columns, row, strict=True)
-    return [
-        tag("th", first[1], scope="row", class_=first[0].kind or None),
-        *(tag("td", cell, class_=column.kind or None) for column, cell in others),
-    ]
-
-
-def _plain(title: Child) -> str:
-    return f"Table by {title}" if title else "Table"
+def _cells(columns: Sequence[tuple[str, str]], row: Sequence[Child]) -> list[Markup]:
+    first, *others = [(kind or None, cell) for (_, kind), cell in zip(columns, row, strict=True)]
+    return [tag("th", first[1], scope="row", class_=first[0]), *(tag("td", cell, class_=kind) for kind, cell in others)]
 
 
 def section(name: str, title: str, *children: Child) -> Markup:

@@ -8,17 +8,13 @@ from importlib.resources import files
 from pathlib import Path
 
 from pcs_annotator.pipeline.report.markup import Markup, joined, tag
-from pcs_annotator.pipeline.report.sections.certificate import certificate
+from pcs_annotator.pipeline.report.sections.answers import distribution, flips, silences
 from pcs_annotator.pipeline.report.sections.cost import cost, saved
 from pcs_annotator.pipeline.report.sections.curves import curves, plots
-from pcs_annotator.pipeline.report.sections.distribution import distribution
-from pcs_annotator.pipeline.report.sections.flips import flips
-from pcs_annotator.pipeline.report.sections.headline import headline, notices
-from pcs_annotator.pipeline.report.sections.quality import quality
+from pcs_annotator.pipeline.report.sections.quality import quality, weights
 from pcs_annotator.pipeline.report.sections.rows import rows
 from pcs_annotator.pipeline.report.sections.settings import settings
-from pcs_annotator.pipeline.report.sections.silences import silences
-from pcs_annotator.pipeline.report.sections.weights import weights
+from pcs_annotator.pipeline.report.sections.summary import certificate, headline, notices
 from pcs_annotator.pipeline.report.view import view_of
 from pcs_annotator.pipeline.run_folder import RunResult, write_page
 

@@ -1,14 +1,17 @@
-"""A run as the page sees it: looked up once, shown by many sections."""
+"""A run as the page sees it: what many sections need, and which rows are listed."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.task import Task, label_lookup
+from pcs_annotator.core.task import Item, Task, label_lookup
+from pcs_annotator.core.variant import Variant
+from pcs_annotator.pipeline import run_folder
 from pcs_annotator.pipeline.resolve_config import task_of
-from pcs_annotator.pipeline.run_folder import Origin, RunResult, VariantCount, count_variants, read_origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,11 +26,11 @@ class View:
         rewrites: How the rewrites ended.
     """
 
-    result: RunResult
+    result: run_folder.RunResult
     task: Task
-    origin: Origin
+    origin: run_folder.Origin
     gold: tuple[str | None, ...]
-    rewrites: tuple[VariantCount, ...]
+    rewrites: tuple[run_folder.VariantCount, ...]
 
     @property
     def data_name(self) -> str:
@@ -60,7 +63,7 @@ def decision_on(outcome: Outcome) -> str:
     return "none" if outcome.label is None else outcome.decision or ""
 
 
-def view_of(result: RunResult) -> View:
+def view_of(result: run_folder.RunResult) -> View:
     """Return everything that the sections need to know of a run."""
     labels = tuple(result.votes.labels)
     lookup = label_lookup(labels)
@@ -68,7 +71,111 @@ def view_of(result: RunResult) -> View:
     return View(
         result=result,
         task=task_of(result.config),
-        origin=read_origin(result.folder),
+        origin=run_folder.read_origin(result.folder),
         gold=tuple(None if label is None else labels[lookup[label.casefold()]] for label in given),
-        rewrites=tuple(count_variants(result.folder)),
+        rewrites=tuple(run_folder.count_variants(result.folder)),
     )
+
+
+MOST_ROWS = 500
+# So that a thousand rows stay below three megabytes whatever their length, and however many models voted.
+MOST_CELLS = 14_000
+MOST_BYTES = 700_000
+LEAST_ROOM, MOST_ROOM = 160, 1_500
+ACCEPTED_SHARE = 0.3
+LOW = 0.7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One listed row.
+
+    Attributes:
+        item: Its text.
+        outcome: What came out.
+        gold: Its gold label, where known.
+        codes: Its votes, `[annotator, relation, draw]`.
+        variants: Relation → variant.
+        certainty: Confidence, or the score where nothing is calibrated; -1 without a label.
+        marks: The filters that it passes.
+    """
+
+    item: Item
+    outcome: Outcome
+    gold: str | None
+    codes: Codes
+    variants: Mapping[str, Variant]
+    certainty: float
+    marks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The listed rows, in the order of the file, and how many characters of a text there is room for."""
+
+    rows: tuple[Row, ...]
+    room: int
+
+    @property
+    def accepted(self) -> int:
+        """How many of the listed rows are accepted."""
+        return sum("accept" in row.marks for row in self.rows)
+
+
+def select(view: View) -> Selection:
+    """Return all rows; when there are too many, the least certain ones, of accepted and other rows apart."""
+    result = view.result
+    cells = len(result.votes.annotators) * len(result.votes.relations)
+    most = max(20, min(MOST_ROWS, MOST_CELLS // max(cells, 1)))
+    sure = [certainty(outcome) for outcome in result.outcomes]
+    chosen = _chosen(sure, [outcome.decision == "accept" for outcome in result.outcomes], most)
+    variants = run_folder.read_variants(result.folder, [result.dataset.items[at].id for at in chosen])
+    rows = tuple(_row(view, at, sure[at], variants) for at in chosen)
+    return Selection(rows=rows, room=_room(rows, texts=len(rows) * (len(result.votes.relations) + 1)))
+
+
+def _chosen(sure: Sequence[float], accepted: Sequence[bool], most: int) -> list[int]:
+    """Return positions of the least certain rows; some places are kept for accepted rows, which all are certain."""
+    order = sorted(range(len(sure)), key=sure.__getitem__)
+    kept = [at for at in order if accepted[at]][: int(ACCEPTED_SHARE * most)] if len(order) > most else []
+    listed = set(kept)
+    others = [at for at in order if at not in listed]
+    return sorted([*kept, *others[: most - len(kept)]])
+
+
+def _room(rows: tuple[Row, ...], texts: int) -> int:
+    """Return how many characters of each text fit; one of Chinese takes three times as much as one of English."""
+    written = "".join(row.item.text[:MOST_ROOM] for row in rows)
+    width = len(written.encode("utf-8", "replace")) / max(len(written), 1)
+    return min(max(int(MOST_BYTES / max(texts * width, 1)), LEAST_ROOM), MOST_ROOM)
+
+
+def certainty(outcome: Outcome) -> float:
+    """Return the confidence of a label, or its score where there is none; -1 without a label."""
+    if outcome.label is None:
+        return -1.0
+    return outcome.scores[outcome.label] if outcome.confidence is None else outcome.confidence
+
+
+def _row(view: View, at: int, sure: float, variants: Mapping[tuple[str, str], Variant]) -> Row:
+    result = view.result
+    item, outcome, gold = result.dataset.items[at], result.outcomes[at], view.gold[at]
+    own = {name: variants[item.id, name] for name in result.votes.relations if (item.id, name) in variants}
+    return Row(
+        item=item,
+        outcome=outcome,
+        gold=gold,
+        codes=result.votes.codes[at],
+        variants=own,
+        certainty=sure,
+        marks=_marks(outcome, gold, sure),
+    )
+
+
+def _marks(outcome: Outcome, gold: str | None, sure: float) -> tuple[str, ...]:
+    found = {
+        "wrong": gold is not None and outcome.label is not None and outcome.label != gold,
+        "low": outcome.label is not None and sure < LOW,
+    }
+    decision = decision_on(outcome)
+    return (*(name for name, applies in found.items() if applies), *([decision] if decision else ()))

@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pcs_annotator.pipeline.report.bars import bar
-from pcs_annotator.pipeline.report.formats import count, counted, dollars, percent, total_dollars
-from pcs_annotator.pipeline.report.markup import (
-    Child,
-    ColumnHead,
-    Markup,
-    figure,
-    joined,
-    section,
-    sentence,
-    table,
-    tag,
-    user_text,
-)
+from pcs_annotator.pipeline.report.formats import bar, count, counted, dollars, percent, total_dollars
+from pcs_annotator.pipeline.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
 from pcs_annotator.pipeline.report.view import View
 
 
@@ -40,8 +28,8 @@ def cost(view: View) -> Markup:
     if len(rows) > 1:
         sums = (sum(getattr(bill, name) for bill in bills) for name in ("calls", "input_tokens", "output_tokens"))
         rows.append([tag("b", "all"), "", *map(count, sums), total_dollars([bill.usd for bill in bills])])
-    numbers = (ColumnHead(name, "number") for name in ("calls", "tokens in", "tokens out", "cost"))
-    columns = [ColumnHead("Model"), ColumnHead("to"), *numbers]
+    numbers = ((name, "number") for name in ("calls", "tokens in", "tokens out", "cost"))
+    columns = [("Model", ""), ("to", ""), *numbers]
     return section("cost", "What it cost", table(columns, rows), _this_time(view))
 
 
@@ -94,4 +82,4 @@ def _chart(title: str, shares: Mapping[str, float]) -> Markup:
         [user_text(name), bar(share), percent(share, 1)]
         for name, share in sorted(shares.items(), key=lambda pair: -pair[1])
     ]
-    return table([ColumnHead(title), ColumnHead("", "chart"), ColumnHead("asked", "number")], rows, kind="bars")
+    return table([(title, ""), ("", "chart"), ("asked", "number")], rows, kind="bars")

@@ -1,24 +1,15 @@
-"""How far the confidence can be believed, and what accepting fewer labels would gain: three charts."""
+"""Three charts on held-out gold rows: reliability, risk against coverage, and ROC."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from pcs_annotator.judging.evaluation.curves import Curves
-from pcs_annotator.pipeline.report.bars import span
-from pcs_annotator.pipeline.report.charts.curves import reliability_diagram, risk_chart, roc_chart
-from pcs_annotator.pipeline.report.charts.plot import Plot
-from pcs_annotator.pipeline.report.formats import count, counted, interval, number
-from pcs_annotator.pipeline.report.markup import (
-    Child,
-    ColumnHead,
-    Markup,
-    figure,
-    joined,
-    section,
-    sentence,
-    table,
-    tag,
-    user_text,
-)
+from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.pipeline.report.formats import count, counted, interval, number, percent, span
+from pcs_annotator.pipeline.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
+from pcs_annotator.pipeline.report.plot import Axes, Axis, LegendEntry, Plot, dot, nice_ticks, path, segment, short
 from pcs_annotator.pipeline.report.view import View
 
 MOST_LISTED = 10
@@ -78,7 +69,7 @@ def _reliability_table(curves: Curves) -> Markup:
         for name, bins in (("calibrated", curves.calibrated), ("raw PCS", curves.raw))
         for one in bins
     ]
-    columns = [ColumnHead("Score"), *(ColumnHead(title, "number") for title in ("sure", "right", "95 %", "n"))]
+    columns = [("Score", ""), *((title, "number") for title in ("sure", "right", "95 %", "n"))]
     return tag("details", tag("summary", "The numbers"), table(columns, rows), class_="numbers")
 
 
@@ -86,11 +77,11 @@ def _ranking(curves: Curves) -> Markup:
     """Return every label's AUROC with its interval, those too rare for a line of their own folded."""
     low = max(0.0, min(roc.auroc.interval.low for roc in curves.roc) - 0.02)
     columns = [
-        ColumnHead("Label"),
-        ColumnHead("AUROC", "number"),
-        ColumnHead(f"{number(low)} to 1", "chart axis"),
-        ColumnHead("95 %", "number quiet"),
-        ColumnHead("n", "number"),
+        ("Label", ""),
+        ("AUROC", "number"),
+        (f"{number(low)} to 1", "chart axis"),
+        ("95 %", "number quiet"),
+        ("n", "number"),
     ]
     rows: list[list[Child]] = [
         [
@@ -110,3 +101,127 @@ def _ranking(curves: Curves) -> Markup:
         else None,
         sentence("Each label against all others: 0.5 is chance, 1 is perfect.", kind="note"),
     )
+
+
+RELIABILITY = Axes(Axis(title="how sure"), Axis(title="share of right labels"))
+
+
+def reliability_diagram(curves: Curves) -> Plot:
+    """Return the diagram of the calibrated confidence, where there is one, and of the raw score."""
+    least, most = (end(one.rows for one in (*curves.raw, *curves.calibrated)) for end in (min, max))
+    rows = f"{least}" if least == most else f"{least} to {most}"
+    whiskers = f"95 % interval, {rows} rows in each"
+    calibrated = [LegendEntry(kind="dot c1", shape="dot", text="calibrated confidence")] if curves.calibrated else []
+    return Plot(
+        name="reliability",
+        title="Reliability diagram",
+        description=f"Groups of rows by how sure their label is, on {counted(curves.rows, 'held-out gold row')}. "
+        + "; ".join(map(_bin_text, curves.calibrated or curves.raw)),
+        axes=RELIABILITY,
+        parts=[
+            segment(RELIABILITY.at(0, 0), RELIABILITY.at(1, 1), "ideal"),
+            *_points(curves.raw, "c2"),
+            *_points(curves.calibrated, "c1"),
+        ],
+        legend=[
+            *calibrated,
+            LegendEntry(kind="dot c2", shape="dot", text="raw Perceived Confidence Score"),
+            LegendEntry(kind="reach c1" if calibrated else "reach c2", text=whiskers),
+            LegendEntry(kind="ideal", text="as right as sure"),
+        ],
+    )
+
+
+def _bin_text(one: Any) -> str:
+    return f"sure {number(one.confidence)}, right {number(one.accuracy)} {interval(one.interval)}, n {one.rows}"
+
+
+def _points(bins: Sequence[Any], colour: str) -> list[Markup]:
+    parts = []
+    for one in bins:
+        low, middle, high = (
+            RELIABILITY.at(one.confidence, y) for y in (one.interval.low, one.accuracy, one.interval.high)
+        )
+        parts += [segment(low, high, f"reach {colour}"), dot(middle, f"dot {colour}", _bin_text(one))]
+    return parts
+
+
+ROC = Axes(Axis(title="share of other rows taken for it"), Axis(title="share of the label's rows found"))
+
+
+def roc_chart(curves: Curves) -> Plot:
+    """Return a curve for each of the most frequent labels, each against all others."""
+    drawn = [(roc, f"{number(roc.auroc.value)} {interval(roc.auroc.interval)}") for roc in curves.roc if roc.hits]
+    return Plot(
+        name="roc",
+        title="ROC, one label against the rest",
+        description=f"On {counted(curves.rows, 'held-out gold row')}. "
+        + "; ".join(f"{roc.label}: AUROC {auroc}, n {roc.auroc.n}" for roc, auroc in drawn),
+        axes=ROC,
+        parts=[
+            segment(ROC.at(0, 0), ROC.at(1, 1), "ideal"),
+            *(
+                path(map(ROC.at, roc.false_alarms, roc.hits), f"curve c{place}")
+                for place, (roc, _) in enumerate(drawn, 1)
+            ),
+        ],
+        legend=[
+            *(
+                LegendEntry(kind=f"curve c{place}", text=f"{short(roc.label)} AUROC {auroc}")
+                for place, (roc, auroc) in enumerate(drawn, 1)
+            ),
+            LegendEntry(kind="ideal", text=f"chance; on {counted(curves.rows, 'gold row')}, intervals 95 %"),
+        ],
+    )
+
+
+COVERAGE = Axis(title="share of rows taken, surest first", percent=True)
+SETTLED = 10
+"""The axis is made for errors among at least so many rows: among fewer, one wrong label is a cliff."""
+
+
+def risk_chart(curves: Curves, certificate: Certificate | None) -> Plot:
+    """Return the curve with the promised error and the accepted share marked, where there are such."""
+    risk = curves.risk
+    settled = [wrong for taken, wrong in zip(risk.coverage, risk.risk, strict=True) if taken * curves.rows >= SETTLED]
+    allowed = certificate.promise.max_error if certificate is not None else 0.0
+    ticks = nice_ticks(1.2 * max(*settled, allowed, 0.0))
+    errors = Axis(title="share of them that is wrong", high=ticks[-1], ticks=ticks, percent=True)
+    axes = Axes(COVERAGE, errors)
+    lows, highs, curve = (list(map(axes.at, risk.coverage, ends)) for ends in (risk.low, risk.high, risk.risk))
+    marks, legend = _marks(certificate, axes)
+    return Plot(
+        name="risk-coverage",
+        title="Risk against coverage",
+        description=f"On {counted(curves.rows, 'held-out gold row')}: of all labels {percent(risk.risk[-1], 1)} are "
+        f"wrong, of the surest half {percent(_at(curves, 0.5), 1)}.",
+        axes=axes,
+        parts=[path([*lows, *reversed(highs)], "band", closed=True), *marks, path(curve, "curve c1")],
+        legend=[
+            LegendEntry(kind="curve c1", text=f"wrong among the rows taken, of {counted(curves.rows, 'gold row')}"),
+            LegendEntry(kind="band", shape="area", text="95 % interval at each share"),
+            *legend,
+        ],
+    )
+
+
+def _at(curves: Curves, coverage: float) -> float:
+    return min(zip(curves.risk.coverage, curves.risk.risk, strict=True), key=lambda pair: abs(pair[0] - coverage))[1]
+
+
+def _marks(certificate: Certificate | None, axes: Axes) -> tuple[list[Markup], list[LegendEntry]]:
+    if certificate is None:
+        return [], []
+    allowed = certificate.promise.max_error
+    if certificate.promise.kind == "accepted-and-wrong":
+        limit = [axes.at(place / 50, 50 * allowed / place) for place in range(1, 51)]
+        told = f"at most {percent(allowed, 1)} of all rows accepted and wrong"
+    else:
+        limit = [axes.at(share, allowed) for share in (0.0, 1.0)]
+        told = f"asked for: at most {percent(allowed, 1)} wrong"
+    marks, legend = [path(limit, "limit")], [LegendEntry(kind="limit", text=told)]
+    if certificate.holds:
+        share = certificate.accepted_share
+        marks.append(segment(axes.at(share, 0), axes.at(share, axes.y.high), "accepted"))
+        legend.append(LegendEntry(kind="accepted", text=f"accepted: {percent(share, 1)} of all rows of the file"))
+    return marks, legend

@@ -1,23 +1,13 @@
-"""How good it is, on rows that the fit did not see; or why nobody knows."""
+"""How good the labels are on rows that the fit did not see, and what each vote counts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pcs_annotator.pipeline.report.bars import span
-from pcs_annotator.pipeline.report.formats import counted, interval, number, signed
-from pcs_annotator.pipeline.report.markup import (
-    Child,
-    ColumnHead,
-    Markup,
-    joined,
-    section,
-    sentence,
-    table,
-    tag,
-    user_text,
-)
+from pcs_annotator.core.weights import Interval
+from pcs_annotator.pipeline.report.formats import counted, estimate, interval, number, signed, span
+from pcs_annotator.pipeline.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
 from pcs_annotator.pipeline.report.view import View
 
 METRICS = (
@@ -75,11 +65,11 @@ def _table(figures: Sequence[Any], view: View) -> Markup:
     low = max(0.0, min(estimate.interval.low for estimate in spans) - 0.02)
     high = min(1.0, max(estimate.interval.high for estimate in spans) + 0.02)
     columns = [
-        ColumnHead("Method"),
-        ColumnHead("AUROC", "number"),
-        ColumnHead(f"{number(low)} to {number(high)}", "chart axis"),
-        *(ColumnHead(title, "number") for _, title in METRICS[1:]),
-        ColumnHead("n", "number"),
+        ("Method", ""),
+        ("AUROC", "number"),
+        (f"{number(low)} to {number(high)}", "chart axis"),
+        *((title, "number") for _, title in METRICS[1:]),
+        ("n", "number"),
     ]
     return table(columns, (_row(one, view, low, high) for one in figures), kind="figures")
 
@@ -123,3 +113,73 @@ def _difference(test: Any) -> str:
 def _chance(p_value: float) -> str:
     told = "p < 0.001" if p_value < 0.001 else f"p = {number(p_value, 3)}"
     return told.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def weights(view: View) -> Markup:
+    """Return the learned weights with their intervals."""
+    learned = view.result.learned.model.weights
+    told = learned.diagnostics
+    return section(
+        "weights",
+        "What each vote is worth",
+        sentence(_how(view)),
+        tag(
+            "div",
+            figure("Models", _chart("Model", learned.by_annotator, told.annotator_intervals)),
+            figure("Relations", _chart("Relation", learned.by_relation, told.relation_intervals)),
+            class_="pair",
+        ),
+        sentence(_legend(bool(told.annotator_intervals)), kind="note"),
+        _class_aware() if learned.evidence is not None else None,
+    )
+
+
+def _how(view: View) -> str:
+    told = view.result.learned.model.weights.diagnostics
+    if not told.gold_rows:
+        return "There is no gold, so all votes count the same."
+    method = told.optimiser or "an optimiser of your own"
+    text = f"Learned from {counted(told.gold_rows, 'gold row')} by {method}"
+    if not told.candidates:
+        return f"{text}."
+    losses = ", ".join(f"{name} {number(loss, 3)}" for name, loss in sorted(told.candidates.items(), key=_by_loss))
+    return f"{text}, which had the lowest log-loss in cross-validation ({losses})."
+
+
+def _by_loss(pair: tuple[str, float]) -> tuple[float, str]:
+    return pair[1], pair[0]
+
+
+def _legend(has_intervals: bool) -> str:
+    ends = ", the line its 95 % bootstrap interval" if has_intervals else ""
+    return f"Bars are weights, which sum to 1 in each chart{ends}; dashed is an equal weight for everybody."
+
+
+def _class_aware() -> Markup:
+    return sentence(
+        "This optimiser also knows which labels each model confuses; the weights are a summary of that.", kind="note"
+    )
+
+
+def _chart(title: str, by_name: Mapping[str, float], ends: Mapping[str, Interval]) -> Markup:
+    highest = max([*by_name.values(), *(span.high for span in ends.values())], default=1.0)
+    top = min(1.0, highest * 1.06) or 1.0
+    equal = 1 / max(len(by_name), 1)
+    rows: list[list[Child]] = [
+        [
+            user_text(name),
+            estimate(weight, ends.get(name), top=max(top, equal), reference=equal),
+            number(weight),
+            interval(ends.get(name)),
+        ]
+        for name, weight in sorted(by_name.items(), key=lambda pair: -pair[1])
+    ]
+    columns = [
+        (title, ""),
+        ("", "chart"),
+        ("weight", "number"),
+        ("95 %", "number quiet"),
+    ]
+    if not ends:
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    return table(columns, rows, kind="bars")

@@ -9,12 +9,10 @@ from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL, Variant
 from pcs_annotator.core.vote import ABSTAINED
-from pcs_annotator.pipeline.report.bars import bar
 from pcs_annotator.pipeline.report.diff import clipped, marked
-from pcs_annotator.pipeline.report.formats import capital, count, counted, number
+from pcs_annotator.pipeline.report.formats import bar, capital, count, counted, number
 from pcs_annotator.pipeline.report.markup import Child, Markup, joined, section, sentence, tag
-from pcs_annotator.pipeline.report.selection import LOW, Row, Selection, select
-from pcs_annotator.pipeline.report.view import View
+from pcs_annotator.pipeline.report.view import LOW, Row, Selection, View, select
 
 STATUS = {"not_applicable": "not applicable", "rejected": "rejected"}
 

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pcs_annotator.pipeline.report.markup import Markup, joined, tag
 
@@ -17,6 +17,8 @@ UNDER_AXIS, LEGEND_TOP, LEGEND_ROW = 330.0, 356.0, 21.0
 PAPER_MARGIN = 12.0
 LONGEST_NAME = 18
 FIFTHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+Point = tuple[float, float]
+"""A position in the drawing, from the left and from the top."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +34,20 @@ class Axis:
         """Return how far along the axis a value lies; what is outside lies at its end."""
         return min(max(value / self.high, 0.0), 1.0)
 
-    def told(self, value: float) -> str:
+    def tick_text(self, value: float) -> str:
         """Return what stands at a tick."""
         return f"{100 * value:g} %" if self.percent else f"{value:g}"
+
+
+class Axes(NamedTuple):
+    """The two axes of a chart; the title of `y` is written above it."""
+
+    x: Axis
+    y: Axis
+
+    def at(self, x: float, y: float) -> Point:
+        """Return the position of a value in the drawing."""
+        return LEFT + self.x.place(x) * (RIGHT - LEFT), BOTTOM - self.y.place(y) * (BOTTOM - TOP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +67,7 @@ class Plot:
         name: For its file and its ids.
         title: What it shows, for those who cannot see it.
         description: What can be seen in it.
-        x: The horizontal axis.
-        y: The vertical axis; its title stands above it.
+        axes: The horizontal and the vertical axis.
         parts: What is drawn.
         legend: What the colours mean.
     """
@@ -63,8 +75,7 @@ class Plot:
     name: str
     title: str
     description: str
-    x: Axis
-    y: Axis
+    axes: Axes
     parts: Sequence[Markup]
     legend: Sequence[LegendEntry] = ()
 
@@ -101,33 +112,24 @@ class Plot:
         )
 
     def _body(self) -> Markup:
-        return joined(*_axes(self.x, self.y), *self.parts, *_legend(self.legend))
+        return joined(*_axes(self.axes), *self.parts, *_legend(self.legend))
 
 
-def across(axis: Axis, value: float) -> float:
-    """Return the horizontal position of a value."""
-    return LEFT + axis.place(value) * (RIGHT - LEFT)
-
-
-def up(axis: Axis, value: float) -> float:
-    """Return the vertical position of a value."""
-    return BOTTOM - axis.place(value) * (BOTTOM - TOP)
-
-
-def path(points: Iterable[tuple[float, float]], kind: str, *, closed: bool = False) -> Markup:
+def path(points: Iterable[Point], kind: str, *, closed: bool = False) -> Markup:
     """Return a line through positions, or the area inside it."""
     drawn = "L".join(f"{_n(x)} {_n(y)}" for x, y in points)
     return tag("path", d=f"M{drawn}{'Z' if closed else ''}", class_=kind)
 
 
-def segment(start: tuple[float, float], end: tuple[float, float], kind: str) -> Markup:
+def segment(start: Point, end: Point, kind: str) -> Markup:
     """Return a straight line between two positions."""
     return tag("line", x1=_n(start[0]), y1=_n(start[1]), x2=_n(end[0]), y2=_n(end[1]), class_=kind)
 
 
-def dot(x: float, y: float, kind: str, told: str = "") -> Markup:
-    """Return a point that says what it stands for when a pointer rests on it."""
-    return tag("circle", tag("title", told) if told else None, cx=_n(x), cy=_n(y), r="4", class_=kind)
+def dot(place: Point, kind: str, tooltip: str = "") -> Markup:
+    """Return a dot, with a tooltip if there is one."""
+    title = tag("title", tooltip) if tooltip else None
+    return tag("circle", title, cx=_n(place[0]), cy=_n(place[1]), r="4", class_=kind)
 
 
 def short(name: str) -> str:
@@ -157,16 +159,17 @@ def nice_ticks(value: float) -> list[float]:
     return [round(step * place, 4) for place in range(round(top / step) + 1)]
 
 
-def _axes(x: Axis, y: Axis) -> list[Markup]:
+def _axes(axes: Axes) -> list[Markup]:
+    x, y = axes
     parts = [_text(y.title, 0, 14, "axis-title"), _text(x.title, RIGHT, UNDER_AXIS, "axis-title end")]
     for tick in y.ticks:
-        height = up(y, tick)
+        _, height = axes.at(0, tick)
         parts.append(segment((LEFT, height), (RIGHT, height), "grid" if tick else "base"))
-        parts.append(_text(y.told(tick), LEFT - 7, height + 4, "tick end"))
+        parts.append(_text(y.tick_text(tick), LEFT - 7, height + 4, "tick end"))
     for tick in x.ticks:
-        place = across(x, tick)
+        place, _ = axes.at(tick, 0)
         parts.append(segment((place, BOTTOM), (place, BOTTOM + 4), "base"))
-        parts.append(_text(x.told(tick), place, BOTTOM + 19, "tick middle"))
+        parts.append(_text(x.tick_text(tick), place, BOTTOM + 19, "tick middle"))
     return parts
 
 
@@ -181,7 +184,7 @@ def _legend(entries: Sequence[LegendEntry]) -> list[Markup]:
 def _sample(entry: LegendEntry, y: float) -> Markup:
     middle = LEFT - 22
     if entry.shape == "dot":
-        return dot(middle, y, entry.kind)
+        return dot((middle, y), entry.kind)
     if entry.shape == "area":
         return tag("rect", x=_n(middle - 12), y=_n(y - 6), width="24", height="12", class_=entry.kind)
     return segment((middle - 12, y), (middle + 12, y), entry.kind)

@@ -1,0 +1,289 @@
+"""What the models answered: how often each label, which rewrites flip it, and what is missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+import numpy as np
+
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
+from pcs_annotator.judging.evaluation.flips import FlipMatrix, flip_matrices
+from pcs_annotator.pipeline.report.formats import bar, count, percent
+from pcs_annotator.pipeline.report.markup import Child, Markup, figure, section, sentence, table, tag, user_text
+from pcs_annotator.pipeline.report.view import View
+
+MOST_BARS = 20
+
+
+def distribution(view: View) -> Markup:
+    """Return a bar per label, with the share among gold rows marked."""
+    given = Counter(outcome.label for outcome in view.result.outcomes)
+    gold = Counter(label for label in view.gold if label is not None)
+    labels = sorted(view.task.labels, key=lambda label: (-given[label], view.task.labels.index(label)))
+    names: list[str | None] = [*labels[:MOST_BARS], *([None] if given[None] else [])]
+    rows = [_row(name, given, gold, len(view.result.outcomes)) for name in names]
+    columns = [
+        ("Label", ""),
+        ("", "chart"),
+        ("rows", "number"),
+        ("share", "number"),
+    ]
+    if gold:
+        columns.append(("among gold", "number quiet"))
+    else:
+        rows = [row[:-1] for row in rows]
+    hidden = len(labels) - MOST_BARS
+    return section(
+        "labels",
+        "Labels",
+        table(columns, rows, kind="bars counts"),
+        sentence(f"{hidden} rarer labels are not shown.", kind="note") if hidden > 0 else None,
+        sentence(
+            f"The upright mark is the share among the {count(gold.total())} gold rows: a bar far from it means that "
+            "the label is given too often or too seldom, or that the gold rows are another mixture.",
+            kind="note",
+        )
+        if gold
+        else None,
+    )
+
+
+def _row(name: str | None, given: Counter[str | None], gold: Counter[str], rows: int) -> list[Child]:
+    total = gold.total()
+    share = given[name] / max(rows, 1)
+    mark = gold[name] / total if total and name is not None else None
+    return [
+        "no label" if name is None else user_text(name),
+        bar(share, mark=mark, kind="bar" if name is not None else "bar bad"),
+        count(given[name]),
+        percent(given[name], rows),
+        percent(gold[name], total) if name is not None else "",
+    ]
+
+
+MOST_LABELS, MOST_NARROW = 8, 4
+MOST_FLIPS = 12
+MOST_OPEN = 4
+MOST_MATRICES = 60
+HEAT = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
+"""Shares from which a cell is a shade darker."""
+
+
+def flips(view: View) -> Markup:
+    """Return how often each model changed its label under each relation, and from which to which."""
+    matrices = [one for one in flip_matrices(view.result.votes) if one.flips.pairs]
+    if not matrices:
+        told = "Nothing to compare: no text was answered both as it is and rewritten."
+        return section("flips", "Which rewrite flips which label", sentence(told))
+    shown = matrices[:MOST_MATRICES]
+    return section(
+        "flips",
+        "Which rewrite flips which label",
+        sentence(
+            "A rewrite keeps the meaning, so a label that changes under it was not sure. Here is how often each model "
+            "gave a rewritten text another label than the text itself."
+        ),
+        _rates(matrices, view),
+        *(
+            _relation(relation, list(group), view, not place or len(shown) <= MOST_OPEN)
+            for place, (relation, group) in enumerate(groupby(shown, lambda one: one.relation))
+        ),
+        sentence(f"{len(matrices) - len(shown)} further tables are left out.", kind="note")
+        if len(shown) < len(matrices)
+        else None,
+    )
+
+
+def _rates(matrices: Sequence[FlipMatrix], view: View) -> Markup:
+    """Return relations down, models across: the share of answers that changed."""
+    found = {(one.relation, one.annotator): one.flips for one in matrices}
+    annotators = view.result.votes.annotators
+    lines = []
+    for relation in dict.fromkeys(one.relation for one in matrices):
+        cells = [tag("th", user_text(relation), scope="row")]
+        for annotator in annotators:
+            one = found.get((relation, annotator))
+            cells.append(tag("td", "–", class_="number") if one is None else _rate(one.changed, one.pairs))
+        lines.append(tag("tr", *cells))
+    head = [
+        tag("th", "Relation", scope="col"),
+        *(tag("th", user_text(n), scope="col", class_="number") for n in annotators),
+    ]
+    return _heat_table("Share of answers that changed", head, lines)
+
+
+def _heat_table(title: str, head: Sequence[Markup], lines: Sequence[Markup]) -> Markup:
+    whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *lines), class_="heat")
+    return tag("div", whole, class_="scroll", tabindex="0", role="region", aria_label=title)
+
+
+def _relation(relation: str, matrices: Sequence[FlipMatrix], view: View, unfolded: bool) -> Markup:
+    changed, pairs = (sum(getattr(one.flips, name) for one in matrices) for name in ("changed", "pairs"))
+    labels = view.result.votes.labels
+    show = _matrix if len(labels) <= MOST_LABELS else _top
+    return tag(
+        "details",
+        tag(
+            "summary",
+            user_text(relation, "b"),
+            tag("span", f" {percent(changed, pairs)} of {count(pairs)} answers changed", class_="quiet"),
+        ),
+        tag(
+            "div",
+            *(figure(one.annotator, show(one, labels)) for one in matrices),
+            class_="matrices wide" if len(labels) > MOST_NARROW else "matrices",
+        ),
+        class_="numbers",
+        open=unfolded,
+    )
+
+
+def _matrix(one: FlipMatrix, labels: Sequence[str]) -> Markup:
+    totals = one.counts.sum(axis=1)
+    head = [
+        tag("th", "text → rewrite", scope="col"),
+        *(tag("th", user_text(to), scope="col", class_="number") for to in labels),
+    ]
+    lines = [
+        tag(
+            "tr",
+            tag("th", user_text(label), scope="row"),
+            *(
+                _cell(int(one.counts[row, column]), int(totals[row]), same=row == column)
+                for column in range(len(labels))
+            ),
+        )
+        for row, label in enumerate(labels)
+    ]
+    return _heat_table("Labels before and after", head, lines)
+
+
+def _top(one: FlipMatrix, labels: Sequence[str]) -> Markup:
+    """Return the most frequent changes as a list: a matrix of so many labels is mostly empty."""
+    changes = one.counts.copy()
+    np.fill_diagonal(changes, 0)
+    order = np.argsort(-changes, axis=None, kind="stable")[:MOST_FLIPS]
+    places = [divmod(int(place), len(labels)) for place in order]
+    rows = [
+        [
+            tag("span", user_text(labels[row]), " → ", user_text(labels[column])),
+            count(int(changes[row, column])),
+            percent(int(changes[row, column]), int(one.counts[row].sum())),
+        ]
+        for row, column in places
+        if changes[row, column]
+    ]
+    if not rows:
+        return sentence("No answer changed.", kind="note")
+    return table([("text → rewrite", ""), ("answers", "number"), ("share", "number")], rows)
+
+
+def _rate(changed: int, pairs: int) -> Markup:
+    told = f"{count(changed)} of {count(pairs)}"
+    return tag("td", percent(changed, pairs), " ", tag("small", told), class_=f"number heat-{_heat(changed, pairs)}")
+
+
+def _heat(part: int, whole: int) -> int:
+    return sum(part / whole > step for step in HEAT)
+
+
+def _cell(part: int, whole: int, *, same: bool) -> Markup:
+    if not whole:
+        return tag("td", "–", class_="number")
+    if not part and not same:
+        return tag("td", "0", class_="number quiet")
+    kind = "number same" if same else f"number heat-{_heat(part, whole)}"
+    return tag("td", count(part), " ", tag("small", percent(part, whole)), class_=kind)
+
+
+MOST_REASONS = 8
+
+
+def silences(view: View) -> Markup:
+    """Return rewrites and answers that are missing, counted."""
+    tally = view.result.tally
+    return section(
+        "silences",
+        "Silences, and why",
+        figure("Rewrites", _rewrites(view)),
+        figure("Answers", _answers(view)),
+        _reasons("Why a rewrite is missing", _rewrite_reasons(view)),
+        _reasons("Why an answer has no label", _without_relations(tally.silences, view)),
+        _reasons("Questions without an answer; the next run asks them again", tally.failed),
+    )
+
+
+def _rewrites(view: View) -> Markup:
+    if not view.rewrites:
+        return sentence("Texts were shown as they are, without rewrites.", kind="note")
+    ends: Counter[tuple[str, str]] = Counter()
+    for one in view.rewrites:
+        ends[one.relation, one.status] += one.times
+    names = [name for name in view.result.votes.relations if any(relation == name for relation, _ in ends)]
+    rows: list[list[Child]] = []
+    for name in names:
+        changed, idle, rejected = (ends[name, status] for status in ("changed", "not_applicable", "rejected"))
+        total = changed + idle + rejected
+        rows.append(
+            [
+                user_text(name),
+                bar(changed / max(total, 1)),
+                count(changed),
+                count(idle),
+                count(rejected),
+                percent(changed, total),
+            ]
+        )
+    titles = ("changed", "not applicable", "rejected", "share changed")
+    return table([("Relation", ""), ("", "chart"), *((title, "number") for title in titles)], rows)
+
+
+def _answers(view: View) -> Markup:
+    votes = view.result.votes
+    rows: list[list[Child]] = []
+    for position, name in enumerate(votes.annotators):
+        codes = votes.codes[:, position]
+        silent, unasked = int(np.sum(codes == ABSTAINED)), int(np.sum(codes == NOT_ASKED))
+        given = codes.size - silent - unasked
+        rows.append(
+            [
+                user_text(name),
+                bar(given / max(given + silent, 1)),
+                count(given),
+                count(silent),
+                count(unasked),
+                percent(given, given + silent),
+            ]
+        )
+    titles = ("labels", "silent", "not asked", "share answered")
+    return table([("Model", ""), ("", "chart"), *((title, "number") for title in titles)], rows)
+
+
+def _rewrite_reasons(view: View) -> Counter[str]:
+    missing = (one for one in view.rewrites if one.status in ("not_applicable", "rejected"))
+    found: Counter[str] = Counter()
+    for one in missing:
+        found[f"{one.relation}: {one.reason or one.status.replace('_', ' ')}"] += one.times
+    return found
+
+
+def _without_relations(reasons: Mapping[str, int], view: View) -> Counter[str]:
+    """Return the silences of annotators; those of relations are counted from the recorded rewrites."""
+    prefixes = tuple(f"{name}: " for name in view.result.votes.relations)
+    return Counter({reason: times for reason, times in reasons.items() if not reason.startswith(prefixes)})
+
+
+def _reasons(title: str, reasons: Counter[str]) -> Markup | None:
+    if not reasons:
+        return None
+    top = sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0]))
+    shown = [
+        tag("li", tag("b", count(times), class_="count"), " ", user_text(reason, "span"))
+        for reason, times in top[:MOST_REASONS]
+    ]
+    rest = sum(times for _, times in top[MOST_REASONS:])
+    if rest:
+        shown.append(tag("li", tag("b", count(rest), class_="count"), " for other reasons"))
+    return figure(title, tag("ul", *shown, class_="reasons"))
