@@ -16,10 +16,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.development_data import DATA, Dataset, babe, load
+from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.promising.acceptance import Promise, accepted, find_thresholds
-from pcs_annotator.judging.spending.frugal import StoppingOptions, learn_frugal
+from pcs_annotator.judging.spending.frugal import learn_frugal
 from pcs_annotator.judging.spending.strategy import simulate
 from pcs_annotator.judging.weighing.crossfit import Splits
 
@@ -44,11 +45,12 @@ def repetition(data: Dataset, gold_rows: int, optimiser: str, seed: int, *, stop
     known[np.random.default_rng(seed).permutation(len(votes))[:gold_rows]] = True
     gold = [name if here else None for name, here in zip(names, known, strict=True)]
     how = Learning(optimiser=optimiser, splits=Splits(seed=seed))
+    told = gold_codes(votes, gold)
     if stopped:
-        model, strategy, _, trial = learn_frugal(votes, gold, how, StoppingOptions())
+        model, strategy, _, trial = learn_frugal(votes, told, how)
         seen = simulate(votes, strategy).votes
     else:
-        model, trial = fit_model(votes, gold, how)
+        model, trial = fit_model(votes, told, how)
         seen = votes
     assert trial is not None
     verdicts = model.judged(seen)

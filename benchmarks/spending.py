@@ -22,25 +22,22 @@ from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.fit_model import Learning, fit_out_of_fold_calibrator
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc, ece
-from pcs_annotator.judging.spending.frugal import StoppingOptions, learn_frugal
-from pcs_annotator.judging.spending.posterior import PosteriorStop, fit_checkpoints
-from pcs_annotator.judging.spending.pruning import prune
+from pcs_annotator.judging.spending.frugal import learn_frugal
 from pcs_annotator.judging.spending.stopping import ExactStop
-from pcs_annotator.judging.spending.strategy import order_of, simulate, tier_ends
+from pcs_annotator.judging.spending.strategy import order_of, simulate
 from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser
 from pcs_annotator.judging.weighing.optimisers import optimisers
 from pcs_annotator.judging.weighing.scoring import choose, score
 
 GOLD_ROWS = 100
-MORE_GOLD_ROWS = 250
 SIMULATED = ("sentiment", "gossipcop", "politifact")
 TRIPLES = (
     ("flan_ul2", "gpt_3_5", "mistral_7b"),
     ("falcon_7b", "flan_ul2", "gpt_3_5"),
     ("mistral_7b", "openchat", "zephyr"),
 )
-DEAR = 20.0
+EXPENSIVE = 20.0
 OPEN_FROM = 5
 
 
@@ -87,10 +84,6 @@ def show(title: str, rows: list[dict[str, float]]) -> None:
     print(f"  {title:46}" + "  ".join(f"{name} {value:7.2f}" for name, value in means.items()), flush=True)
 
 
-def standard_error(values: list[float]) -> float:
-    return float(np.std(values) / max(len(values) - 1, 1) ** 0.5)
-
-
 def exact_row(trial: Trial) -> dict[str, float]:
     """Return how many labels a stop changed, the share of saved calls, and the loss of AUROC of the coarser scores."""
     stopped = simulate(trial.test, exact_of(trial, order_of(trial.weights)))
@@ -103,23 +96,6 @@ def exact_row(trial: Trial) -> dict[str, float]:
     }
 
 
-def pruned_row(trial: Trial) -> dict[str, float]:
-    """Return what pruning saves and loses, alone and followed by an exact stop of what is kept."""
-    pruned = prune(trial.votes, trial.gold, trial.chosen, Splits(seed=trial.seed))
-    kept = pruned.of(trial.test)
-    whole, part = score(trial.test, trial.weights), score(kept, trial.weights)
-    stopped = simulate(kept, exact_of(trial, pruned.order(order_of(trial.weights))))
-    after = score(stopped.votes, trial.weights)
-    return {
-        "cells": float(pruned.keep.sum()),
-        "saved %": saved((kept.codes != NOT_ASKED).sum(), trial.test),
-        "AUROC": 100 * (auroc(part, trial.truth) - auroc(whole, trial.truth)),
-        "accuracy": 100 * (accuracy(part, trial.truth) - accuracy(whole, trial.truth)),
-        "| then exact stop: saved %": saved(stopped.asked.sum(), trial.test),
-        "AUROC ": 100 * (auroc(after, trial.truth) - auroc(whole, trial.truth)),
-    }
-
-
 def honest_rows(trial: Trial) -> dict[str, dict[str, float]]:
     """Return AUROC and ECE in points, of all votes and of exactly stopped ones, raw and calibrated in several ways."""
     splits, labels = Splits(seed=trial.seed), trial.test.labels
@@ -128,11 +104,7 @@ def honest_rows(trial: Trial) -> dict[str, dict[str, float]]:
     stopped = simulate(trial.test, exact_of(trial, order)).votes
     part = score(stopped, trial.weights)
     usual = fit_out_of_fold_calibrator(trial.chosen, trial.votes, trial.gold, splits)
-    names = [trial.votes.labels[code] for code in trial.gold]
-    own = learn_frugal(
-        trial.votes, names, Learning(optimiser=trial.chosen, splits=splits), StoppingOptions()
-    ).model.calibrator
-    points = fit_checkpoints(trial.votes, trial.gold, trial.chosen, order, range(1, len(order) + 1), splits)
+    own = learn_frugal(trial.votes, trial.gold, Learning(optimiser=trial.chosen, splits=splits)).model.calibrator
     assert usual is not None
     assert own is not None
     found = {
@@ -141,35 +113,23 @@ def honest_rows(trial: Trial) -> dict[str, dict[str, float]]:
         "stopped, raw": part,
         "stopped, calibrated as if all were asked": usual.apply(part, labels),
         "stopped, calibrated on stopped votes": own.apply(part, labels),
-        "stopped, calibrated by where it stopped": points.probabilities(stopped, trial.weights),
     }
     return {name: {"AUROC": 100 * auroc(p, trial.truth), "ECE": 100 * ece(p, trial.truth)} for name, p in found.items()}
 
 
-def posterior_rows(trial: Trial) -> dict[str, dict[str, float]]:
-    """Return calls and quality of posterior stops, and of a cascade whose heaviest annotator is dear."""
-    order = order_of(trial.weights)
-    exact = exact_of(trial, order)
-    ends = range(1, len(order) + 1)
-    points = fit_checkpoints(trial.votes, trial.gold, trial.chosen, order, ends, Splits(seed=trial.seed))
-    free = dict.fromkeys(trial.weights.annotators, 1.0)
+def cascade_rows(trial: Trial) -> dict[str, dict[str, float]]:
+    """Return calls, price and quality of asking all, and of two orders of asking when the best model is expensive."""
     heaviest = trial.weights.annotators[int(trial.weights.annotator_weights.argmax())]
-    prices = free | {heaviest: DEAR}
-    tiers = order_of(trial.weights, prices=prices)
-    ends_of_tiers = tier_ends(tiers, trial.weights, prices)
-    gates = fit_checkpoints(trial.votes, trial.gold, trial.chosen, tiers, ends_of_tiers, Splits(seed=trial.seed))
-    rules: dict[str, ExactStop | PosteriorStop | None] = {
+    prices = dict.fromkeys(trial.weights.annotators, 1.0) | {heaviest: EXPENSIVE}
+    rules: dict[str, ExactStop | None] = {
         "ask all": None,
-        "exact stop": exact,
-        "exact stop, dear annotator last": exact_of(trial, tiers),
+        "exact stop, heaviest cell first": exact_of(trial, order_of(trial.weights)),
+        "exact stop, expensive annotator last": exact_of(trial, order_of(trial.weights, prices=prices)),
     }
-    for level in (0.9, 0.95):
-        rules[f"posterior stop at {level}"] = PosteriorStop(level, exact, points)
-        rules[f"cascade, dear annotator below {level}"] = PosteriorStop(level, exact_of(trial, tiers), gates)
     return {name: quality(trial, rule, prices) for name, rule in rules.items()}
 
 
-def quality(trial: Trial, rule: ExactStop | PosteriorStop | None, prices: Mapping[str, float]) -> dict[str, float]:
+def quality(trial: Trial, rule: ExactStop | None, prices: Mapping[str, float]) -> dict[str, float]:
     seen = trial.test if rule is None else simulate(trial.test, rule).votes
     asked = (seen.codes != NOT_ASKED).sum(axis=(2, 3)).mean(axis=0)
     scores = score(seen, trial.weights)
@@ -215,13 +175,7 @@ def main() -> None:
         for title, data in sets.items():
             turns = repetitions if optimiser == "lr" else fewer
             show(f"{optimiser}: {title}", [exact_row(trial) for trial in trials(data, turns, optimiser)])
-    for gold_rows, turns in ((GOLD_ROWS, repetitions), (MORE_GOLD_ROWS, max(repetitions * 3 // 10, 1))):
-        print(f"\nPruned, {gold_rows} gold rows, mean of {turns} repetitions; points against all cells")
-        for title, data in sets.items():
-            rows = [pruned_row(trial) for trial in trials(data, turns, gold_rows=gold_rows)]
-            show(f"lr: {title}", rows)
-            print(f"  {'':46}standard error of AUROC {standard_error([row['AUROC'] for row in rows]):.2f}")
-    for heading, section in (("Scores of exactly stopped rows", honest_rows), ("Posterior stop", posterior_rows)):
+    for heading, section in (("Scores of exactly stopped rows", honest_rows), ("Cascade", cascade_rows)):
         print(f"\n{heading}, lr, mean of {fewer} repetitions")
         for title, data in sets.items():
             print(f" {title}")

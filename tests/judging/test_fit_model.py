@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import PcsError, PcsWarning
 from pcs_annotator.judging.fit_model import Learning, chosen_optimiser, fit_model, learn_model, run_trial
@@ -26,6 +27,10 @@ def quiet_learn(votes: Votes, gold: list[str | None], how: Learning = HOW) -> Mo
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PcsWarning)
         return learn_model(votes, gold, how)
+
+
+def sampled(votes: Votes, gold: list[str], random_sample: Mask) -> Model:
+    return fit_model(votes, coded(votes, gold), HOW, random_sample=random_sample).model
 
 
 def reason_of(model: Model) -> str:
@@ -105,12 +110,12 @@ def test_isotonic_calibration_is_refused_below_fifty_rows() -> None:
 def test_rows_chosen_to_teach_carry_no_promise_but_still_teach() -> None:
     votes, gold = simulated_votes([0.9, 0.8, 0.6], items=100)
     drawn = np.arange(100) < 60
-    everything, part = learn_model(votes, gold, HOW), learn_model(votes, gold, HOW, random_sample=drawn)
+    everything, part = learn_model(votes, gold, HOW), sampled(votes, gold, drawn)
     assert part.certificate is not None
     assert part.certificate.gold_rows == 60
     assert part.certificate.split.endswith("; 40 of them were chosen to teach and carry no promise")
     assert part.weights.by_annotator == everything.weights.by_annotator
-    nobody = learn_model(votes, gold, HOW, random_sample=np.zeros(100, dtype=np.bool_))
+    nobody = sampled(votes, gold, np.zeros(100, dtype=np.bool_))
     assert "no gold row was drawn at random" in reason_of(nobody)
     assert nobody.calibrator is not None
 
@@ -119,8 +124,8 @@ def test_which_rows_were_drawn_follows_the_rows_in_any_order() -> None:
     votes, gold = simulated_votes([0.8, 0.7], items=80)
     drawn = np.random.default_rng(1).random(80) < 0.7
     order = np.random.default_rng(2).permutation(80)
-    before = learn_model(votes, gold, HOW, random_sample=drawn).certificate
-    after = learn_model(votes.take(order), [gold[row] for row in order], HOW, random_sample=drawn[order]).certificate
+    before = sampled(votes, gold, drawn).certificate
+    after = sampled(votes.take(order), [gold[row] for row in order], drawn[order]).certificate
     assert before == after
 
 
@@ -144,7 +149,10 @@ def test_votes_that_would_not_be_asked_shape_confidence_and_profile() -> None:
         codes[:, 1:] = -2
         return replace(held_out, codes=codes)
 
-    everything, part = learn_model(votes, gold, HOW), fit_model(votes, gold, HOW, ask_policy=first_only).model
+    everything, part = (
+        learn_model(votes, gold, HOW),
+        fit_model(votes, coded(votes, gold), HOW, ask_policy=first_only).model,
+    )
     assert everything.profile is not None
     assert part.profile is not None
     assert part.weights.by_annotator == everything.weights.by_annotator

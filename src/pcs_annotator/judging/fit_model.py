@@ -19,7 +19,7 @@ from pcs_annotator.judging.promising.drift import profile
 from pcs_annotator.judging.promising.prediction_sets import fit_prediction_sets
 from pcs_annotator.judging.weighing.calibration import Calibrator, fit_calibrator
 from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, AskPolicy, Splits, cross_fits
-from pcs_annotator.judging.weighing.fitting import fit_weights, in_canonical_order
+from pcs_annotator.judging.weighing.fitting import fit_coded, in_canonical_order
 from pcs_annotator.judging.weighing.optimiser import Optimiser
 from pcs_annotator.judging.weighing.optimisers import optimisers
 from pcs_annotator.judging.weighing.scoring import choose, score
@@ -47,7 +47,7 @@ class Learning:
 
 
 class Trial(NamedTuple):
-    """Gold rows as fits that did not see them judge them; means over several splits."""
+    """Gold rows as judged by fits that did not see them; means over several splits."""
 
     gold: Codes
     scores: Floats
@@ -56,54 +56,58 @@ class Trial(NamedTuple):
 
     @property
     def judged(self) -> Judged:
-        """The chosen label of every row, how sure it is and whether it is right."""
+        """The chosen label of every row, its confidence, and whether it is right."""
         best = choose(self.scores, self.labels)
         return Judged(self.probabilities[np.arange(len(best)), best], best, best == self.gold)
 
 
 class FitResult(NamedTuple):
-    """A model, and the gold rows as fits that did not see them judge them; None when they were too few."""
+    """A model, and the gold rows as judged by fits that did not see them; None when there are too few."""
 
     model: Model
     trial: Trial | None
 
 
-def learn_model(
-    votes: Votes, gold: Iterable[object] | Mapping[str, object], how: Learning, *, random_sample: Mask | None = None
-) -> Model:
-    """Return everything that gold teaches about these votes; see `fit_model`."""
-    return fit_model(votes, gold, how, random_sample=random_sample).model
+def learn_model(votes: Votes, gold: Iterable[object] | Mapping[str, object], how: Learning) -> Model:
+    """Return everything that gold teaches about these votes.
+
+    Args:
+        votes: The votes to learn from.
+        gold: Label names in the order of `votes.ids`, None where unknown; or item id → label name.
+        how: How to learn.
+    """
+    return fit_model(votes, gold_codes(votes, gold), how).model
 
 
 def fit_model(
     votes: Votes,
-    gold: Iterable[object] | Mapping[str, object],
+    gold: Codes,
     how: Learning,
     *,
+    weights: Weights | None = None,
     random_sample: Mask | None = None,
     ask_policy: AskPolicy | None = None,
 ) -> FitResult:
-    """Return everything that gold teaches about these votes, and what it was tried on.
+    """Return everything that gold teaches about these votes, and the gold rows as judged by held-out fits.
 
     Args:
-        votes: What everybody said.
-        gold: Label names in the order of `votes.ids`, None where unknown; or item id → label name.
+        votes: The votes to learn from.
+        gold: For every item a position in `votes.labels`, or `UNLABELLED`.
         how: How to learn.
+        weights: What `fit_coded` gives for these arguments, if it is known already.
         random_sample: Which rows were drawn at random, so that they can carry a promise; by default all.
         ask_policy: Which votes of a new text will be asked; by default all. Confidence and promise are about those.
     """
-    given = gold if isinstance(gold, Mapping) else list(gold)
-    weights = fit_weights(votes, given, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
-    codes = gold_codes(votes, given)
-    labelled = codes != UNLABELLED
-    rows, truth = in_canonical_order(votes.take(labelled), codes[labelled])
+    if weights is None:
+        weights = fit_coded(votes, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
+    rows, truth = labelled_rows(votes, gold)
     trial = run_trial(chosen_optimiser(how.optimiser, weights), rows, truth, how.splits, ask_policy)
     shown = votes if ask_policy is None else ask_policy(votes, weights)
     certificate = None
     if how.promise is not None:
         at_random = _by_id(votes, random_sample, rows)
         certificate = replace(
-            _certificate(trial, rows, truth, at_random, how), fingerprint=fingerprint(votes, codes, how.version)
+            _certificate(trial, rows, truth, at_random, how), fingerprint=fingerprint(votes, gold, how.version)
         )
     model = Model(
         weights=weights,
@@ -113,6 +117,12 @@ def fit_model(
         profile=profile(shown, score(shown, weights)),
     )
     return FitResult(model, trial)
+
+
+def labelled_rows(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
+    """Return the rows with gold, every axis sorted by name."""
+    labelled = gold != UNLABELLED
+    return in_canonical_order(votes.take(labelled), gold[labelled])
 
 
 def chosen_optimiser(given: str | Optimiser, weights: Weights) -> Optimiser:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pcs_annotator.asking.engine.budget import Budget
-from pcs_annotator.asking.engine.job import Job
-from pcs_annotator.asking.engine.plan import make_plan
+from pcs_annotator.asking.engine.job import Job, make_plan
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.elicitations import kind_of
+from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError
@@ -21,7 +21,7 @@ from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.files.sources import read_source
 from pcs_annotator.files.tables import Dataset, with_outcomes, write_table
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.spending.frugal import Frugal, Spending, StoppingOptions, learn_frugal
+from pcs_annotator.judging.spending.frugal import Frugal, Spending, learn_frugal
 from pcs_annotator.pipeline.ask import CollectSettings, ask_job, close_models, open_job, pricing
 from pcs_annotator.pipeline.learn import learning_of, one_thread, warn_of_drift
 from pcs_annotator.pipeline.resolve_config import collecting_of, columns_of, task_of
@@ -37,19 +37,13 @@ class Saving:
     """How to spend less on new texts.
 
     Attributes:
-        ask_all: Ask everything after all.
-        stop: When to stop: `exact`, or `posterior` at a probability of `level`.
-        level: That probability.
-        prune: Leave out what cross-validation shows to be worth nothing.
-        cascade: Ask cheap models first, and dear ones only about texts that are still less probable than `level`.
-        max_calls: Calls to spend at the most; None for no limit.
-        budget_usd: Dollars to spend at the most; None for what the run's settings say.
+        ask_all: Ask every question.
+        cascade: Ask cheap models first, and expensive ones only about texts whose label they can still change.
+        max_calls: Maximum number of calls; None for no limit.
+        budget_usd: Maximum cost in dollars; None for the budget of the run's settings.
     """
 
     ask_all: bool = False
-    stop: Literal["exact", "posterior"] = "exact"
-    level: float = 0.95
-    prune: bool = False
     cascade: bool = False
     max_calls: int | None = None
     budget_usd: float | None = None
@@ -152,12 +146,11 @@ def _frugal(recorded: Recorded, fitted: Model, job: Job, settings: CollectSettin
     """Return how to spare questions; None when all are wanted, or when nothing was learned that could tell which."""
     if saving.ask_all or fitted.calibrator is None:
         return None
-    prices = _prices(job, settings) if saving.cascade else {}
-    stopping = StoppingOptions(stop=saving.stop, level=saving.level, prune=saving.prune, prices=prices)
+    prices = _prices(job, settings) if saving.cascade else None
     gold = recorded.gold
     how = replace(learning_of(recorded.settings), resamples=0)
     with one_thread():
-        return learn_frugal(recorded.votes, gold.labels, how, stopping, gold.random_sample)
+        return learn_frugal(recorded.votes, gold_codes(recorded.votes, gold.labels), how, prices, gold.random_sample)
 
 
 def _unless_revoked(model: Model, fitted: Model) -> Model:

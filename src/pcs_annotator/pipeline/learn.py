@@ -5,8 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
@@ -15,13 +17,13 @@ from pcs_annotator.errors import PcsWarning, UndefinedMetric
 from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.judging.evaluation.compare import ZERO_SHOT, Figures, cross_validate
 from pcs_annotator.judging.evaluation.curves import Curves, curves_of
-from pcs_annotator.judging.fit_model import Learning, Trial, chosen_optimiser, fit_model, learn_model
+from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, learn_model
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.drift import drift, profile
-from pcs_annotator.judging.spending.frugal import Spending, StoppingOptions, learn_frugal
+from pcs_annotator.judging.spending.frugal import Spending, exact_stop, spending_of
 from pcs_annotator.judging.weighing.crossfit import Splits
-from pcs_annotator.judging.weighing.fitting import fit_weights, in_canonical_order
+from pcs_annotator.judging.weighing.fitting import fit_coded
 from pcs_annotator.judging.weighing.optimiser import Optimiser
 from pcs_annotator.judging.weighing.optimisers import optimisers
 from pcs_annotator.version import __version__
@@ -84,14 +86,19 @@ def learning_of(settings: LearnSettings) -> Learning:
     )
 
 
+def check_learning(settings: LearnSettings) -> None:
+    """Raise when something that cannot be learned is asked for, such as a promise of no errors at all."""
+    learning_of(settings)
+
+
 def learn_if_possible(
     votes: Votes, gold: Sequence[object], settings: LearnSettings, random_sample: Mask | None = None
 ) -> Learned:
     """Learn from the rows that have gold; without any, count all votes the same and decide by agreement."""
     if any(gold):
         return learn(votes, gold, settings, random_sample)
-    learning_of(settings)  # a setting that cannot be used is an error with gold or without
-    weights = fit_weights(votes, [None] * len(votes), "uniform", seed=settings.seed)
+    check_learning(settings)  # a setting that cannot be used is an error with gold or without
+    weights = fit_coded(votes, np.full(len(votes), UNLABELLED, dtype=np.int8), "uniform", seed=settings.seed)
     model = Model(weights=weights, calibrator=None, by_agreement=settings.max_error is not None)
     return Learned(model=model, figures=(), no_figures=NO_GOLD)
 
@@ -107,32 +114,32 @@ def learn(
     `random_sample` says which rows were drawn at random, so that they can carry a promise; by default all.
     """
     how = learning_of(settings)
-    known = gold if isinstance(gold, Mapping) else list(gold)
-    with one_thread():
-        model, trial = fit_model(votes, known, how, random_sample=random_sample)
-        model = model.with_coverage(votes)
-        codes = gold_codes(votes, known)
-        at_random = codes != UNLABELLED if random_sample is None else (codes != UNLABELLED) & random_sample
-        _warn_of_unlike_gold(votes, at_random, codes == UNLABELLED, model)
-        learned = _compared(model, votes, codes, settings)
-        return replace(
-            learned,
-            curves=_curves(trial, settings),
-            spending=_spending(model, votes, known, how),
-        )
-
-
-def _compared(model: Model, votes: Votes, codes: Codes, settings: LearnSettings) -> Learned:
+    codes = gold_codes(votes, gold)
     labelled = codes != UNLABELLED
-    rows, truth = in_canonical_order(votes.take(labelled), codes[labelled])
-    methods = [settings.optimiser, *(name for name in REFERENCES if name != settings.optimiser)]
-    try:
-        figures = cross_validate(
-            rows, truth, methods, folds=settings.folds, seed=settings.seed, resamples=settings.resamples
+    with one_thread():
+        model, trial = fit_model(votes, codes, how, random_sample=random_sample)
+        model = model.with_coverage(votes)
+        at_random = labelled if random_sample is None else labelled & random_sample
+        _warn_of_unlike_gold(votes, at_random, ~labelled, model)
+        figures, no_figures = _figures(votes, codes, settings)
+        return Learned(
+            model=model,
+            figures=figures,
+            no_figures=no_figures,
+            curves=_curves(trial, settings),
+            spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model.weights)),
         )
+
+
+def _figures(votes: Votes, codes: Codes, settings: LearnSettings) -> tuple[Sequence[Figures], str]:
+    """Return cross-validated figures of the chosen optimiser and the references, or why there are none."""
+    rows, truth = labelled_rows(votes, codes)
+    methods = [settings.optimiser, *(name for name in REFERENCES if name != settings.optimiser)]
+    splits = Splits(folds=settings.folds, seed=settings.seed)
+    try:
+        return cross_validate(rows, truth, methods, splits, resamples=settings.resamples), ""
     except UndefinedMetric as error:
-        return Learned(model=model, figures=(), no_figures=str(error))
-    return Learned(model=model, figures=figures)
+        return (), str(error)
 
 
 def _curves(trial: Trial | None, settings: LearnSettings) -> Curves | None:
@@ -140,20 +147,6 @@ def _curves(trial: Trial | None, settings: LearnSettings) -> Curves | None:
         return None
     calibrated = settings.calibration != "none"
     return curves_of(trial, calibrated=calibrated, resamples=settings.resamples, seed=settings.seed)
-
-
-def _spending(
-    model: Model, votes: Votes, gold: Sequence[object] | Mapping[str, object], how: Learning
-) -> Spending | None:
-    """Return what asking until no answer can change the label would spare."""
-    if model.calibrator is None:
-        return None
-    given = [gold.get(name) for name in votes.ids] if isinstance(gold, Mapping) else gold
-    chosen = chosen_optimiser(how.optimiser, model.weights)
-    quick = Learning(optimiser=chosen, splits=how.splits)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PcsWarning)  # the fit before has told them all
-        return learn_frugal(votes, given, quick, StoppingOptions()).spending
 
 
 def _warn_of_unlike_gold(votes: Votes, gold: Mask, others: Mask, model: Model) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.asking.engine.plan import make_plan
+from pcs_annotator.asking.engine.job import make_plan
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.concurrency import run_sync
@@ -20,7 +20,7 @@ from pcs_annotator.files.tables import Dataset, write_table
 from pcs_annotator.files.vote_files import write_votes, writing_variants
 from pcs_annotator.pipeline.ask import ask_job, close_models, open_job, pricing
 from pcs_annotator.pipeline.human_review import ROWS_TO_LABEL, hand_out_audit, take_gold, with_verdicts
-from pcs_annotator.pipeline.learn import learned_from, learning_of
+from pcs_annotator.pipeline.learn import check_learning, learned_from
 from pcs_annotator.pipeline.report.page import write_report
 from pcs_annotator.pipeline.resolve_config import collecting_of, columns_of, settled, task_of
 from pcs_annotator.pipeline.run_folder import Recorded, RunResult
@@ -74,7 +74,7 @@ def run(request: RunRequest) -> RunResult:
     started = time.perf_counter()
     dataset = read_source(request.data, columns_of(request.config), request.limit)
     config = settled(request.config, dataset)
-    learning_of(config.learn)  # a promise that cannot be made is an error before the first call, not after the last
+    check_learning(config.learn)  # before the first call, not after the last
     tally = Tally(rows_expected=len(dataset.items))
     asking = time.perf_counter()
     votes = _asked(request, config, dataset, tally)

@@ -236,12 +236,24 @@ def test_new_texts_get_the_labels_of_asking_everything_for_fewer_calls(run: str,
     assert everything["calls"] + everything["known_already"] == 360
     assert everything["questions_spared"] == 0
     assert [row["label"] for row in read_csv(Path("fewer.csv"))] == [row["label"] for row in read_csv(Path("all.csv"))]
-    assert main(["label", "new.csv", "--run", run, "--prune", "--stop", "posterior", "--level", "0.8"]) == 0
+    assert main(["label", "new.csv", "--run", run]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "were not asked, because the label was settled" in text
     assert main(["label", "new.csv", "--run", run, "-q"]) == 0
     assert capsys.readouterr().out == ""
-    assert "between 0 and 1" in refused(["label", "new.csv", "--run", run, "--level", "1"], capsys)
+
+
+@pytest.mark.parametrize(
+    ("removed", "instead"), [(["--stop", "posterior"], "leave it out"), (["--level", "0.8"], "leave it out"),
+                             (["--prune"], "pcs plan VOTES --design")]
+)  # fmt: skip
+def test_a_removed_option_is_refused_with_what_to_use_instead(
+    removed: list[str], instead: str, run: str, capsys: Captured
+) -> None:
+    for command in (["label", "new.csv", "--run", run], ["plan", "new.csv", "--run", run]):
+        message = refused([*command, *removed], capsys)
+        assert removed[0] in message
+        assert instead in message
 
 
 def test_over_real_http_fewer_questions_reach_the_server_for_the_same_labels(capsys: Captured) -> None:
@@ -277,7 +289,7 @@ def test_a_cascade_needs_prices(run: str, capsys: Captured) -> None:
     start = read_json(Path(run, "run.json"))
     start["config"]["ask"]["prices"] = {name: [10.0 - place, 10.0] for place, name in enumerate(MODELS)}
     write_json(Path(run, "run.json"), start)
-    assert shown(["label", "new.csv", "--run", run, "--cascade", "--level", "0.8"], capsys)["questions_spared"]
+    assert shown(["label", "new.csv", "--run", run, "--cascade"], capsys)["questions_spared"]
 
 
 def test_a_changed_ground_and_other_texts_are_told(run: str, capsys: Captured) -> None:

@@ -15,7 +15,7 @@ from tests.judging.strategies import coded
 def test_figures_are_means_over_splits_of_out_of_fold_results() -> None:
     votes, names = simulated_votes([0.8, 0.5], items=40)
     gold = coded(votes, names)
-    [found] = cross_validate(votes, gold, ["lr"], resamples=20, seed=3)
+    [found] = cross_validate(votes, gold, ["lr"], Splits(seed=3), resamples=20)
     fits = cross_fits(LinearRegression(), votes, gold, Splits(seed=3))
     assert found.method == "lr"
     assert found.auroc.value == pytest.approx(np.mean([auroc(fit.scores, gold) for fit in fits]))
@@ -46,7 +46,7 @@ def test_a_method_is_not_behind_itself() -> None:
 def test_too_few_rows_are_refused_with_the_number_needed(rows: int, folds: int) -> None:
     votes, names = simulated_votes([0.8], items=rows)
     with pytest.raises(UndefinedMetric, match=f"at least {2 * folds} gold rows and two classes, there are {rows} rows"):
-        cross_validate(votes, coded(votes, names), ["uniform"], folds=folds)
+        cross_validate(votes, coded(votes, names), ["uniform"], Splits(folds=folds))
 
 
 def test_a_single_class_is_refused() -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from pcs_annotator.errors import PcsWarning
+from pcs_annotator.errors import ConfigError, PcsWarning
 from pcs_annotator.pipeline.label import Saving
 from pcs_annotator.pipeline.resolve_config import Flags
 
@@ -46,17 +47,25 @@ _PROMISE = (
     ),
     click.option("--sets", is_flag=True, default=None, help="Also give the labels that cannot be ruled out."),
 )
+
+
+def _removed(option: str, instead: str, **kind: Any) -> Callable[[F], F]:
+    """Return an option that earlier versions had; using it is an error that names what to use instead."""
+
+    def refuse(context: click.Context, parameter: click.Parameter, value: object) -> None:
+        if context.get_parameter_source(parameter.name or "") is not ParameterSource.DEFAULT:
+            raise ConfigError(f"{option} was removed: {instead}")
+
+    return click.option(option, hidden=True, expose_value=False, callback=refuse, **kind)
+
+
 _STOPPING = (
     click.option(
-        "--stop",
-        default="exact",
-        show_default=True,
-        type=click.Choice(["exact", "posterior"]),
-        help="Stop when no answer can change the label, or also when it is probable enough.",
+        "--cascade", is_flag=True, help="Ask cheap models first, expensive ones only where they can change the label."
     ),
-    click.option("--level", default=0.95, show_default=True, help="How probable that is, for posterior and cascade."),
-    click.option("--prune", is_flag=True, help="Leave out questions that cross-validation shows to be worth nothing."),
-    click.option("--cascade", is_flag=True, help="Ask cheap models first, dear ones only where they leave doubt."),
+    _removed("--stop", "asking always stops when no answer can change the label, so leave it out"),
+    _removed("--level", "asking stops when no answer can change the label, however probable it is, so leave it out"),
+    _removed("--prune", "pcs plan VOTES --design shows which questions are worth asking", is_flag=True),
 )
 _SAVING = (
     click.option("--ask-all", is_flag=True, help="Ask everything, also when a label can no longer change."),

@@ -75,12 +75,14 @@ TESTS = ("behind", "accuracy_behind")
 
 
 def cross_validate(
-    votes: Votes, gold: Codes, methods: Sequence[str], *, folds: int = 5, seed: int = 0, resamples: int = 300
+    votes: Votes, gold: Codes, methods: Sequence[str], splits: Splits | None = None, *, resamples: int = 300
 ) -> list[Figures]:
     """Return cross-validated figures of every method on fully labelled rows, all on the same splits.
 
     `zero-shot` as a method is one question to one annotator: the best of them on these very rows, which favours it.
     """
+    splits = splits or Splits()
+    folds = splits.folds
     if len(gold) < 2 * folds or len(np.unique(gold)) < 2:
         raise UndefinedMetric(
             f"{folds}-fold cross-validation needs at least {2 * folds} gold rows and two classes, "
@@ -91,8 +93,8 @@ def cross_validate(
         name, asked = _best_zero_shot(votes, gold) if method == ZERO_SHOT else (method, votes)
         chosen = optimisers.create("uniform" if method == ZERO_SHOT else method)
         names.append(name)
-        fits.append(cross_fits(chosen, asked, gold, Splits(folds=folds, seed=seed)))
-    observed, resampled = all_figures(fits, gold, votes.labels, resamples, seed)
+        fits.append(cross_fits(chosen, asked, gold, splits))
+    observed, resampled = all_figures(fits, gold, votes.labels, resamples, splits.seed)
     return [_figures(name, place, observed, resampled, len(gold)) for place, name in enumerate(names)]
 
 

@@ -40,12 +40,6 @@ def order_of(weights: Weights, draws: int = 1, prices: Mapping[str, float] | Non
     return sorted(cells, key=lambda cell: (cost[cell[0]], -worth[cell[:2]], cell.draw, cell))
 
 
-def tier_ends(order: Sequence[Cell], weights: Weights, prices: Mapping[str, float]) -> list[int]:
-    """Return after how many cells of the order the price rises: the checkpoints of a cascade."""
-    cost = _costs(weights, prices)
-    return [place for place in range(1, len(order)) if cost[order[place - 1][0]] < cost[order[place][0]]]
-
-
 def _costs(weights: Weights, prices: Mapping[str, float]) -> list[float]:
     positions_of(list(prices), weights.annotators, "annotator")
     return [prices.get(name, 0.0) for name in weights.annotators]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from hashlib import blake2b
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from pcs_annotator.judging.weighing.scoring import score
 MAX_SPLITS = 3
 ROWS_FOR_ONE_SPLIT = 400
 MIN_ROWS_TO_CALIBRATE = 10
+MAX_REMEMBERED = 12
 
 AskPolicy = Callable[[Votes, Weights], Votes]
 """Which of a held-out row's votes would have been asked, by somebody who knows these weights."""
@@ -64,6 +67,15 @@ class CrossFit(NamedTuple):
     probabilities: Floats
 
 
+@runtime_checkable
+class OwnCrossFits(Protocol):
+    """An optimiser that knows a cheaper way to its own cross-fits than fitting itself on every fold."""
+
+    def cross_fits(self, votes: Votes, gold: Codes, splits: Splits) -> list[CrossFit]:
+        """Return cross-fits over several random splits of fully labelled rows."""
+        ...
+
+
 def stratified_folds(gold: Codes, folds: int, seed: int) -> Integers:
     """Return the fold of every row; each class is spread evenly, and so are the folds' sizes."""
     rng = np.random.default_rng(seed)
@@ -78,6 +90,8 @@ def cross_fits(
     chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, ask_policy: AskPolicy | None = None
 ) -> list[CrossFit]:
     """Return cross-fits over several random splits of fully labelled rows."""
+    if ask_policy is None and isinstance(chosen, OwnCrossFits):
+        return chosen.cross_fits(votes, gold, splits)
     return [cross_fit(chosen, votes, gold, splits, ask_policy, turn) for turn in range(splits.turns(len(gold)))]
 
 
@@ -102,12 +116,38 @@ def cross_fit(
     return CrossFit(scores, calibrated_out_of_fold(scores, gold, fold, votes.labels, splits.calibration))
 
 
-def held_out(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn: int = 0) -> Iterator[HeldOut]:
-    """Yield every fold of one random split of fully labelled rows, with the weights learned from the others."""
+def held_out(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn: int = 0) -> tuple[HeldOut, ...]:
+    """Return every fold of one random split of fully labelled rows, with the weights learned from the others.
+
+    The same fits are wanted several times: by `auto` to choose, and for figures, curves and certificate. So those of
+    built-in optimisers, which never change, are remembered by the content of votes and gold.
+    """
+    params = getattr(chosen, "__dataclass_params__", None)
+    if params is None or not params.frozen:
+        return _fit_folds(chosen, votes, gold, splits, turn)
+    key = (chosen, splits.folds, splits.seed + turn, _digest(votes, gold))
+    if key not in _REMEMBERED:
+        _REMEMBERED[key] = _fit_folds(chosen, votes, gold, splits, turn)
+        if len(_REMEMBERED) > MAX_REMEMBERED:
+            _REMEMBERED.popitem(last=False)
+    return _REMEMBERED[key]
+
+
+_REMEMBERED: OrderedDict[Hashable, tuple[HeldOut, ...]] = OrderedDict()
+
+
+def _digest(votes: Votes, gold: Codes) -> bytes:
+    names = repr((votes.codes.shape, votes.annotators, votes.relations, votes.labels)).encode()
+    return blake2b(votes.codes.tobytes() + gold.tobytes() + names, digest_size=16).digest()
+
+
+def _fit_folds(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn: int) -> tuple[HeldOut, ...]:
     fold = splits.fold_of(gold, turn)
-    for number in np.unique(fold):
-        inside = fold != number
-        yield HeldOut(~inside, fit_optimiser(chosen, votes.take(inside), gold[inside], splits.seed + turn))
+    masks = [fold != number for number in np.unique(fold)]
+    return tuple(
+        HeldOut(~inside, fit_optimiser(chosen, votes.take(inside), gold[inside], splits.seed + turn))
+        for inside in masks
+    )
 
 
 def calibrated_out_of_fold(

@@ -43,13 +43,18 @@ def fit_weights(
     Returns:
         The weights; `weights.diagnostics` says how the fit went.
     """
+    return fit_coded(votes, gold_codes(votes, gold), optimiser, seed=seed, resamples=resamples)
+
+
+def fit_coded(votes: Votes, gold: Codes, optimiser: str | Optimiser, *, seed: int = 0, resamples: int = 0) -> Weights:
+    """Return what `fit_weights` does, from gold labels given as positions in `votes.labels`, or `UNLABELLED`."""
     chosen = optimisers.create(optimiser) if isinstance(optimiser, str) else optimiser
     name = optimiser if isinstance(optimiser, str) else type(optimiser).__name__
-    ordered, codes = in_canonical_order(votes, gold_codes(votes, gold))
+    ordered, codes = in_canonical_order(votes, gold)
     weights = fit_optimiser(chosen, ordered, codes, seed)
     flags = (*weights.diagnostics.flags, *_flags(ordered, codes, weights, chosen.needs_gold))
     for flag in flags:
-        warnings.warn(flag.detail, PcsWarning, stacklevel=2)
+        warnings.warn(flag.detail, PcsWarning, stacklevel=3)
     intervals = _intervals(_refitted(chosen, weights), ordered, codes, seed, resamples)
     told = replace(
         weights.diagnostics,

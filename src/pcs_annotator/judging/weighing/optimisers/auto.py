@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.metrics.metrics import log_loss
-from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
+from pcs_annotator.judging.metrics.metrics import MIN_PROBABILITY, log_loss
+from pcs_annotator.judging.weighing.crossfit import CrossFit, Splits, cross_fits
 from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimiser, optimisers
 
 
@@ -27,11 +27,37 @@ class Auto:
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
         """Return the weights of the best candidate, fitted on all gold rows, with every candidate's loss."""
-        losses = {name: self._loss(name, votes, gold, seed) for name in self.candidates}
-        chosen = min(self.candidates, key=lambda name: losses[name])
+        fits = [self._fits(name, votes, gold, Splits(folds=self.folds, seed=seed)) for name in self.candidates]
+        losses = [float(np.mean([log_loss(fit.probabilities, gold) for fit in own])) for own in fits]
+        chosen = self.candidates[int(np.argmin(losses))]
         weights = fit_optimiser(optimisers.create(chosen), votes, gold, seed)
-        return replace(weights, diagnostics=replace(weights.diagnostics, optimiser=chosen, candidates=losses))
+        told = dict(zip(self.candidates, losses, strict=True))
+        return replace(weights, diagnostics=replace(weights.diagnostics, optimiser=chosen, candidates=told))
 
-    def _loss(self, name: str, votes: Votes, gold: Codes, seed: int) -> float:
-        fits = cross_fits(optimisers.create(name), votes, gold, Splits(folds=self.folds, seed=seed))
-        return float(np.mean([log_loss(fit.probabilities, gold) for fit in fits]))
+    def cross_fits(self, votes: Votes, gold: Codes, splits: Splits) -> list[CrossFit]:
+        """Return out-of-fold results in which every fold takes the candidate that predicts the other folds best.
+
+        The choice never sees the gold of the fold that it is made for. This estimates the quality of `auto` as well as
+        choosing anew inside every fold does, from a thirtieth of the fits: see `docs/design/evaluation.md`.
+        """
+        fits = [self._fits(name, votes, gold, splits) for name in self.candidates]
+        losses = np.array([np.mean([_row_losses(fit, gold) for fit in own], axis=0) for own in fits])
+        results = []
+        for turn, own in enumerate(zip(*fits, strict=True)):
+            fold = splits.fold_of(gold, turn)
+            best = np.array([int(losses[:, fold != number].mean(axis=1).argmin()) for number in np.unique(fold)])[fold]
+            results.append(CrossFit(*(_by_row(parts, best) for parts in zip(*own, strict=True))))
+        return results
+
+    @staticmethod
+    def _fits(name: str, votes: Votes, gold: Codes, splits: Splits) -> list[CrossFit]:
+        return cross_fits(optimisers.create(name), votes, gold, splits)
+
+
+def _row_losses(fit: CrossFit, gold: Codes) -> Floats:
+    return -np.log(np.maximum(fit.probabilities[np.arange(len(gold)), gold], MIN_PROBABILITY))
+
+
+def _by_row(candidates: Sequence[Floats], best: Codes) -> Floats:
+    """Return for every row what its best candidate gives, `[item, label]`."""
+    return np.stack(candidates)[best, np.arange(len(best))]
