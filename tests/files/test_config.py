@@ -131,5 +131,12 @@ def test_settings_come_back_from_plain_values_as_they_were(tmp_path: Path) -> No
     assert again.task == config.task
 
 
+def test_a_removed_setting_is_refused_in_a_file_and_dropped_from_a_stored_run(tmp_path: Path) -> None:
+    path = written(tmp_path, "[relations]\nsimilarity = true\n")
+    with pytest.raises(ConfigError, match=r"pcs.toml, line 2: relations.similarity was removed.*judge = true"):
+        read_config(path, tmp_path)
+    assert config_from_dict({"relations": {"similarity": True, "judge": True}}).relations.judge
+
+
 def test_settings_of_a_later_version_are_left_out() -> None:
     assert config_from_dict({"ask": {"draws": 3, "telepathy": True}, "magic": {}}).ask.draws == 3

@@ -15,6 +15,9 @@ from pcs_annotator.errors import ConfigError
 
 CONFIG_NAME = "pcs.toml"
 
+# Settings of earlier versions. Stored runs may still have them, and `config_from_dict` drops them silently.
+_REMOVED = {("relations", "similarity"): "was removed: use judge = true instead"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnRelation:
@@ -39,7 +42,6 @@ class RelationSettings:
         use: Names of the relations to use; empty for the default.
         rewriter: The model that rewrites; empty for none.
         joint: Whether one call asks for all rewrites of a text.
-        similarity: Whether rewrites are also compared by sentence embeddings.
         judge: Whether the rewriter is also asked if a rewrite means the same.
         own: Relations of the user's own, `[relations.NAME]`.
     """
@@ -47,7 +49,6 @@ class RelationSettings:
     use: tuple[str, ...] = ()
     rewriter: str = ""
     joint: bool = False
-    similarity: bool = False
     judge: bool = False
     own: Mapping[str, OwnRelation] = field(default_factory=dict)
 
@@ -238,7 +239,8 @@ class _Reader:
     def _refuse_unknown(self, where: tuple[str, ...], data: Mapping[str, Any], known: set[str]) -> None:
         for name in data:
             if name not in known:
-                raise self._error((*where, name), f"is not a setting; known here: {', '.join(sorted(known))}")
+                unknown = f"is not a setting; known here: {', '.join(sorted(known))}"
+                raise self._error((*where, name), _REMOVED.get((*where, name), unknown))
 
     def _error(self, where: tuple[str, ...], complaint: str) -> ConfigError:
         line = self._line(where)

@@ -27,7 +27,6 @@ from pcs_annotator.files.tables import Columns, read_dataset, write_table
 from pcs_annotator.judging.evaluation.flips import Flips, flips_by_relation
 from pcs_annotator.pipeline.ask import pricing
 from pcs_annotator.relations.base import Context, Relation
-from pcs_annotator.relations.checks.similarity import Similarity
 from pcs_annotator.relations.choose import RelationOptions, choose_relations, known_relations
 from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
@@ -282,7 +281,6 @@ def relation_options_of(settings: RelationSettings, *, rewriter: bool) -> Relati
         rewriter=rewriter,
         own=_own(settings),
         joint=settings.joint,
-        extra=(Similarity(),) if settings.similarity else (),
         judged=settings.judge,
     )
 

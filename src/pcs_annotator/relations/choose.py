@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.errors import ConfigError, UnknownNameError
 from pcs_annotator.relations.base import Relation, relations
-from pcs_annotator.relations.checks.base import ExtraCheck
 from pcs_annotator.relations.checks.checked import CheckedRelation
 from pcs_annotator.relations.compose import FirstOf, InTurn
 from pcs_annotator.relations.prompted import prompted
@@ -37,7 +36,6 @@ class RelationOptions:
         own: The user's relations by name; they win over all others.
         joint: Whether one call asks for all rewrites of a text.
         checked: Whether rewrites are checked.
-        extra: Checks besides the usual ones.
         judged: Whether the rewriter is also asked if a rewrite means the same.
     """
 
@@ -45,7 +43,6 @@ class RelationOptions:
     own: Mapping[str, Relation] = field(default_factory=dict)
     joint: bool = False
     checked: bool = True
-    extra: tuple[ExtraCheck, ...] = ()
     judged: bool = False
 
 
@@ -88,7 +85,7 @@ def _in_turn(spec: str, choosing: RelationOptions) -> Relation:
 def _ready(relation: Relation, name: str, choosing: RelationOptions) -> Relation:
     if relation.name == ORIGINAL or not choosing.checked or isinstance(relation, CheckedRelation | InTurn | FirstOf):
         return relation
-    return CheckedRelation(relation, name, choosing.extra, choosing.judged)
+    return CheckedRelation(relation, name, choosing.judged)
 
 
 def find_relation(name: str, choosing: RelationOptions) -> Relation:

@@ -160,6 +160,9 @@ def test_an_old_run_folder_with_removed_relations_still_opens(capsys: pytest.Cap
     run = Path("runs/data")
     for file_name in ("run.json", "model.json"):
         assert "cleft" in (run / file_name).read_text(encoding="utf-8")
+    stored = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    stored["config"]["relations"]["similarity"] = True  # a setting that was removed, too
+    (run / "run.json").write_text(json.dumps(stored), encoding="utf-8")
     for command in (["fit", str(run), "--optimiser", "lr"], ["report", str(run)]):
         capsys.readouterr()
         assert main(command) == 0

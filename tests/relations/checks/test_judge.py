@@ -7,7 +7,7 @@ import pytest
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.variant import Verdict
 from pcs_annotator.relations.checks.base import Rewrite
-from pcs_annotator.relations.checks.judge import Judge, read_judgement
+from pcs_annotator.relations.checks.judge import judge, read_judgement
 
 
 @pytest.mark.parametrize("reply", ["SAME", "same.", "**Same**", "SAME: both say that it rained"])
@@ -33,7 +33,7 @@ async def test_the_model_gets_both_texts_and_is_told_to_follow_neither() -> None
         asked.append(request)
         return Reply(text="different: one is about cats")
 
-    verdict = await Judge(ask)(Rewrite("The dog sleeps.", "The cat sleeps."))
+    verdict = await judge(Rewrite("The dog sleeps.", "The cat sleeps."), ask)
     assert verdict is not None
     assert not verdict.passed
     system, user = asked[0].messages

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.core.variant import Expectation, Verdict
+from pcs_annotator.core.chat import Reply, Request
+from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.checks.base import Rewrite
 from pcs_annotator.relations.checks.run import CHECKS, check_rewrite, run_checks, verdicts
 from pcs_annotator.relations.parse import Parser
@@ -157,16 +158,17 @@ async def test_roles_are_looked_at_with_a_parse() -> None:
 
 
 @pytest.mark.asyncio
-async def test_extra_checks_are_asked_only_about_what_passed() -> None:
+async def test_the_judge_is_asked_only_about_what_passed() -> None:
     asked: list[str] = []
 
-    async def extra(rewrite: Rewrite) -> Verdict | None:
-        asked.append(rewrite.text)
-        return Verdict("extra", False, "no") if rewrite.text == "The dog is asleep." else None
+    async def ask(request: Request) -> Reply:
+        asked.append(request.messages[-1].content)
+        return Reply(text="DIFFERENT: no" if "is asleep" in asked[-1] else "It depends.")
 
-    assert (await check_rewrite("The dog sleeps.", "The dog is asleep.", Expectation(), None, [extra]))[
-        -1
-    ].check == "extra"
-    assert (await check_rewrite("The dog sleeps.", "The dog slept.", Expectation(), None, [extra]))[-1].check == "roles"
-    await check_rewrite("The dog sleeps.", "The dog does not sleep.", Expectation(), None, [extra])
-    assert asked == ["The dog is asleep.", "The dog slept."]
+    async def last(text: str) -> str:
+        return (await check_rewrite("The dog sleeps.", text, Expectation(), None, ask))[-1].check
+
+    assert await last("The dog is asleep.") == "judge"
+    assert await last("The dog slept.") == "roles"  # a reply that cannot be read is no verdict
+    await last("The dog does not sleep.")
+    assert len(asked) == 2

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pcs_annotator.core.variant import Expectation, Verdict
+from pcs_annotator.core.variant import Expectation
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -33,9 +33,6 @@ class Rewrite:
 
 Check = Callable[[Rewrite], str]
 """Says what is wrong with a rewrite, in words that a rewriting model can act on; an empty text when nothing is."""
-
-ExtraCheck = Callable[[Rewrite], Awaitable[Verdict | None]]
-"""A dearer check that is asked only for rewrites that passed the others; None when it cannot tell."""
 
 
 def quoted(words: Iterable[str], most: int = 4) -> str:

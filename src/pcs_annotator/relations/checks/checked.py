@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.relations.base import Context, Need, Relation
-from pcs_annotator.relations.checks.base import ExtraCheck
-from pcs_annotator.relations.checks.judge import Judge
 from pcs_annotator.relations.checks.run import check_rewrite
 
 
@@ -18,13 +16,11 @@ class CheckedRelation:
     Attributes:
         inner: What rewrites.
         name: As it appears in tables.
-        extra: Checks besides the usual ones.
         judged: Whether the model that rewrites is also asked if a rewrite means the same.
     """
 
     inner: Relation
     name: str
-    extra: tuple[ExtraCheck, ...] = ()
     judged: bool = False
 
     @property
@@ -63,8 +59,8 @@ class CheckedRelation:
         variant = replace(await self.inner.rewrite(text, context), relation=self.name)
         if variant.status != "changed" or variant.text is None:
             return variant
-        judge: tuple[ExtraCheck, ...] = (Judge(context.ask),) if self.judged and context.ask is not None else ()
-        verdicts = await check_rewrite(text, variant.text, self.inner.expects, context.parser, self.extra + judge)
+        judge = context.ask if self.judged else None
+        verdicts = await check_rewrite(text, variant.text, self.inner.expects, context.parser, judge)
         failed = [verdict for verdict in verdicts if not verdict.passed]
         if not failed:
             return replace(variant, checks=verdicts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from pcs_annotator.core.chat import Message, Request, Sampling
 from pcs_annotator.core.variant import Verdict
@@ -20,20 +19,10 @@ _ANSWER = re.compile(r"\W*(same|different)\b(?!\s+or\b)\W*(.*)", re.IGNORECASE)
 _LONGEST_REASON = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Judge:
-    """Asks a model about each rewrite.
-
-    Attributes:
-        ask: Asks the model.
-    """
-
-    ask: AskRewriter
-
-    async def __call__(self, rewrite: Rewrite) -> Verdict | None:
-        """Return the model's verdict; None when its reply cannot be read."""
-        reply = await self.ask(judge_request(rewrite))
-        return read_judgement(reply.text)
+async def judge(rewrite: Rewrite, ask: AskRewriter) -> Verdict | None:
+    """Return the model's verdict; None when its reply cannot be read."""
+    reply = await ask(judge_request(rewrite))
+    return read_judgement(reply.text)
 
 
 def judge_request(rewrite: Rewrite) -> Request:

@@ -7,7 +7,9 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from pcs_annotator.core.variant import Expectation, Verdict
-from pcs_annotator.relations.checks.base import Check, ExtraCheck, Rewrite
+from pcs_annotator.relations.base import AskRewriter
+from pcs_annotator.relations.checks.base import Check, Rewrite
+from pcs_annotator.relations.checks.judge import judge
 from pcs_annotator.relations.checks.names import names
 from pcs_annotator.relations.checks.negation import negation
 from pcs_annotator.relations.checks.reading import without_typos
@@ -44,9 +46,12 @@ def run_checks(rewrite: Rewrite) -> tuple[Verdict, ...]:
 
 
 async def check_rewrite(
-    source: str, text: str, expects: Expectation, parser: Parser | None, extra: Sequence[ExtraCheck] = ()
+    source: str, text: str, expects: Expectation, parser: Parser | None, ask_judge: AskRewriter | None = None
 ) -> tuple[Verdict, ...]:
-    """Return a verdict of every check; parses and dearer checks are made only for what the others let pass."""
+    """Return a verdict from every check.
+
+    Only a rewrite that passed the cheap checks is parsed, and only one that passed all others goes to the judge.
+    """
     rewrite = Rewrite(source, text, expects)
     verdicts = run_checks(rewrite)
     if not _all_passed(verdicts):
@@ -54,11 +59,10 @@ async def check_rewrite(
     if parser is not None and _worth_parsing(rewrite, parser):
         source_doc, text_doc = await parser.parse(source), await parser.parse(text)
         verdicts = _with_roles(verdicts, replace(rewrite, source_doc=source_doc, text_doc=text_doc))
-    for check in extra if _all_passed(verdicts) else ():
-        verdict = await check(rewrite)
-        if verdict is not None:
-            verdicts = (*verdicts, verdict)
-    return verdicts
+    if ask_judge is None or not _all_passed(verdicts):
+        return verdicts
+    verdict = await judge(rewrite, ask_judge)
+    return verdicts if verdict is None else (*verdicts, verdict)
 
 
 def verdicts(source: str, text: str, expects: Expectation, parser: Parser | None = None) -> tuple[Verdict, ...]:
