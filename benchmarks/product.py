@@ -71,7 +71,7 @@ def main() -> None:
     started = time.perf_counter()
     result = asked(folder)
     seconds = time.perf_counter() - started
-    print(f"{result.tally.calls:,} questions in {seconds:.0f} s, {result.tally.from_ledger:,} known already")
+    print(f"{result.tally.calls:,} questions in {seconds:.0f} s, {result.tally.from_ledger:,} from the ledger")
     gold = gold_codes(result.votes, result.dataset.gold)
     for annotators in (("embedded:smollm2", "embedded:smollm2/plain"), STYLES):
         show(result.votes.select(annotators=annotators), gold)

@@ -1,4 +1,4 @@
-"""Whether items are read no faster than they are asked about."""
+"""A check that items are read no faster than they are asked about."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pcs_annotator.asking.engine import collect
 from pcs_annotator.core.task import Item
 
 Begin = Callable[[Iterator[Item]], Coroutine[Any, Any, object]]
-"""Asks a model that takes long about items."""
+"""Asks a slow model about items."""
 
 
 def assert_read_as_needed(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Begin to ask about 100,000 items, and look how many were read by the time that the first wait for answers."""
-    monkeypatch.setattr(collect, "SECONDS_TO_COME_HOME", 0.1)
+    """Start asking about 100,000 items, and check that few were read while the first wait for answers."""
+    monkeypatch.setattr(collect, "SECONDS_TO_FINISH", 0.1)
     read = 0
 
     def stream() -> Iterator[Item]:

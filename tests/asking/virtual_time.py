@@ -1,4 +1,4 @@
-"""An event loop whose clock jumps to the next timer: minutes of waiting pass in no time, always in the same way."""
+"""An event loop whose clock jumps to the next timer: minutes pass at once, and every run is the same."""
 
 from __future__ import annotations
 

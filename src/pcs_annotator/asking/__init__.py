@@ -1,1 +1,1 @@
-"""Asking models: asynchronous, and careful with other people's money. Knows nothing of judging."""
+"""Asks models: asynchronous, within rate limits and a budget. Does not import `judging`."""

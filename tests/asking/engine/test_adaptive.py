@@ -1,4 +1,4 @@
-"""Asking step by step: what is asked, what is spared, and who gets the money when it is short."""
+"""Asking step by step: which cells are asked, which are not needed, and which items a small budget goes to."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def all_cells(annotators: int, relations: int, draws: int = 1) -> tuple[Cell, ..
 
 @dataclass
 class Majority:
-    """Stops when the majority can no longer change; exactly."""
+    """Stops exactly when the majority can no longer change."""
 
     order: Sequence[Cell]
     seen: list[Codes] = field(default_factory=list)
@@ -141,7 +141,7 @@ def test_asking_stops_when_the_label_is_settled_and_the_labels_are_those_of_aski
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-def test_cells_are_asked_in_the_given_order_and_others_never(budget: Budget, tmp_path: Path) -> None:
+def test_only_the_given_cells_are_asked_and_in_their_order(budget: Budget, tmp_path: Path) -> None:
     model = ScriptedModel("positive")
     order = [Cell(0, 1, 1), Cell(0, 0, 0), Cell(0, 1, 0)]
     job = make_job([model], Needs(order, 1), relations=[Original(), LOUD], draws=2)
@@ -150,7 +150,7 @@ def test_cells_are_asked_in_the_given_order_and_others_never(budget: Budget, tmp
     assert votes.codes[0, 0].tolist() == [[0, NOT_ASKED], [0, 0]]
 
 
-def test_what_is_needed_in_any_case_is_asked_at_the_same_time(tmp_path: Path) -> None:
+def test_needed_cells_are_asked_at_the_same_time(tmp_path: Path) -> None:
     in_flight = most = 0
 
     class Counting(ScriptedModel):
@@ -170,9 +170,9 @@ def test_what_is_needed_in_any_case_is_asked_at_the_same_time(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-def test_a_text_is_rewritten_once_and_only_when_that_is_needed(budget: Budget, tmp_path: Path) -> None:
+def test_a_text_is_rewritten_once_and_only_if_needed(budget: Budget, tmp_path: Path) -> None:
     rewriter = ScriptedModel(lambda request: "A quite different and pleasant wording.", name="scripted:rewriter")
-    heard: list[str] = []
+    variants: list[str] = []
     agreed = "Text number 0"  # two of three votes are the same: the rewrite can change nothing
 
     def first(request: Request) -> str:
@@ -188,21 +188,21 @@ def test_a_text_is_rewritten_once_and_only_when_that_is_needed(budget: Budget, t
         Majority([order[0], order[1], order[2]]),
         relations=[Original(), VOICE],
         rewriter=rewriter,
-        on_variant=lambda item, variant: heard.append(f"{item.id} {variant.relation}"),
+        on_variant=lambda item, variant: variants.append(f"{item.id} {variant.relation}"),
     )
     ask(job, some_items(2), tmp_path, budget)
     assert rewriter.calls == 1
-    assert sorted(heard) == ["0 original", "1 original", "1 voice"]
+    assert sorted(variants) == ["0 original", "1 original", "1 voice"]
     stepwise = make_job(models, Needs(order, 1), relations=[Original(), VOICE], rewriter=rewriter, draws=2,
                         on_variant=job.job.on_variant)  # fmt: skip
-    heard.clear()
+    variants.clear()
     ask(stepwise, some_items(2), tmp_path, budget)
-    assert sorted(heard) == ["0 original", "0 voice", "1 original", "1 voice"]
+    assert sorted(variants) == ["0 original", "0 voice", "1 original", "1 voice"]
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("needed", [1, 5, 1000])
-def test_a_strategy_that_always_needs_more_ends_when_nothing_is_open(
+def test_a_strategy_that_always_needs_more_ends_when_no_cell_is_open(
     needed: int, budget: Budget, tmp_path: Path
 ) -> None:
     strategy = Needs(all_cells(2, 2, 3), needed)
@@ -214,14 +214,14 @@ def test_a_strategy_that_always_needs_more_ends_when_nothing_is_open(
 
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("needed", [0, -3])
-def test_a_strategy_that_needs_nothing_asks_nobody(needed: int, budget: Budget, tmp_path: Path) -> None:
+def test_no_model_is_called_for_a_strategy_that_needs_nothing(needed: int, budget: Budget, tmp_path: Path) -> None:
     votes, tally = ask(make_job(hashing(2), Needs(all_cells(2, 1), needed)), some_items(5), tmp_path, budget)
     assert (votes.codes == NOT_ASKED).all()
     assert (tally.calls, tally.spared, tally.rows) == (0, 10, 5)
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-def test_no_items_no_votes(budget: Budget, tmp_path: Path) -> None:
+def test_no_items_give_no_votes(budget: Budget, tmp_path: Path) -> None:
     votes, tally = ask(make_job(hashing(1), Needs(all_cells(1, 1), 1)), [], tmp_path, budget)
     assert votes.codes.shape == (0, 1, 1, 1)
     assert tally.calls == 0
@@ -245,7 +245,7 @@ def test_cells_of_a_rewrite_that_does_not_apply_are_closed_and_the_next_are_aske
     assert tally.questions == tally.calls == 2
 
 
-def test_an_empty_text_and_a_silent_answer_are_told_apart(tmp_path: Path) -> None:
+def test_an_empty_text_is_not_asked_and_an_unreadable_answer_is_an_abstention(tmp_path: Path) -> None:
     strategy = Majority(all_cells(2, 1))
     silent = [ScriptedModel("I cannot say.", name=f"scripted:{name}") for name in "ab"]
     votes, tally = ask(make_job(silent, strategy), [Item(id="empty", text=" "), *some_items(1)], tmp_path)
@@ -255,7 +255,7 @@ def test_an_empty_text_and_a_silent_answer_are_told_apart(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("needed", [1, 2])
-def test_calls_that_fail_are_not_repeated_in_this_run_but_in_the_next(
+def test_failed_calls_are_repeated_in_the_next_run_and_not_in_this_one(
     needed: int, budget: Budget, tmp_path: Path
 ) -> None:
     down = ScriptedModel(lambda request: ServerTrouble("no"), name="scripted:1")
@@ -270,7 +270,7 @@ def test_calls_that_fail_are_not_repeated_in_this_run_but_in_the_next(
     assert (tally.calls, tally.from_ledger) == (4, 4)
 
 
-def test_a_rewriter_that_stays_silent_closes_its_relation(tmp_path: Path) -> None:
+def test_a_rewriter_that_does_not_answer_closes_its_relation(tmp_path: Path) -> None:
     down = ScriptedModel(lambda request: ServerTrouble("no"), name="scripted:down")
     job = make_job(hashing(2), Needs(all_cells(2, 2), 1), relations=[VOICE, Original()], rewriter=down)
     votes, tally = ask(job, some_items(3), tmp_path)
@@ -280,7 +280,7 @@ def test_a_rewriter_that_stays_silent_closes_its_relation(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-def test_the_same_run_twice_asks_nobody_over_http(budget: Budget, tmp_path: Path) -> None:
+def test_a_second_run_calls_no_model_over_http(budget: Budget, tmp_path: Path) -> None:
     async def main() -> None:
         async with StubServer(Behaviour()) as stub:
 
@@ -314,8 +314,8 @@ def test_the_same_question_about_two_items_is_paid_once(tmp_path: Path) -> None:
     assert (model.calls, tally.from_ledger) == (1, 4)
 
 
-def torn_panel(undecided: set[str]) -> list[ChatModel]:
-    """Return nine models that agree, but for the items that divide them until the last."""
+def divided_panel(undecided: set[str]) -> list[ChatModel]:
+    """Return nine models that agree on all items except the undecided ones."""
 
     def model(number: int) -> ScriptedModel:
         def answer(request: Request) -> str:
@@ -328,7 +328,7 @@ def torn_panel(undecided: set[str]) -> list[ChatModel]:
 
 
 class ByVotes(Majority):
-    """Asks two cells at a time and never stops; urgent is who is divided."""
+    """Asks two cells at a time and never stops; items with divided votes are the most urgent."""
 
     def needed(self, cells: Codes) -> int:
         return 2
@@ -338,9 +338,9 @@ class ByVotes(Majority):
 
 
 @pytest.mark.parametrize("budget", [Budget(calls=54), Budget(usd=0.054), Budget(tokens=54 * 1000)])
-def test_short_money_goes_to_the_undecided_and_not_to_the_first_rows(budget: Budget, tmp_path: Path) -> None:
+def test_a_small_budget_goes_to_the_undecided_items_and_not_to_the_first_rows(budget: Budget, tmp_path: Path) -> None:
     undecided = {"5", "8"}  # of ten rows, which would take 90 calls in all
-    models = torn_panel(undecided)
+    models = divided_panel(undecided)
     if budget.tokens:
         models = [_Billed(model) for model in models]
     votes, tally = ask(make_job(models, ByVotes(all_cells(9, 1))), some_items(10), tmp_path, budget)
@@ -354,7 +354,7 @@ def test_short_money_goes_to_the_undecided_and_not_to_the_first_rows(budget: Bud
 
 
 class _Billed(ScriptedModel):
-    """Says that every call took a thousand tokens."""
+    """Reports a thousand tokens for every call."""
 
     def __init__(self, model: ChatModel) -> None:
         super().__init__("unused", name=model.name)
@@ -365,7 +365,7 @@ class _Billed(ScriptedModel):
         return Reply(text=reply.text, usage=Usage(input_tokens=990, output_tokens=10))
 
 
-def test_a_larger_budget_goes_on_where_the_smaller_one_ended(tmp_path: Path) -> None:
+def test_a_larger_budget_continues_where_the_smaller_one_ended(tmp_path: Path) -> None:
     relations = [Original(), LOUD]
     job = make_job(hashing(3), Majority(all_cells(3, 2)), relations=relations)
     (tmp_path / "free").mkdir()
@@ -375,11 +375,11 @@ def test_a_larger_budget_goes_on_where_the_smaller_one_ended(tmp_path: Path) -> 
     rationed, rest = ask(job, some_items(50), tmp_path, Budget(calls=free.calls))
     assert (rationed.codes == streamed.codes).all()
     assert rest.spared == free.spared
-    # the short run went on asking as long as it had money, some of it where the label was not open for long
+    # the short run used its whole budget, partly on labels that were about to be settled
     assert free.calls <= short.calls + rest.calls <= free.calls + 50
 
 
-def test_known_answers_are_taken_even_when_the_money_is_gone(tmp_path: Path) -> None:
+def test_answers_in_the_ledger_are_used_even_when_the_budget_is_spent(tmp_path: Path) -> None:
     job = make_job(hashing(2), Needs(all_cells(2, 1), 1))
     first, _ = ask(job, some_items(10), tmp_path)
     again, tally = ask(job, some_items(12), tmp_path, Budget(calls=1))
@@ -389,7 +389,9 @@ def test_known_answers_are_taken_even_when_the_money_is_gone(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-def test_cancelling_keeps_what_is_in_flight_and_the_next_run_pays_only_the_rest(budget: Budget, tmp_path: Path) -> None:
+def test_cancelling_keeps_the_calls_in_flight_and_the_next_run_pays_only_for_the_rest(
+    budget: Budget, tmp_path: Path
+) -> None:
     async def main() -> None:
         slow = ScriptedModel("positive", latency=0.3)
         job = make_job([slow], Needs(all_cells(1, 1, 3), 1), draws=3)
@@ -410,7 +412,7 @@ def test_cancelling_keeps_what_is_in_flight_and_the_next_run_pays_only_the_rest(
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-def test_an_error_that_makes_it_pointless_to_go_on_stops_the_run(budget: Budget, tmp_path: Path) -> None:
+def test_a_denied_access_stops_the_run(budget: Budget, tmp_path: Path) -> None:
     denied = ScriptedModel(lambda request: AccessDenied("no such key"), name="scripted:denied")
     fine = hashing(1, latency=0.05)[0]
     job = make_job([fine, denied], Needs(all_cells(2, 1), 1))
@@ -422,7 +424,7 @@ def test_an_error_that_makes_it_pointless_to_go_on_stops_the_run(budget: Budget,
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-def test_a_bug_in_a_strategy_is_shown_as_it_is(budget: Budget, tmp_path: Path) -> None:
+def test_a_bug_in_a_strategy_is_raised_unchanged(budget: Budget, tmp_path: Path) -> None:
     class Broken(Needs):
         def needed(self, cells: Codes) -> int:
             if (cells >= 0).any():
@@ -433,12 +435,12 @@ def test_a_bug_in_a_strategy_is_shown_as_it_is(budget: Budget, tmp_path: Path) -
         ask(make_job(hashing(2), Broken(all_cells(2, 1), 1)), some_items(50), tmp_path, budget)
 
 
-def test_without_a_budget_items_are_read_as_they_are_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_budget_items_are_read_as_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     job = make_job([ScriptedModel("positive", latency=30.0)], Needs(all_cells(1, 1), 1))
     assert_read_as_needed(lambda items: asked(job, items, tmp_path), monkeypatch)
 
 
-def test_one_cell_at_a_time_still_fills_the_places_in_flight(tmp_path: Path) -> None:
+def test_one_cell_at_a_time_still_keeps_the_model_busy(tmp_path: Path) -> None:
     async def main() -> int:
         async with StubServer(Behaviour(latency_s=0.1)) as stub:
             model = resolve_model(f"{stub.url}#m", {})
@@ -458,7 +460,7 @@ def test_one_cell_at_a_time_still_fills_the_places_in_flight(tmp_path: Path) -> 
 @pytest.mark.parametrize("cell", [Cell(1, 0), Cell(0, 2), Cell(0, 0, 1), Cell(-1, 0)])
 def test_a_strategy_for_another_job_is_refused(cell: Cell, tmp_path: Path) -> None:
     job = make_job(hashing(1), Needs([cell], 1), relations=[Original(), LOUD])
-    with pytest.raises(ConfigError, match="this job does not have"):
+    with pytest.raises(ConfigError, match="Cell"):
         ask(job, some_items(1), tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""The loop against a real server on a real socket, with a real ledger."""
+"""Whole jobs against a server on a real socket, with a real ledger."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_every_row_is_asked_once_and_gets_its_vote(tmp_path: Path) -> None:
     assert stats.requests == stats.answered == 60
 
 
-def test_the_same_run_twice_asks_nobody(tmp_path: Path) -> None:
+def test_a_second_run_calls_no_model(tmp_path: Path) -> None:
     async def main() -> None:
         async with StubServer(Behaviour()) as stub:
             settings = CollectSettings(environment={}, rewriter=f"{stub.url}#rewriter", draws=2)
@@ -121,7 +121,7 @@ def test_a_server_full_of_faults_still_answers_every_row_and_no_answer_is_paid_t
     assert not settings.tally.failed
 
 
-def test_what_stays_unanswered_is_reported_and_asked_again_by_the_next_run(tmp_path: Path) -> None:
+def test_unanswered_questions_are_counted_and_asked_again_by_the_next_run(tmp_path: Path) -> None:
     async def main() -> None:
         async with StubServer(Behaviour(share_500=0.5)) as stub:
             settings = CollectSettings(patience=Patience(attempts=1), environment={})
@@ -145,7 +145,7 @@ def test_rewriting_and_asking_overlap(tmp_path: Path) -> None:
             relations: list[str | PromptedRelation] = ["original", VOICE]
             spec = [f"{stub.url}#m"]
             await collect(TASK, some_items(5), spec, relations, ledger=tmp_path / "l.db", settings=settings)
-            # asked about the original at once, about the rewrite when that is there: two round trips, not three
+            # the original is asked about at once, the rewrite as soon as it exists: two round trips, not three
             arrivals = stub.stats(full=True).arrivals
             assert sum(when - arrivals[0] < 0.9 for when in arrivals) == 10
 
@@ -172,7 +172,7 @@ def test_a_wrong_key_or_model_stops_the_run_at_once(
     assert asyncio.run(main()) <= 4
 
 
-def test_a_server_that_is_not_there_is_named_soon(tmp_path: Path) -> None:
+def test_an_unreachable_server_is_named_soon(tmp_path: Path) -> None:
     settings = CollectSettings(patience=QUICK, environment={})
     with pytest.raises((ModelDown, ServerTrouble), match=r"127\.0\.0\.1:9"):
         asyncio.run(
@@ -180,7 +180,7 @@ def test_a_server_that_is_not_there_is_named_soon(tmp_path: Path) -> None:
         )
 
 
-def test_a_server_that_answers_html_is_named_soon(tmp_path: Path) -> None:
+def test_a_server_that_answers_with_html_is_given_up_soon(tmp_path: Path) -> None:
     with pytest.raises(ModelDown, match="does not answer"):
         ask_stub(Behaviour(share_html=1.0), tmp_path / "l.db", 100)
 
@@ -225,7 +225,7 @@ def test_texts_that_do_not_fit_are_cut_and_counted(tmp_path: Path) -> None:
     ],
     ids=["surrogate", "nul", "right-to-left", "emoji", "our tags", "injection"],
 )
-def test_strange_texts_are_asked_about_like_any_other(text: str, tmp_path: Path) -> None:
+def test_unusual_texts_are_labelled_like_any_other(text: str, tmp_path: Path) -> None:
     async def main() -> Votes:
         async with StubServer(Behaviour()) as stub:
             settings = CollectSettings(environment={})
@@ -236,7 +236,7 @@ def test_strange_texts_are_asked_about_like_any_other(text: str, tmp_path: Path)
     assert (asyncio.run(main()).codes >= 0).all()
 
 
-def test_an_empty_text_is_not_asked_about(tmp_path: Path) -> None:
+def test_no_model_is_called_for_an_empty_text(tmp_path: Path) -> None:
     votes, settings = ask_scripted(scripted("<label>neutral</label>"), [Item(id="x", text=" \n ")], tmp_path)
     assert votes.codes.ravel().tolist() == [NOT_ASKED]
     assert settings.tally.silences["empty text"] == 1
@@ -251,7 +251,7 @@ def test_an_unreadable_reply_is_an_abstention_and_not_asked_again(tmp_path: Path
     assert settings.tally.calls == 0
 
 
-def test_a_budget_of_calls_is_kept_to_the_last_call(tmp_path: Path) -> None:
+def test_a_budget_of_calls_is_used_to_the_last_call(tmp_path: Path) -> None:
     settings = CollectSettings(budget=Budget(calls=7), environment={})
     votes, stats = ask_stub(Behaviour(latency_s=0.01), tmp_path / "l.db", 50, settings)
     assert stats.answered == 7
@@ -277,7 +277,7 @@ def test_a_budget_in_dollars_is_never_exceeded_and_the_rest_can_be_asked_later(t
 
 
 def test_a_budget_in_dollars_needs_every_price(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"price of http://127\.0\.0\.1:9/v1#m is unknown"):
+    with pytest.raises(ConfigError, match=r"http://127\.0\.0\.1:9/v1#m.*unknown"):
         asyncio.run(
             collect(
                 TASK,
@@ -290,7 +290,7 @@ def test_a_budget_in_dollars_needs_every_price(tmp_path: Path) -> None:
         )
 
 
-def test_items_are_read_as_they_are_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_items_are_read_as_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = ScriptedModel(lambda request: "<label>neutral</label>", latency=30.0)
     settings = CollectSettings(environment={})
     assert_read_as_needed(
@@ -310,7 +310,7 @@ def test_an_asynchronous_stream_of_items_works_too(tmp_path: Path) -> None:
     assert len(asyncio.run(main())) == 3
 
 
-def test_cancelling_keeps_what_is_in_flight(tmp_path: Path) -> None:
+def test_cancelling_keeps_the_calls_in_flight(tmp_path: Path) -> None:
     async def main() -> None:
         async with StubServer(Behaviour(latency_s=1.0)) as stub:
             settings = CollectSettings(environment={}, in_flight=16)
@@ -330,8 +330,8 @@ def test_cancelling_keeps_what_is_in_flight(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_two_items_of_the_same_name_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match="two items are called '0'"):
+def test_two_items_with_the_same_id_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=r"1 and 3 .*'0'"):
         ask_scripted("scripted:hash", [*some_items(2), *some_items(1)], tmp_path)
 
 
@@ -355,14 +355,14 @@ def test_a_relation_that_changes_nothing_or_fails_casts_no_vote(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("annotators", "relations", "message"),
     [
-        ([], ["original"], "nothing to ask"),
-        (["scripted:hash"], ["passive-ish"], "no relation is called 'passive-ish'"),
-        (["scripted:hash"], [PromptedRelation("voice", "Rewrite.")], "needs a model that rewrites"),
+        ([], ["original"], "at least one annotator"),
+        (["scripted:hash"], ["passive-ish"], "'passive-ish'"),
+        (["scripted:hash"], [PromptedRelation("voice", "Rewrite.")], "'voice' .*rewriter"),
         (["nobody:knows"], ["original"], "nobody:knows"),
         (["groq:llama-3.1-8b-instant"], ["original"], "GROQ_API_KEY"),
     ],
 )
-def test_what_cannot_work_is_told_before_any_call(
+def test_wrong_settings_are_refused_before_any_call(
     annotators: list[str], relations: list[str | PromptedRelation], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UserError, match=message):
@@ -393,14 +393,14 @@ def test_keys_appear_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -
                 return "".join(traceback.format_exception(error)) + repr(error)
             return "no error"
 
-    told = asyncio.run(main())
-    assert "AccessDenied" in told
-    assert key not in told
+    shown = asyncio.run(main())
+    assert "AccessDenied" in shown
+    assert key not in shown
     assert key not in caplog.text
     assert all(key.encode() not in path.read_bytes() for path in tmp_path.iterdir())
 
 
-def test_a_ledger_that_fails_in_the_middle_stops_the_run_and_keeps_what_it_has(tmp_path: Path) -> None:
+def test_a_ledger_that_fails_during_a_run_stops_it_and_keeps_its_replies(tmp_path: Path) -> None:
     async def main() -> None:
         model = ScriptedModel(lambda request: "<label>neutral</label> " + "x" * 3000)
         with Ledger(tmp_path / "l.db") as ledger:
@@ -418,7 +418,7 @@ def test_a_ledger_that_fails_in_the_middle_stops_the_run_and_keeps_what_it_has(t
     asyncio.run(main())
 
 
-def test_a_broken_relation_stops_the_run_with_its_own_error(tmp_path: Path) -> None:
+def test_a_bug_in_a_relation_stops_the_run_with_its_own_error(tmp_path: Path) -> None:
     def broken(text: str) -> str:
         raise ZeroDivisionError("a bug in a plug-in")
 
@@ -437,7 +437,7 @@ def test_a_broken_relation_stops_the_run_with_its_own_error(tmp_path: Path) -> N
         asyncio.run(main())
 
 
-def test_a_rewriter_that_stays_silent_leaves_the_relation_open(tmp_path: Path) -> None:
+def test_a_rewriter_that_does_not_answer_leaves_the_relation_open(tmp_path: Path) -> None:
     def refuse(request: Request) -> str:
         raise ServerTrouble("no")
 
@@ -462,7 +462,7 @@ def test_more_than_a_thousand_rows_keep_their_order(tmp_path: Path) -> None:
     assert (votes.codes >= 0).all()
 
 
-def test_one_text_the_server_does_not_take_is_a_silence_but_a_server_that_takes_none_stops_the_run(
+def test_one_refused_text_is_a_silence_but_a_server_that_refuses_every_text_stops_the_run(
     tmp_path: Path,
 ) -> None:
     def picky(request: Request) -> str:
@@ -481,7 +481,9 @@ def test_one_text_the_server_does_not_take_is_a_silence_but_a_server_that_takes_
         ask_scripted(ScriptedModel(closed, name="scripted:closed"), some_items(200), tmp_path)
 
 
-def test_what_others_had_sent_when_the_run_stops_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_calls_to_other_models_in_flight_when_the_run_stops_are_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     def denied(request: Request) -> str:
         raise AccessDenied("no such key")
 
@@ -491,14 +493,14 @@ def test_what_others_had_sent_when_the_run_stops_is_kept(tmp_path: Path, caplog:
     with pytest.raises(AccessDenied):
         asyncio.run(run)
     gc.collect()
-    assert not caplog.records  # asyncio reports forgotten errors there
+    assert not caplog.records  # asyncio logs exceptions that were never retrieved
     with Ledger(tmp_path / "l.db") as ledger:
         (size,) = ledger.sizes()
     assert (size.model, size.calls) == ("scripted:slow", slow.calls)
     assert slow.calls > 0
 
 
-def test_two_rewrites_that_come_out_the_same_are_asked_about_once(tmp_path: Path) -> None:
+def test_two_identical_rewrites_are_asked_about_once(tmp_path: Path) -> None:
     relations: list[str | Relation] = [
         FunctionRelation("loud", lambda text: f"Listen: {text}"),
         FunctionRelation("clear", lambda text: f"Listen: {text}"),
@@ -515,7 +517,7 @@ def test_two_rewrites_that_come_out_the_same_are_asked_about_once(tmp_path: Path
     assert settings.tally.from_ledger == 5
 
 
-def test_a_failure_reaches_everybody_who_waits_for_the_same_answer(tmp_path: Path) -> None:
+def test_a_failure_reaches_every_caller_that_waits_for_the_same_answer(tmp_path: Path) -> None:
     relations: list[str | Relation] = [
         FunctionRelation("loud", lambda text: f"Listen: {text}"),
         FunctionRelation("clear", lambda text: f"Listen: {text}"),

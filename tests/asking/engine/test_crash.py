@@ -1,4 +1,4 @@
-"""A run that is killed, a run that is interrupted: real processes, a real server, the same ledger."""
+"""Runs that are killed or interrupted: real processes, a real server, the same ledger."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def server() -> Iterator[StubProcess]:
 
 @pytest.fixture(scope="module")
 def undisturbed(server: StubProcess, tmp_path_factory: pytest.TempPathFactory) -> list[int]:
-    """What a run that nobody stops collects."""
+    """The codes of a run that is not interrupted."""
     server.change(latency_s=0.0)
     return collected(server.url, tmp_path_factory.mktemp("whole") / "whole.db")
 
 
 def start_and_wait(stub: StubProcess, ledger: Path, answers: int) -> subprocess.Popen[str]:
-    """Start a run in a process of its own and return it when the server has given so many answers."""
+    """Start a run in its own process, and return the process when the server has given this many answers."""
     stub.change(latency_s=0.1)
     stub.reset()
     command = [sys.executable, "-c", SCRIPT, stub.url, str(ledger)]
@@ -75,7 +75,7 @@ def finish(stub: StubProcess, ledger: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_kill_9_at_any_moment_loses_no_more_than_what_is_in_flight(
+def test_kill_9_at_any_moment_loses_no_more_than_the_calls_in_flight(
     seed: int, server: StubProcess, undisturbed: list[int], tmp_path: Path
 ) -> None:
     moment = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Annotators that say how sure they are: what they cost, what they share, and what becomes of their votes."""
+"""Annotators that state probabilities: how many calls they take, which they share, and the votes they give."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.budget import Budget
-from pcs_annotator.asking.engine.vote_buffer import FIRST_ROWS, VoteBuffer
+from pcs_annotator.asking.engine.item_asker import FIRST_ROWS, VoteBuffer
 from pcs_annotator.asking.models.scripted import ScriptedModel
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.task import Item, Task
@@ -36,7 +36,7 @@ def some_items(count: int) -> list[Item]:
 
 
 def said(fixed: str, last: str, guess: str, other: str) -> str | None:
-    """What an obliging model says to a question of an elicitation; None to other questions."""
+    """Return a well-formed answer to a question of an elicitation; None for other questions."""
     if "What is the probability" in last:
         return "P1: 0.7\nP2: 0.2"
     if "(A) True" in last:
@@ -97,7 +97,7 @@ def test_an_elicited_annotator_votes_for_its_guess_and_states_probabilities(
     assert model.calls == settings.tally.calls == settings.tally.questions == calls
 
 
-def test_plain_annotators_state_nothing_and_cost_no_room_for_it(tmp_path: Path) -> None:
+def test_plain_annotators_state_nothing_and_take_no_memory_for_it(tmp_path: Path) -> None:
     votes, _ = asked([ScriptedModel(obliging)], tmp_path / "l.db")
     assert votes.stated is None
 
@@ -125,7 +125,7 @@ def test_p_true_pays_only_for_the_question_that_the_plain_annotator_does_not_ask
     assert (votes.codes == 0).all()
 
 
-def test_an_elicited_annotator_that_comes_later_uses_what_was_paid_before(tmp_path: Path) -> None:
+def test_an_elicited_annotator_added_later_uses_the_answers_in_the_ledger(tmp_path: Path) -> None:
     model = ScriptedModel(obliging)
     asked([model], tmp_path / "l.db", rows=4)
     _, settings = asked([model, Annotator(model, elicitation="p-true")], tmp_path / "l.db", rows=4)
@@ -133,7 +133,7 @@ def test_an_elicited_annotator_that_comes_later_uses_what_was_paid_before(tmp_pa
     assert settings.tally.from_ledger == 8
 
 
-def test_the_same_run_twice_asks_nobody_and_states_the_same(tmp_path: Path) -> None:
+def test_a_second_run_calls_no_model_and_states_the_same(tmp_path: Path) -> None:
     model = ScriptedModel(obliging)
     annotators = [model, *(Annotator(model, elicitation=kind) for kind in KINDS)]
     first, _ = asked(annotators, tmp_path / "l.db", rows=7)
@@ -186,7 +186,7 @@ def test_a_filtered_second_reply_is_a_silence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["2s-top-2", "p-true"])
-def test_after_a_spent_budget_the_next_run_asks_only_what_is_missing(kind: str, tmp_path: Path) -> None:
+def test_the_run_after_a_spent_budget_asks_only_what_is_missing(kind: str, tmp_path: Path) -> None:
     model = ScriptedModel(obliging)
     annotators = [Annotator(model, elicitation=kind)]
     tight = CollectSettings(environment={}, budget=Budget(calls=7))
@@ -210,7 +210,7 @@ def test_a_second_question_is_retried_like_any_other(tmp_path: Path) -> None:
     assert stated_by(votes) == [0.0, None, None]
 
 
-def test_more_rows_than_at_first_expected_keep_what_was_stated() -> None:
+def test_a_growing_buffer_keeps_the_stated_probabilities() -> None:
     buffer = VoteBuffer(["m", "m/1s-top-2"], ["original"], ["x", "y"], 1)
     for row in range(FIRST_ROWS + 1):
         buffer.add_row(str(row))
@@ -222,7 +222,7 @@ def test_more_rows_than_at_first_expected_keep_what_was_stated() -> None:
     assert np.isnan(votes.stated[:, 0]).all()
 
 
-def test_names_say_how_a_model_is_asked_and_share_it() -> None:
+def test_names_hold_the_elicitation_and_annotators_share_a_model() -> None:
     names = ["scripted:hash", "scripted:hash/1s-top-3", "scripted:hash/p-true", "http://127.0.0.1:9/v1#a/b/ling-1s"]
     job = open_job(TASK, names, ["original"], CollectSettings(environment={}))
     annotators, models = zip(*job.annotators, strict=True)
@@ -242,7 +242,7 @@ def test_other_slashes_stay_part_of_the_model(name: str) -> None:
     assert model is same
 
 
-def test_over_real_http_calls_are_shared_and_a_second_run_asks_nobody(stub_that_states: None, tmp_path: Path) -> None:
+def test_over_real_http_calls_are_shared_and_a_second_run_makes_none(stub_that_states: None, tmp_path: Path) -> None:
     async def run() -> None:
         async with StubServer(Behaviour(share_429=0.1, share_500=0.05, retry_after="exact")) as stub:
             names = [f"{stub.url}#m", *(f"{stub.url}#m/{kind}" for kind in KINDS)]
@@ -258,7 +258,7 @@ def test_over_real_http_calls_are_shared_and_a_second_run_asks_nobody(stub_that_
             assert stub.stats().answered == 30 * (1 + 1 + 2 + 1 + 1)
         assert first.stated is not None
         np.testing.assert_array_equal(first.stated, second.stated)
-        # the stub's opinion depends on the model and the text, not on how it is asked
+        # the stub's label depends on the model and the text, not on the elicitation
         assert (first.codes >= 0).all()
         assert (first.codes == first.codes[:, :1]).all()
         guess = np.take_along_axis(first.stated, first.codes[..., np.newaxis].astype(np.intp), axis=-1)
@@ -267,7 +267,7 @@ def test_over_real_http_calls_are_shared_and_a_second_run_asks_nobody(stub_that_
     asyncio.run(run())
 
 
-def test_a_run_records_what_was_stated_and_the_baselines_score_it(
+def test_a_run_records_stated_probabilities_and_the_baselines_score_them(
     stub_that_states: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -10,31 +10,31 @@ from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
 from pcs_annotator.asking.engine.progress import Tally, describe, showing
 
 
-def a_purse(usd: float | None = 0.25) -> BudgetTracker:
+def spent(usd: float | None = 0.25) -> BudgetTracker:
     tracker = BudgetTracker(Budget())
     tracker.hold(Cost(usd, 10))
     tracker.settle(Cost(usd, 10), Cost(usd, 10))
     return tracker
 
 
-def test_one_line_tells_rows_calls_rate_money_time_and_trouble() -> None:
+def test_the_line_has_rows_calls_rate_cost_time_left_and_problems() -> None:
     tally = Tally(rows=250, rows_expected=1000, calls=500, from_ledger=20)
     tally.retries["RateLimited"] += 3
     tally.silences["no label in reply"] += 2
     tally.failed["no answer"] += 1
-    assert describe(tally, a_purse(), 10.0) == (
-        "250 of 1,000 rows · 500 calls · 50 calls/s · 20 known already · $0.2500 · 0:30 left · "
+    assert describe(tally, spent(), 10.0) == (
+        "250 of 1,000 rows · 500 calls · 50 calls/s · 20 from the ledger · $0.2500 · 0:30 left · "
         "3 retries · 2 silences · 1 unanswered"
     )
 
 
-def test_an_unknown_price_is_said_and_long_waits_are_told_in_hours() -> None:
-    line = describe(Tally(rows=1, rows_expected=8, calls=1), a_purse(None), 1000.0)
+def test_the_line_says_that_a_price_is_unknown_and_shows_long_times_in_hours() -> None:
+    line = describe(Tally(rows=1, rows_expected=8, calls=1), spent(None), 1000.0)
     assert "calls of unknown price" in line
     assert "1:56:40 left" in line
 
 
-def test_nothing_is_promised_before_there_is_anything_to_go_by() -> None:
+def test_there_is_no_rate_and_no_time_left_before_the_first_call() -> None:
     assert describe(Tally(), BudgetTracker(Budget()), 0.0) == "0 rows · 0 calls · $0.0000"
 
 

@@ -1,1 +1,1 @@
-"""The engine: what to ask, how fast, what was paid for, and what came back."""
+"""The engine: which calls to make and how fast, the ledger of paid calls, and the votes."""

@@ -1,4 +1,4 @@
-"""Asking step by step: each item until its label is settled, and when money is short, where it counts most."""
+"""Asks step by step: about each item until its label is settled, and under a budget where it matters most."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from math import inf
 import numpy as np
 
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
-from pcs_annotator.asking.engine.item_asker import NO_MONEY, ItemAsker
+from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED, ItemAsker
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.concurrency import gather_all
@@ -22,7 +22,7 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell
 
 CALLS_LEFT_PER_STEP = 4
-"""Calls that must still be affordable for each step under way, so that the last money goes to the most urgent."""
+"""Calls that the budget must still allow per step in progress, so that the last calls go to the most urgent items."""
 
 Work = Callable[[], Awaitable[None]]
 
@@ -30,8 +30,8 @@ Work = Callable[[], Awaitable[None]]
 def adaptive_work(item_asker: ItemAsker, strategy: Strategy, items: AsyncIterable[Item]) -> AsyncIterator[Work]:
     """Return the work on all items: item by item without a budget, step by step with one.
 
-    Without a budget an item is forgotten once it is settled. With one, the items that are not settled are all kept,
-    with their texts and a byte per cell, to choose among them.
+    Without a budget, an item is dropped as soon as it is settled. With one, all unsettled items stay in memory, with
+    their texts and one byte per cell, so that the most urgent can be chosen.
     """
     tracker = item_asker.asker.tracker
     waiting = _adaptive_items(item_asker, strategy, items)
@@ -56,7 +56,7 @@ async def _one_by_one(adaptive_items: AsyncIterable[AdaptiveItem]) -> AsyncItera
 
 
 class AdaptiveItem:
-    """One item that is asked about until its label is settled or nothing is open any more."""
+    """One item, asked about until its label is settled or no cell is open."""
 
     __slots__ = ("_cells", "_item", "_item_asker", "_next", "_strategy", "_texts", "row")
 
@@ -68,16 +68,16 @@ class AdaptiveItem:
 
     @property
     def urgency(self) -> float:
-        """How likely further votes change the label."""
+        """How likely further votes are to change the label."""
         return self._strategy.urgency(self._cells)
 
     async def settle(self) -> None:
-        """Take every step."""
+        """Take steps until none is left."""
         while await self.step():
             pass
 
     async def step(self) -> bool:
-        """Ask all that must be asked next, at the same time; return whether that leaves anything to ask."""
+        """Ask all cells that must be asked next, at the same time; return whether more must be asked after them."""
         batch = self._choose() if self._next is None else self._next
         if batch:
             await self._ask(batch)
@@ -97,9 +97,9 @@ class AdaptiveItem:
         for cell in batch:
             by_relation[cell.relation].append(cell)
         await gather_all(self._ask_relation(relation, some) for relation, some in by_relation.items())
-        votes = self._item_asker.votes_on(self.row)
+        votes = self._item_asker.buffer.row(self.row)
         for cell in batch:
-            # what failed reads `NOT_ASKED` and is no longer open, so that every step comes closer to the end
+            # a failed call reads `NOT_ASKED` and is no longer open, so that every step makes progress
             self._cells[cell] = votes[cell]
 
     async def _ask_relation(self, relation: int, batch: Sequence[Cell]) -> None:
@@ -117,20 +117,20 @@ class AdaptiveItem:
 
 
 class Rationing:
-    """Spends a budget where it changes most decisions.
+    """Spends a budget on the items whose labels it is most likely to change.
 
-    Every item takes its first step, in the order of rows. From then on the most urgent item takes the next step.
+    Every item takes its first step, in row order. After that, the most urgent item always takes the next step.
     """
 
     def __init__(self, tracker: BudgetTracker, tally: Tally) -> None:
         self._tracker, self._tally = tracker, tally
-        self._refused_before = tally.failed[NO_MONEY]
+        self._refused_before = tally.failed[BUDGET_REACHED]
         self._waiting: list[tuple[float, int, AdaptiveItem]] = []
         self._under_way = 0
         self._step_ended = asyncio.Event()
 
     async def steps(self, adaptive_items: AsyncIterable[AdaptiveItem]) -> AsyncIterator[Work]:
-        """Yield steps, each chosen when it is asked for."""
+        """Yield steps, each chosen only when the caller is ready for it."""
         async for adaptive_item in adaptive_items:
             yield self._begin(adaptive_item)
         while self._under_way:
@@ -158,14 +158,14 @@ class Rationing:
         await self._step_ended.wait()
 
     def _at_once(self) -> float:
-        """Return how many steps may be under way: fewer and fewer towards the end, as many as can be after it."""
-        if self._tally.failed[NO_MONEY] > self._refused_before:
+        """Return how many steps may run at once: fewer as the budget runs out, no limit once it is spent."""
+        if self._tally.failed[BUDGET_REACHED] > self._refused_before:
             return inf
         return max(1.0, calls_left(self._tracker) / CALLS_LEFT_PER_STEP)
 
 
 def calls_left(tracker: BudgetTracker) -> float:
-    """Return about how many more calls a budget pays for, at what they cost so far; infinity when nobody knows."""
+    """Return about how many more calls a budget allows, at their average cost so far; infinity when unknown."""
     budget = tracker.budget
     left = inf if budget.calls is None else budget.calls - tracker.calls
     for limit, spent in ((budget.usd, tracker.usd), (budget.tokens, tracker.tokens)):

@@ -1,4 +1,4 @@
-"""One question, asked with care: paid for once, retried, counted, stored."""
+"""Makes one call: paced, retried, counted, stored in the ledger, and paid for once."""
 
 from __future__ import annotations
 
@@ -7,20 +7,12 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from pcs_annotator import errors
 from pcs_annotator.asking.engine.budget import BudgetTracker, Cost, expected_tokens
 from pcs_annotator.asking.engine.ledger import Ledger, call_key, entry_of
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT, Pace
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.chat import ChatModel, Reply, Request
-from pcs_annotator.errors import (
-    AccessDenied,
-    BadRequest,
-    BudgetReached,
-    Interrupted,
-    PcsError,
-    RateLimited,
-    ServerTrouble,
-)
 
 PriceOf = Callable[[str, int, int], float | None]
 """Model name, input tokens, output tokens → US dollars; None when the price is unknown."""
@@ -31,13 +23,13 @@ WAIT_AFTER_REFUSAL = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long and how often to try.
+    """Timeout and retries of a call.
 
     Attributes:
         deadline: Seconds for one attempt.
-        attempts: Attempts in all; being refused for asking too fast does not count.
-        first_wait: The longest wait before the second attempt; it doubles with every further one.
-        longest_wait: Where doubling ends.
+        attempts: Maximum number of attempts; those refused by a rate limit do not count.
+        first_wait: The longest wait before the second attempt; it doubles with every further attempt.
+        longest_wait: The limit of that doubling.
     """
 
     deadline: float = 60.0
@@ -48,14 +40,14 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A question to a model that the ledger does not hold yet.
+    """A question to a model that is not in the ledger yet.
 
     Attributes:
-        model: Whom to ask.
+        model: The model to ask.
         request: What to ask.
-        key: Its address in the ledger.
+        key: Its key in the ledger.
         purpose: `label` or `rewrite`.
-        expected: What it will cost at the most.
+        expected: The most it can cost.
     """
 
     model: ChatModel
@@ -67,16 +59,16 @@ class Call:
 
 @dataclass(slots=True)
 class Asker:
-    """Everything that stands between a question and a model.
+    """Makes calls within the budget and the rate limits, retries them, and stores the replies.
 
     Attributes:
         ledger: Where replies are stored.
-        tracker: What may still be spent.
-        tally: Where everything is counted.
-        price_of: What calls cost.
-        patience: When to give up.
-        max_in_flight: Calls in flight per model at the most.
-        random: Where the jitter of retries comes from.
+        tracker: The budget.
+        tally: The counters to update.
+        price_of: The price of calls.
+        patience: Timeout and retries.
+        max_in_flight: Maximum number of calls in flight per model.
+        random: The source of jitter between retries.
     """
 
     ledger: Ledger
@@ -88,14 +80,14 @@ class Asker:
     random: random.Random = field(default_factory=random.Random)
     _paces: dict[str, Pace] = field(default_factory=dict)
     _under_way: dict[bytes, asyncio.Future[Reply]] = field(default_factory=dict)
-    _stopped: PcsError | None = None
+    _stopped: errors.PcsError | None = None
 
     async def ask(self, call: Call) -> Reply:
-        """Return a reply that is safely in the ledger; the same question asked twice at the same time is paid once.
+        """Return a reply once it is safely in the ledger; the same question asked twice at once is paid for once.
 
         Raises:
-            BudgetReached: It could cost more than is left.
-            ModelError: It stays unanswered; the message says why.
+            BudgetReached: The call could cost more than is left.
+            ModelError: There was no answer; the message says why.
         """
         under_way = self._under_way.get(call.key)
         if under_way is not None:
@@ -106,8 +98,8 @@ class Asker:
         try:
             reply = await self._pay_for(call)
         except BaseException as error:
-            answer.set_exception(error if isinstance(error, Exception) else Interrupted("the call was stopped"))
-            answer.exception()  # perhaps nobody else waits
+            answer.set_exception(error if isinstance(error, Exception) else errors.Interrupted("the call was stopped"))
+            answer.exception()  # marked as retrieved, because no other caller may be waiting for it
             raise
         finally:
             del self._under_way[call.key]
@@ -116,7 +108,7 @@ class Asker:
 
     async def _pay_for(self, call: Call) -> Reply:
         if not self.tracker.hold(call.expected):
-            raise BudgetReached("the budget is spent: what was paid for is kept, and a larger budget goes on from here")
+            raise errors.BudgetReached("the budget is spent; paid answers are kept: set a larger budget to continue")
         try:
             reply, paid = await self._until_answered(call)
         except BaseException:
@@ -127,12 +119,12 @@ class Asker:
         return reply
 
     def expected(self, model: ChatModel, request: Request) -> Cost:
-        """Return what a request costs at the most."""
+        """Return the most that a request can cost."""
         tokens = expected_tokens(model, request)
         return Cost(self.price_of(model.name, *tokens), sum(tokens))
 
-    def stop(self, error: PcsError) -> None:
-        """Send nothing more, and tell those who wait why; calls in flight may still come home."""
+    def stop(self, error: errors.PcsError) -> None:
+        """Start no more calls, and raise this error for those that wait; calls in flight may still finish."""
         self._stopped = error
         for pace in self._paces.values():
             pace.close(error)
@@ -147,22 +139,24 @@ class Asker:
     async def _until_answered(self, call: Call) -> tuple[Reply, Cost]:
         pace = self._pace(call.model.name)
         failures = refusals = 0
-        trouble: RateLimited | ServerTrouble
+        trouble: errors.RateLimited | errors.ServerTrouble
         while True:
             sent_at = await pace.enter()
             try:
                 return await self._attempt(call, pace)
-            except AccessDenied as error:
-                self.stop(error)  # before this place is given to somebody else
+            except errors.AccessDenied as error:
+                self.stop(error)  # before the `finally` below lets the next call start
                 raise
-            except BadRequest as error:
-                pace.failed(str(error))  # one strange text is no matter; a server that takes no question is
+            except errors.BadRequest as error:
+                pace.failed(
+                    str(error)
+                )  # one odd text does no harm, but a server that refuses every text must stop the run
                 raise
-            except RateLimited as error:
+            except errors.RateLimited as error:
                 pace.refused(sent_at, error.retry_after)
                 refusals, trouble = refusals + 1, error
                 wait = error.retry_after or self.random.uniform(0, WAIT_AFTER_REFUSAL)
-            except ServerTrouble as error:
+            except errors.ServerTrouble as error:
                 pace.failed(str(error))
                 failures, trouble = failures + 1, error
                 wait = self._jitter(failures)
@@ -179,28 +173,28 @@ class Asker:
             async with asyncio.timeout(self.patience.deadline):
                 reply = await call.model.ask(call.request)
         except TimeoutError as error:
-            raise ServerTrouble(f"{name}: no answer within {self.patience.deadline:g} s") from error
+            raise errors.ServerTrouble(f"{name}: no answer within {self.patience.deadline:g} s") from error
         pace.answered(reply.rate_hint)
         paid = self._paid(name, call, reply)
-        # The place in flight is kept until the reply is stored: a crash can lose no more than what is in flight.
+        # The call counts as in flight until its reply is stored: a crash loses no more than the calls in flight.
         await self.ledger.put(entry_of(call.key, name, call.purpose, reply, paid.usd))
         return reply, paid
 
     def _paid(self, name: str, call: Call, reply: Reply) -> Cost:
         tokens_in, tokens_out = reply.usage.input_tokens, reply.usage.output_tokens
         if tokens_in is None or tokens_out is None:
-            return call.expected  # nobody said, so the worst is assumed
+            return call.expected  # the server gave no token counts, so assume the most
         return Cost(self.price_of(name, tokens_in, tokens_out), tokens_in + tokens_out)
 
     def _jitter(self, failures: int) -> float:
-        """Return a wait between nothing and a ceiling that doubles, so that failed calls do not return in step."""
+        """Return a random wait below a ceiling that doubles, so that failed calls are not repeated all at once."""
         ceiling = min(self.patience.longest_wait, self.patience.first_wait * 2 ** (failures - 1))
         return self.random.uniform(0, ceiling)
 
 
 @dataclass(frozen=True, slots=True)
 class Rewriter:
-    """Asks one model for rewrites; what the ledger holds is not asked again."""
+    """Asks one model for rewrites, unless the reply is already in the ledger."""
 
     model: ChatModel
     asker: Asker

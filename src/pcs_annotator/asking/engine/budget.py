@@ -9,12 +9,12 @@ from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.core.chat import ChatModel, Request
 
 UNLIMITED_ANSWER = 4096
-"""Tokens an answer is taken to have at the most when the request sets no limit."""
+"""Tokens to expect of an answer when the request sets no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What a run may spend at the most; None where there is no limit."""
+    """The most a run may spend; None where there is no limit."""
 
     usd: float | None = None
     tokens: int | None = None
@@ -23,28 +23,28 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a call costs, or is expected to; `usd` is None when the price is unknown."""
+    """The actual or expected cost of a call; `usd` is None when the price is unknown."""
 
     usd: float | None
     tokens: int
 
 
 class Tokens(NamedTuple):
-    """Tokens of a question and of its answer."""
+    """Tokens of a request and of its answer."""
 
     input: int
     output: int
 
 
 def expected_tokens(model: ChatModel, request: Request) -> Tokens:
-    """Return about how many tokens a call takes, and how many its answer can have at the most."""
+    """Return about how many tokens a request has, and how many its answer has at most."""
     asked = sum(estimate_tokens(message.content) for message in request.messages)
     answer = UNLIMITED_ANSWER if request.sampling.max_tokens is None else request.sampling.max_tokens
     return Tokens(asked, answer + getattr(model, "thinking_tokens", 0))
 
 
 class BudgetTracker:
-    """Money set aside before a call and settled after it, so that calls in flight cannot overdraw together."""
+    """Reserves the cost of a call before it and settles it after, so that calls in flight cannot overspend together."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -57,7 +57,7 @@ class BudgetTracker:
         self._held_calls = 0
 
     def hold(self, expected: Cost) -> bool:
-        """Set the expected cost aside; False when that could break the budget."""
+        """Reserve the expected cost; return False if that could exceed the budget."""
         limit = self.budget
         usd = expected.usd or 0.0
         if limit.calls is not None and self.calls + self._held_calls + 1 > limit.calls:
@@ -72,13 +72,13 @@ class BudgetTracker:
         return True
 
     def release(self, expected: Cost) -> None:
-        """Take back what was set aside for a call that was not answered."""
+        """Release the reservation of a call that was not answered."""
         self._held_usd -= expected.usd or 0.0
         self._held_tokens -= expected.tokens
         self._held_calls -= 1
 
     def settle(self, expected: Cost, paid: Cost) -> None:
-        """Replace what was set aside by what was paid."""
+        """Replace the reservation of a call by what was paid."""
         self.release(expected)
         self.calls += 1
         self.tokens += paid.tokens

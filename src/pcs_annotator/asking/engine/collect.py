@@ -1,4 +1,4 @@
-"""The one loop: items in, votes out."""
+"""Runs a job: items in, votes out."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import Interrupted, PcsError
 
-SECONDS_TO_COME_HOME = 10.0
+SECONDS_TO_FINISH = 10.0
 GARBAGE_THRESHOLD = (20_000, 20, 50)
 
 
 async def run_job(
     job: Job, items: Iterable[Item] | AsyncIterable[Item], asker: Asker, strategy: Strategy | None = None
 ) -> Votes:
-    """Ask what the ledger does not hold yet and return all votes.
+    """Ask what is not in the ledger yet, and return all votes.
 
-    Items are read as they are needed, rewriting and asking overlap, and only a bounded number of items is in progress,
-    so memory does not grow with rows. A question without an answer stays open (`NOT_ASKED`, counted in the tally) and
-    is asked again by the next run. With a strategy, an item is asked about only until that says its label is settled;
-    a budget then goes to the items that need it most, which are kept for that. Cancelling stops new calls, waits for
-    those in flight and keeps what they bring.
+    Items are read as needed, rewriting and asking overlap, and only a bounded number of items is in progress, so memory
+    does not grow with the number of rows. A question without an answer stays open (`NOT_ASKED`, counted in the tally)
+    and the next run asks it again. With a strategy, asking about an item stops once its label is settled; if there is a
+    budget as well, unsettled items stay in memory and the budget goes to those that need it most. Cancelling stops new
+    calls, waits for those in flight and stores their replies.
 
     Args:
-        job: Who is asked what.
+        job: What to ask.
         items: The texts.
         asker: How to ask: ledger, budget, pace.
         strategy: The order of the questions, and when a label is settled; None to ask everything.
 
     Raises:
         ConfigError: The strategy asks a cell that the job does not have.
-        ModelError: A key, a model name or a server that makes it pointless to go on.
-        LedgerError: Replies could no longer be stored.
+        ModelError: A wrong key, model name or server; no call would be answered.
+        LedgerError: Replies can no longer be stored.
     """
     item_asker = ItemAsker(job, asker)
     # enough items in progress to keep every model busy while some wait for a rewrite
@@ -64,7 +64,7 @@ async def _ask_everything(item_asker: ItemAsker, items: Iterable[Item] | AsyncIt
 
 @contextmanager
 def _collecting_garbage_rarely() -> Iterator[None]:
-    """Look for garbage less often: hundreds of calls in flight look like new garbage to Python, again and again."""
+    """Collect garbage less often: with hundreds of calls in flight, Python would scan them again and again."""
     before = gc.get_threshold()
     gc.set_threshold(*GARBAGE_THRESHOLD)
     try:
@@ -74,7 +74,7 @@ def _collecting_garbage_rarely() -> Iterator[None]:
 
 
 class TaskPool:
-    """Those at work: who failed, who is still out."""
+    """The tasks of a run: how many at once, which are still running, and the first error."""
 
     def __init__(self, asker: Asker) -> None:
         self._asker = asker
@@ -82,7 +82,7 @@ class TaskPool:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def work_through(self, work: AsyncIterator[Work], at_once: int) -> None:
-        """Do all the work, some of it at a time; each part is chosen only when there is room for it."""
+        """Do all the work, at most `at_once` parts at a time; a part is taken only when there is room for it."""
         room = asyncio.Semaphore(at_once)
         try:
             await room.acquire()
@@ -98,19 +98,19 @@ class TaskPool:
             if self._fatal is not None:
                 raise self._fatal
         except BaseException:
-            self._asker.stop(Interrupted("stopped; everything that was paid for is kept"))
-            await self._come_home()
+            self._asker.stop(Interrupted("stopped; every answer that was paid for is in the ledger"))
+            await self._finish_calls()
             raise
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # `_fatal` has it; asyncio would print it as forgotten
+            task.exception()  # `_fatal` has it; asyncio would report it as never retrieved
 
-    async def _come_home(self) -> None:
-        """Give calls in flight a little time, for they may be billed; then let go of them."""
+    async def _finish_calls(self) -> None:
+        """Give calls in flight a few seconds to finish, because they may be billed; then cancel them."""
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=SECONDS_TO_COME_HOME)
+            await asyncio.wait(self._tasks, timeout=SECONDS_TO_FINISH)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,33 +1,90 @@
-"""Questions about one item, and the votes that come back."""
+"""Asks about one item at a time, and collects the votes that come back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.ask import Asker, Call, Rewriter
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.ledger import call_key
-from pcs_annotator.asking.engine.vote_buffer import VoteBuffer
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.concurrency import gather_all
-from pcs_annotator.core.task import Item
+from pcs_annotator.core.elicitations import kind_of
+from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.core.variant import Variant
-from pcs_annotator.core.vote import Vote
-from pcs_annotator.errors import BudgetReached, RateLimited, ServerTrouble, Unanswerable
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, Vote
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import BudgetReached, RateLimited, ServerTrouble, TableError, Unanswerable
 from pcs_annotator.relations.base import Context
 
-NO_MONEY = "budget reached"
-"""The reason under which the tally counts questions that could not be paid for."""
+FIRST_ROWS = 1024
+BUDGET_REACHED = "budget reached"
+"""The reason under which the tally counts questions that the budget did not allow."""
 
 Wanted = Iterable[tuple[int, Iterable[int]]]
-"""Who is asked, and for which draws."""
+"""Annotators to ask, and the draws to ask each of them for."""
+
+
+class VoteBuffer:
+    """Votes in any order of arrival: one byte each, and stated probabilities only if some annotator gives them."""
+
+    def __init__(self, annotators: Sequence[str], relations: Sequence[str], labels: Sequence[str], draws: int) -> None:
+        self._annotators, self._relations, self._labels = annotators, relations, labels
+        self._lookup = label_lookup(labels)
+        self._ids: dict[str, int] = {}
+        self._shape = (len(annotators), len(relations), draws)
+        self._codes = np.full((FIRST_ROWS, *self._shape), NOT_ASKED, dtype=np.int8)
+        self._stated: Floats | None = None
+        if any(map(kind_of, annotators)):
+            self._stated = np.full((FIRST_ROWS, *self._shape, len(labels)), np.nan)
+
+    def add_row(self, name: str) -> int:
+        """Add an item and return its row."""
+        row = len(self._ids)
+        if self._ids.setdefault(name, row) != row:
+            raise TableError(
+                f"items {self._ids[name] + 1} and {row + 1} have the same ID, {name!r}: IDs must be unique"
+            )
+        if row == len(self._codes):
+            self._codes = np.concatenate([self._codes, np.full_like(self._codes, NOT_ASKED)])
+            if self._stated is not None:
+                self._stated = np.concatenate([self._stated, np.full_like(self._stated, np.nan)])
+        return row
+
+    def put(self, row: int, annotator: int, relation: int, draw: int, vote: Vote) -> None:
+        """Store a vote."""
+        code = NOT_ASKED
+        if vote.label is not None:
+            code = self._lookup[vote.label.casefold()]
+        elif vote.asked:
+            code = ABSTAINED
+        self._codes[row, annotator, relation, draw] = code
+        if self._stated is not None and vote.stated is not None:
+            self._stated[row, annotator, relation, draw] = vote.stated
+
+    def row(self, row: int) -> Codes:
+        """Return the codes of one item so far, `[annotator, relation, draw]`; a view, which changes with new votes."""
+        return self._codes[row]
+
+    def votes(self) -> Votes:
+        """Return all votes stored so far."""
+        return Votes(
+            codes=self._codes[: len(self._ids)],
+            ids=list(self._ids),
+            annotators=self._annotators,
+            relations=self._relations,
+            labels=self._labels,
+            stated=None if self._stated is None else self._stated[: len(self._ids)],
+        )
 
 
 class _PendingQuestion(NamedTuple):
-    """One question about one variant, and the replies to those before it."""
+    """One question about one variant, and the replies to the questions before it."""
 
     annotator: int
     draw: int
@@ -37,27 +94,27 @@ class _PendingQuestion(NamedTuple):
 
 
 class ItemAsker:
-    """Asks a job's annotators about items, and notes their votes on a buffer."""
+    """Asks a job's annotators about items, and stores their votes in a buffer."""
 
     def __init__(self, job: Job, asker: Asker) -> None:
         self.job, self.asker, self.tally = job, asker, asker.tally
         names = [annotator.name for annotator, _ in job.annotators]
         self.buffer = VoteBuffer(names, [relation.name for relation in job.relations], job.task.labels, job.draws)
         self._context = Context(ask=None if job.rewriter is None else Rewriter(job.rewriter, asker))
-        self._everybody = [(annotator, range(job.draws)) for annotator in range(len(job.annotators))]
+        self._all_draws = [(annotator, range(job.draws)) for annotator in range(len(job.annotators))]
 
     async def ask_everything(self, row: int, item: Item) -> None:
-        """Ask everybody about an item, rewritten in every way."""
-        await gather_all(self._ask_everybody(row, item, relation) for relation in range(len(self.job.relations)))
+        """Ask all annotators about all variants of an item."""
+        await gather_all(self._ask_relation(row, item, relation) for relation in range(len(self.job.relations)))
         self.tally.rows += 1
 
-    async def _ask_everybody(self, row: int, item: Item, relation: int) -> None:
+    async def _ask_relation(self, row: int, item: Item, relation: int) -> None:
         text = await self.rewrite(item, relation)
         if text is not None:
-            await self.ask(row, relation, text, self._everybody)
+            await self.ask(row, relation, text, self._all_draws)
 
     async def rewrite(self, item: Item, relation: int) -> str | None:
-        """Return an item's text seen through a relation; None when there is nothing to ask about."""
+        """Return an item's text as a relation rewrites it; None when there is nothing to ask about."""
         through = self.job.relations[relation]
         try:
             variant = await through.rewrite(item.text, self._context)
@@ -73,21 +130,17 @@ class ItemAsker:
         return variant.text
 
     async def ask(self, row: int, relation: int, text: str, wanted: Wanted) -> None:
-        """Ask some annotators about a text, as far as the ledger does not know what they say, and note their votes."""
+        """Ask annotators about a text, except for answers that the ledger has, and store their votes."""
         asked: list[_PendingQuestion] = []
         for index, draws in wanted:
             annotator, model = self.job.annotators[index]
             question = annotator.question(self.job.task, text, model)
             for draw in draws:
                 if isinstance(question, Vote):
-                    self._note(row, relation, index, draw, question)
+                    self._store(row, relation, index, draw, question)
                 else:
                     asked.append(_PendingQuestion(index, draw, question, call_key(model.name, question.request, draw)))
         await self._ask_all(row, relation, asked)
-
-    def votes_on(self, row: int) -> Codes:
-        """Return what is noted about an item so far, to be read before anybody else has a turn."""
-        return self.buffer.row(row)
 
     async def _ask_all(self, row: int, relation: int, asked: Sequence[_PendingQuestion]) -> None:
         known = self.asker.ledger.get_many([one.key for one in asked])
@@ -106,7 +159,7 @@ class ItemAsker:
         try:
             reply = await self.asker.ask(Call(model, request, asked.key, "label", self.asker.expected(model, request)))
         except Unanswerable as error:
-            self._note(row, relation, asked.annotator, asked.draw, Vote(label=None, reason=_short(error)))
+            self._store(row, relation, asked.annotator, asked.draw, Vote(label=None, reason=_short(error)))
         except (ServerTrouble, RateLimited, BudgetReached) as error:
             self.tally.failed[_short(error)] += 1
         else:
@@ -115,17 +168,17 @@ class ItemAsker:
                 await self._ask_all(row, relation, [following])
 
     def _read(self, row: int, relation: int, asked: _PendingQuestion, reply: Reply) -> _PendingQuestion | None:
-        """Note the vote that a reply brings; return the question that has to be asked before there is one."""
+        """Store the vote in a reply, or return the question that must be asked before there is a vote."""
         annotator, model = self.job.annotators[asked.annotator]
         replies = (*asked.replies, reply)
         heard = annotator.hear(self.job.task, asked.question, replies, model)
         if isinstance(heard, Vote):
-            self._note(row, relation, asked.annotator, asked.draw, heard)
+            self._store(row, relation, asked.annotator, asked.draw, heard)
             return None
         key = call_key(model.name, heard.request, asked.draw)
         return _PendingQuestion(asked.annotator, asked.draw, heard, key, replies)
 
-    def _note(self, row: int, relation: int, annotator: int, draw: int, vote: Vote) -> None:
+    def _store(self, row: int, relation: int, annotator: int, draw: int, vote: Vote) -> None:
         if vote.label is None:
             self.tally.silences[vote.reason] += 1
         if vote.cut:
@@ -134,6 +187,6 @@ class ItemAsker:
 
 
 def _short(error: Exception) -> str:
-    """Return the kind of trouble without the details that differ from call to call."""
-    kinds = {BudgetReached: NO_MONEY, RateLimited: "asked too fast", ServerTrouble: "no answer"}
+    """Return the kind of error, without the details that differ from call to call."""
+    kinds = {BudgetReached: BUDGET_REACHED, RateLimited: "asked too fast", ServerTrouble: "no answer"}
     return kinds.get(type(error), str(error).partition(" (")[0])

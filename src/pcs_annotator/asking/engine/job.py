@@ -1,32 +1,42 @@
-"""What is to be asked."""
+"""What to ask, and what that costs at most."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from pcs_annotator.asking.annotators.annotator import Annotator
+from pcs_annotator.asking.annotators.length import estimate_tokens
+from pcs_annotator.asking.engine.ask import PriceOf
+from pcs_annotator.asking.engine.budget import Tokens, expected_tokens
+from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.chat import ChatModel
+from pcs_annotator.core.elicitations import calls_of, kind_of
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import Variant
+from pcs_annotator.core.vote import Vote
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.relations.base import Original, Relation
+from pcs_annotator.relations.prompted.windows import cut_windows
 
 OnVariant = Callable[[Item, Variant], None]
+REWRITE_OVERHEAD_TOKENS = 120
+FOLLOW_UP_TOKENS = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Who is asked what.
+    """Which annotators to ask about which variants.
 
     Attributes:
         task: What to decide.
-        annotators: Who decides, with the model of each.
-        relations: How texts are shown to them.
+        annotators: The annotators, each with its model.
+        relations: How texts are rewritten.
         rewriter: The model that rewrites; None when no relation needs one.
         draws: How often the same question is repeated.
-        on_variant: Told of every variant, in no particular order: item and variant.
+        on_variant: Called with every item and variant, in no particular order.
     """
 
     task: Task
@@ -41,7 +51,7 @@ class Job:
             raise ConfigError("nothing to ask: name at least one annotator, one relation and one draw")
         for relation in self.relations:
             if "rewriter" in relation.needs and self.rewriter is None:
-                raise ConfigError(f"relation {relation.name!r} needs a model that rewrites: name one as rewriter")
+                raise ConfigError(f"relation {relation.name!r} needs a model that rewrites: set `rewriter`")
 
     def check_strategy(self, strategy: Strategy) -> None:
         """Raise unless every cell that a strategy asks exists in this job."""
@@ -54,11 +64,73 @@ class Job:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """How many annotators, relations and draws there are."""
+        """Number of annotators, relations and draws."""
         return len(self.annotators), len(self.relations), self.draws
 
     @property
     def models(self) -> int:
-        """How many different models are asked; each has its own places in flight."""
+        """Number of different models; each has its own limit on calls in flight."""
         names = {model.name for _, model in self.annotators}
         return len(names if self.rewriter is None else names | {self.rewriter.name})
+
+
+def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
+    """Return the calls, tokens and maximum cost of a job with an empty ledger; no model is called.
+
+    It assumes that rewrites are as long as the text, that every relation applies, and that every rewrite passes its
+    checks. A question that two annotators share is counted twice, and a follow-up question is counted as if it were
+    always asked.
+    """
+    sums: dict[tuple[str, str], list[int]] = {}
+
+    def count(model: ChatModel, purpose: str, calls: int, tokens: Tokens) -> None:
+        if not calls:
+            return
+        entry = sums.setdefault((model.name, purpose), [0, 0, 0])
+        entry[0] += calls
+        entry[1] += calls * tokens.input
+        entry[2] += calls * tokens.output
+
+    rows = 0
+    for item in items:
+        rows += 1
+        for annotator, model in job.annotators:
+            question = annotator.question(job.task, item.text, model)
+            if isinstance(question, Vote):
+                continue
+            answers, tokens = len(job.relations) * job.draws, expected_tokens(model, question.request)
+            count(model, "label", answers, tokens)
+            if calls_of(kind_of(annotator.name)) > 1:
+                # the second question repeats the first one and its answer
+                repeated = tokens.input + tokens.output + FOLLOW_UP_TOKENS
+                count(model, "label", answers, Tokens(repeated, tokens.output))
+        if job.rewriter is not None:
+            calls, tokens = _rewriting(job.relations, item.text)
+            count(job.rewriter, "rewrite", calls, tokens)
+    return Plan(
+        rows=rows,
+        models=tuple(
+            Bill(
+                model=model,
+                purpose=purpose,
+                calls=calls,
+                input_tokens=tokens_in,
+                output_tokens=tokens_out,
+                usd=price_of(model, tokens_in, tokens_out),
+            )
+            for (model, purpose), (calls, tokens_in, tokens_out) in sums.items()
+        ),
+    )
+
+
+def _rewriting(relations: Sequence[Relation], text: str) -> tuple[int, Tokens]:
+    """Return the number of calls that rewriting a text takes, and the tokens of each."""
+    shares = [share for relation in relations if (share := relation.calls(text))]
+    # rounded, so that shares of one call, such as three thirds, do not add up to slightly more than one
+    calls = ceil(round(sum(shares), 6))
+    if not calls:
+        return 0, Tokens(0, 0)
+    length = estimate_tokens(text)
+    return calls, Tokens(
+        length // len(cut_windows(text).texts) + REWRITE_OVERHEAD_TOKENS, ceil(2 * length * len(shares) / calls)
+    )

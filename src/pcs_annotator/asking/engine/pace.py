@@ -1,4 +1,4 @@
-"""The gate before one model: how many calls may be in flight, how fast they follow, and when to give up."""
+"""Paces the calls to one model: how many at once, how fast, and when to give up."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from pcs_annotator.errors import ModelDown, PcsError
 FIRST_RATE = 8.0
 BELOW_LIMIT = 0.97
 SHORTEST_MEASUREMENT = 0.5
-"""Seconds between two refusals that make a throughput worth believing."""
+"""Seconds between two refusals from which a throughput can be measured."""
 FEW_ANSWERS = 20
 MOSTLY_REFUSED = 0.6
-BREATH = 0.1
+SHORT_PAUSE = 0.1
 LONGEST_PAUSE = 60.0
 
 
 class LearnedRate:
     """A rate that is unlimited until the first refusal (429) and close to the server's limit soon after.
 
-    How much of what was answered before the first refusal was a burst nobody knows, so the rate starts low and doubles
-    every second until the next refusal, which comes near the limit. From then on every refusal measures the limit: it
-    lies between what was answered since the last one and what was being sent. The rate becomes 3 % less than that and
-    creeps up, slowly at first. Refusals that come as often however slowly we ask have another cause; the rate is then
-    unlimited again, until nearly everything is refused.
+    It is unknown how many of the answers before the first refusal were part of an allowed burst, so the rate starts low
+    and doubles every second until the next refusal, which comes near the limit. From then on every refusal measures the
+    limit: it lies between the rate of answers since the last refusal and the rate of sending. The rate is set 3 % below
+    and rises again, slowly at first. Refusals that are as frequent however slowly calls are sent have another cause:
+    the rate is then unlimited again, until nearly all calls are refused.
     """
 
     def __init__(self) -> None:
@@ -50,46 +50,46 @@ class LearnedRate:
         if self._rate == math.inf:
             return 0.0
         rate = self._at(now)
-        # what a timer's delay costs may be made up for, no more: a server that counts finely refuses bursts
+        # only a timer's delay may be made up for: servers with a strict limit refuse bursts
         self._tokens = min(self._tokens + rate * (now - self._tokens_at), 1.0 + rate / 200)
         self._tokens_at = now
         return 0.0 if self._tokens >= 1.0 else (1.0 - self._tokens) / rate
 
     def sent(self, now: float) -> None:
-        """Note that a call goes out."""
+        """Record that a call is sent."""
         if self._cut_at == -math.inf:
             self._cut_at = math.nextafter(now, -math.inf)  # the first call is sent after it
         self._tokens -= 1.0
 
     def answered(self, now: float) -> None:
-        """Note an answer."""
+        """Record an answer."""
         self._answers += 1
         self._refused_share *= 0.98
         if not self._measured and self._rate < math.inf:
             self._recent.append(now)
 
     def refused(self, sent_at: float, now: float, in_flight: int, retry_after: float | None) -> float:
-        """Note a refusal and return how long to send nothing.
+        """Record a refusal and return how many seconds to send nothing.
 
-        Only the first refusal of calls sent after the last cut says anything new.
+        Only the first refusal of a call sent after the last cut carries new information.
         """
         self._refused_share = 0.98 * self._refused_share + 0.02
         if sent_at <= self._cut_at or (self._indifferent and self._refused_share < MOSTLY_REFUSED):
             return 0.0
         if self._indifferent:
-            # nearly everything is refused now, so the rate matters after all: be slower to think otherwise again
+            # nearly all calls are refused now, so the rate matters after all: require more evidence next time
             self._indifferent, self._drop_needed = False, 3 * self._drop_needed
         limit = self._measure(now, in_flight)
         self._rate = max(BELOW_LIMIT * limit, 0.1)
         self._cut_at, self._answers = now, 0
         self._tokens, self._tokens_at = 0.0, now
         if self._cuts_in_vain >= 4 and self._rate * self._drop_needed < self._rate_before_vain:
-            # much slower, and refused as often as before: the refusals have nothing to do with the rate
+            # much slower, and refused as often as before: the refusals do not depend on the rate
             self._indifferent, self._rate, self._measured, self._cuts_in_vain = True, math.inf, False, 0
         return _pause(retry_after, limit)
 
     def _measure(self, now: float, in_flight: int) -> float:
-        """Return the server's limit, as far as this refusal tells it."""
+        """Return an estimate of the server's limit from this refusal."""
         elapsed, answers = now - self._cut_at, self._answers
         if self._rate == math.inf:
             return max(answers / max(elapsed, 1.0), in_flight / 2, FIRST_RATE)
@@ -102,11 +102,11 @@ class LearnedRate:
             recent = sum(now - when <= SHORTEST_MEASUREMENT for when in self._recent) / SHORTEST_MEASUREMENT
             self._recent.clear()
             return min(sending, 1.3 * recent)
-        # what came home cannot be more than the limit, and what was sent when it was refused cannot be less
+        # the rate of answers cannot be above the limit, and the rate of sending at a refusal cannot be below it
         return (answers / elapsed + sending) / 2
 
     def _count_cut(self, answers: int, sending: float) -> None:
-        """Count cuts that brought hardly an answer until the next refusal."""
+        """Count cuts after which hardly any call was answered before the next refusal."""
         if answers >= FEW_ANSWERS:
             self._cuts_in_vain = 0
             return
@@ -115,7 +115,7 @@ class LearnedRate:
         self._cuts_in_vain += 1
 
     def _at(self, now: float) -> float:
-        """Return the rate: that of the last cut, growing ever faster the longer nothing is refused."""
+        """Return the rate: that of the last cut, rising ever faster the longer no call is refused."""
         quiet = now - self._cut_at
         if not self._measured:
             return self._rate * 2.0 ** min(quiet, 30.0)
@@ -125,27 +125,26 @@ class LearnedRate:
 def _pause(retry_after: float | None, limit: float) -> float:
     if retry_after is not None and retry_after > 1:
         return min(retry_after, LONGEST_PAUSE)
-    # Whole seconds are the least a header can say, so one second means no more than "soon"; but a server that has just
-    # run dry needs a moment, or the next call is refused again.
-    return min(5 / max(limit, 1.0), BREATH)
+    # A header holds whole seconds, so one second means no more than "soon"; but a server whose allowance is used up
+    # needs a moment, or the next call is refused again.
+    return min(5 / max(limit, 1.0), SHORT_PAUSE)
 
 
 MAX_IN_FLIGHT = 64
 FIRST_WINDOW = 16
 ROUND = 0.1
-"""Seconds in which the window may double; a round trip that takes longer counts instead."""
+"""Seconds in which the window may double; if a round trip takes longer, once per round trip."""
 TROUBLE_SHARE = 0.4
 NEVER_ANSWERED_AFTER = 12
 GONE_AFTER = 100
 
 
 class Pace:
-    """Lets calls to one model pass as fast as it takes them, and learns that from the answers.
+    """Lets calls to one model through as fast as the model accepts them, which it learns from the answers.
 
-    *In flight*: a window that starts narrow and doubles every round trip up to the maximum; it is halved when two
-    calls in five go wrong. *Rate*: see `LearnedRate`; a server's own word (`x-ratelimit-*`) is taken before its
-    allowance runs out. *Breaker*: a model that fails many times without a single answer between is given up with
-    `ModelDown`.
+    *In flight*: a window that starts small and doubles every round trip up to the maximum; it is halved when two calls
+    in five fail. *Rate*: see `LearnedRate`; `x-ratelimit-*` headers are obeyed before the allowance runs out. *Circuit
+    breaker*: after many failures in a row, all calls to the model raise `ModelDown`.
     """
 
     def __init__(
@@ -172,7 +171,7 @@ class Pace:
         self._closed: PcsError | None = None
 
     async def enter(self) -> float:
-        """Wait until a call may be sent; return the time it is sent, to be handed back with its result."""
+        """Wait until a call may be sent; return the time of sending, which `refused` takes."""
         if self._closed is not None:
             raise self._closed
         if not self._waiting and self._delay() <= 0:
@@ -184,7 +183,7 @@ class Pace:
             return await ticket
         except asyncio.CancelledError:
             if ticket.done() and not ticket.cancelled() and ticket.exception() is None:
-                self.leave()  # admitted and cancelled in the same moment
+                self.leave()  # admitted and cancelled at the same time
             raise
 
     def leave(self) -> None:
@@ -194,7 +193,7 @@ class Pace:
             self._wake()
 
     def answered(self, hint: RateHint | None = None) -> None:
-        """Note an answer."""
+        """Record an answer."""
         now = self._clock()
         self._ever_answered = True
         self._failures_in_a_row = 0
@@ -203,16 +202,16 @@ class Pace:
         if self._window < self.max_in_flight:
             self._widen(now)
         if hint is not None and hint.remaining <= self.in_flight:
-            # what is in flight already uses up the allowance
+            # the calls in flight already use up the allowance
             self._pause(now, min(hint.reset_after, LONGEST_PAUSE))
 
     def refused(self, sent_at: float, retry_after: float | None = None) -> None:
-        """Note a 429."""
+        """Record a 429."""
         now = self._clock()
         self._pause(now, self._rate.refused(sent_at, now, self.in_flight, retry_after))
 
     def failed(self, what: str = "") -> None:
-        """Note a timeout, a reset connection or a server error."""
+        """Record a timeout, a reset connection or a server error."""
         self._failures_in_a_row += 1
         self._trouble = 0.95 * self._trouble + 0.05
         if self._trouble > TROUBLE_SHARE:
@@ -222,12 +221,12 @@ class Pace:
             self.close(
                 ModelDown(
                     f"{self.name} {how}: {self._failures_in_a_row} calls in a row failed, the last with: {what}. "
-                    "What was answered is kept; run again to go on"
+                    "Answers so far are kept; run again to continue"
                 )
             )
 
     def close(self, error: PcsError) -> None:
-        """Let nobody in any more: those who wait, and those who come, get the error."""
+        """Raise this error for all calls that wait and all that come later."""
         self._closed = error
         while self._waiting:
             ticket = self._waiting.popleft()
@@ -250,7 +249,7 @@ class Pace:
         return now
 
     def _delay(self) -> float:
-        """Return the seconds until another call may be sent; 0 for now, infinity for when one comes back."""
+        """Return the seconds until another call may be sent; 0 for now, infinity for when a call in flight ends."""
         if self.in_flight >= self._window:
             return math.inf
         now = self._clock()
@@ -259,7 +258,7 @@ class Pace:
     def _wake(self) -> None:
         while self._waiting:
             if self._waiting[0].done():
-                self._waiting.popleft()  # cancelled while it waited
+                self._waiting.popleft()  # cancelled while waiting
                 continue
             delay = self._delay()
             if delay <= 0:
@@ -275,5 +274,5 @@ class Pace:
 
 
 def _first_window(most: int) -> int:
-    """Return how many calls to start with: few, unless the user asked for many and so knows the server takes them."""
+    """Return how many calls to start with: few, unless the user set a higher maximum than the default."""
     return most if most > MAX_IN_FLIGHT else min(most, FIRST_WINDOW)

@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on."""
+"""The progress display of a run, and the counters behind it."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from pcs_annotator.asking.engine.budget import BudgetTracker
 
 @dataclass(slots=True)
 class Tally:
-    """Counters of a run; the engine writes them, everybody else reads.
+    """Counters of a run, updated by the engine.
 
     Attributes:
         rows: Items finished.
-        rows_expected: Items to come in all; None when unknown.
+        rows_expected: Total number of items; None when unknown.
         calls: Calls answered, and so paid for, in this run.
-        from_ledger: Answers that had been paid for before.
-        questions: Questions to annotators that were needed, whether answered by a call, by the ledger or not at all.
-        spared: Questions to annotators that nobody had to be asked because the label was settled before.
-        retries: Attempts that had to be repeated, by what went wrong.
+        from_ledger: Answers that were already in the ledger.
+        questions: Questions to annotators that were needed, whether answered by a call, from the ledger or not at all.
+        spared: Questions to annotators that were not needed because the label was already settled.
+        retries: Attempts that had to be repeated, by kind of error.
         silences: Votes without a label, by reason.
         failed: Questions without an answer, by reason; the next run asks them again.
-        cut: Votes on a text that was too long and had to be cut.
+        cut: Votes on a text that was cut because it was too long.
     """
 
     rows: int = 0
@@ -49,7 +49,7 @@ PIPED_SECONDS = 10.0
 
 @asynccontextmanager
 async def showing(tally: Tally, tracker: BudgetTracker, stream: TextIO | None = None) -> AsyncIterator[None]:
-    """Show how far a run is, until the block ends: a bar on a terminal, now and then a line elsewhere."""
+    """Show the progress of a run until the block ends: a bar on a terminal, otherwise a line every ten seconds."""
     stream = stream or sys.stderr
     started = time.monotonic()
     show = _bar(stream) if stream.isatty() else _lines(stream)
@@ -69,13 +69,13 @@ async def showing(tally: Tally, tracker: BudgetTracker, stream: TextIO | None = 
 
 
 def describe(tally: Tally, tracker: BudgetTracker, seconds: float) -> str:
-    """Return one line: rows, calls, rate, money, time left, trouble."""
+    """Return one line: rows, calls, rate, cost, time left, problems."""
     rows = f"{tally.rows:,}" + (f" of {tally.rows_expected:,}" if tally.rows_expected else "")
     parts = [f"{rows} rows", f"{tally.calls:,} calls"]
     if tally.calls and seconds > 0:
         parts.append(f"{tally.calls / seconds:,.0f} calls/s")
     if tally.from_ledger:
-        parts.append(f"{tally.from_ledger:,} known already")
+        parts.append(f"{tally.from_ledger:,} from the ledger")
     parts.append(_money(tracker))
     if tally.rows_expected and 0 < tally.rows < tally.rows_expected:
         left = seconds / tally.rows * (tally.rows_expected - tally.rows)

@@ -91,7 +91,7 @@ def print_labelled(labelled: Labelled, notes: Sequence[str], console: Console | 
     for name, count in _counts(labelled).most_common():
         console.print(Text(f"{count:>8,}  {name}"))
     tally = labelled.tally
-    console.print(f"{tally.calls:,} calls, {tally.from_ledger:,} known already")
+    console.print(f"{tally.calls:,} calls, {tally.from_ledger:,} from the ledger")
     if labelled.frugal is not None and tally.spared:
         share = tally.spared / (tally.spared + tally.questions)
         console.print(

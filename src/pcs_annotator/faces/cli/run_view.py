@@ -83,7 +83,7 @@ def print_handed_out(result: RunResult, console: Console) -> None:
 
 def _print_asked(result: RunResult, console: Console) -> None:
     tally = result.tally
-    asked = f"{tally.calls:,} calls" + (f", {tally.from_ledger:,} known already" if tally.from_ledger else "")
+    asked = f"{tally.calls:,} calls" + (f", {tally.from_ledger:,} from the ledger" if tally.from_ledger else "")
     console.print(f"{asked}; {_money([bill.usd for bill in result.bills])} for all of this folder")
     for reason, count in tally.silences.most_common(TROUBLES_SHOWN):
         console.print(Text(f"  {count:>6,}  {reason}", style="dim"))

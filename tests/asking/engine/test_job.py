@@ -4,8 +4,7 @@ import pytest
 
 from pcs_annotator.asking.annotators.annotator import Annotator, Question
 from pcs_annotator.asking.engine.budget import expected_tokens
-from pcs_annotator.asking.engine.job import Job
-from pcs_annotator.asking.engine.plan import make_plan
+from pcs_annotator.asking.engine.job import Job, make_plan
 from pcs_annotator.asking.models.scripted import ScriptedModel
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.task import Item, Task
@@ -16,10 +15,10 @@ TASK = Task("How does the writer feel?", ["positive", "negative"])
 
 
 def a_job(draws: int = 1) -> Job:
-    cheap, dear = ScriptedModel([], name="scripted:cheap"), ScriptedModel([], name="scripted:dear")
+    cheap, expensive = ScriptedModel([], name="scripted:cheap"), ScriptedModel([], name="scripted:expensive")
     return Job(
         task=TASK,
-        annotators=[(Annotator(cheap), cheap), (Annotator(dear), dear)],
+        annotators=[(Annotator(cheap), cheap), (Annotator(expensive), expensive)],
         relations=[Original(), PromptedRelation("voice", "Rewrite."), PromptedRelation("synonym", "Rewrite.")],
         rewriter=cheap,
         draws=draws,
@@ -34,13 +33,13 @@ def per_token(model: str, tokens_in: int, tokens_out: int) -> float | None:
     return tokens_in * 1e-6 + tokens_out * 2e-6 if model == "scripted:cheap" else None
 
 
-def test_a_plan_counts_labels_and_rewrites_per_model_and_asks_nobody() -> None:
+def test_a_plan_counts_labels_and_rewrites_per_model() -> None:
     job = a_job(draws=2)
     plan = make_plan(job, items("One text.", "Another text."), per_token)
     counted = {(model.model, model.purpose): model.calls for model in plan.models}
     assert counted == {
         ("scripted:cheap", "label"): 2 * 3 * 2,
-        ("scripted:dear", "label"): 2 * 3 * 2,
+        ("scripted:expensive", "label"): 2 * 3 * 2,
         ("scripted:cheap", "rewrite"): 2 * 2,
     }
     assert plan.rows == 2
@@ -62,7 +61,7 @@ def test_longer_texts_cost_more_and_empty_ones_nothing() -> None:
 
 
 @pytest.mark.parametrize(("kind", "calls"), [("1s-top-2", 1), ("ling-1s", 1), ("2s-top-2", 2), ("p-true", 2)])
-def test_a_plan_counts_both_questions_of_two_steps(kind: str, calls: int) -> None:
+def test_a_plan_counts_both_questions_of_a_two_step_elicitation(kind: str, calls: int) -> None:
     model = ScriptedModel([], name="scripted:cheap")
     job = Job(task=TASK, annotators=[(Annotator(model, elicitation=kind), model)], draws=3)
     (bill,) = make_plan(job, items("One text.", "Another text."), per_token).models
