@@ -19,11 +19,9 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from pcs_annotator.core.task import Task
-from pcs_annotator.errors import ConfigError, GoldError, LabelError, PcsWarning, UserError
-from pcs_annotator.faces.classifier import PCSClassifier
+from pcs_annotator import CollectSettings, PCSClassifier, PcsWarning, Task, UserError
+from pcs_annotator.errors import ConfigError, GoldError, LabelError
 from pcs_annotator.faces.columns import InputError
-from pcs_annotator.pipeline.ask import CollectSettings
 from tests.stub import Behaviour, stub_process
 
 TASK = Task("What is it about?", ["sport", "politics"])
@@ -32,7 +30,7 @@ GOLD = ["sport" if row % 2 else "politics" for row in range(20)]
 
 
 class Reader:
-    """Knows a goal from a bill, and counts what it is asked."""
+    """Tells a goal from a bill, and counts its calls."""
 
     __name__ = "reader"
 
@@ -83,7 +81,7 @@ def test_label_gives_outcomes_whose_confidence_is_the_probability_of_their_label
     assert first.decision is None
 
 
-def test_little_gold_gives_raw_scores_and_says_so() -> None:
+def test_with_little_gold_probabilities_are_raw_scores_and_calibrated_is_false() -> None:
     fitted = classifier(Reader()).fit(TEXTS[:4], GOLD[:4])
     assert not fitted.calibrated_
     assert fitted.model_.calibrator is None
@@ -103,7 +101,7 @@ def test_a_promised_error_decides_which_labels_are_accepted() -> None:
 def test_too_little_gold_for_the_promised_error_accepts_nothing_and_says_why() -> None:
     promising = classifier(Reader(), max_error=0.05).fit(TEXTS, GOLD)
     assert promising.certificate_ is not None
-    assert "20 gold rows are too few" in promising.certificate_.why_not
+    assert "20 gold rows" in promising.certificate_.why_not
     assert {outcome.decision for outcome in promising.label(TEXTS)} == {"review"}
     assert promising.get_params()["max_error"] == 0.05
 
@@ -113,17 +111,15 @@ def test_without_a_promised_error_nothing_is_decided() -> None:
 
 
 @pytest.mark.parametrize("max_error", [5, 0])
-def test_an_error_that_nobody_can_promise_is_refused(max_error: float) -> None:
+def test_an_impossible_max_error_is_refused(max_error: float) -> None:
     with pytest.raises(ConfigError, match=f"max_error is {max_error}"):
         classifier(Reader(), max_error=max_error).fit(TEXTS, GOLD)
 
 
-def test_where_nobody_voted_predict_falls_back_on_the_commonest_gold_label() -> None:
+def test_without_votes_predict_falls_back_on_the_most_common_gold_label() -> None:
     fitted = classifier(Reader()).fit(TEXTS[:5], GOLD[:5])
     unreadable = ["A goal!", "nothing at all"]
-    with pytest.warns(
-        PcsWarning, match="nobody voted on 1 of 2 texts, the first of them in row 2: predict says politics"
-    ):
+    with pytest.warns(PcsWarning, match=r"1 of 2 texts, .*row 2: .*politics"):
         assert fitted.predict(unreadable).tolist() == ["sport", "politics"]
     assert fitted.predict_proba(unreadable)[1].tolist() == [0.5, 0.5]
     outcome = fitted.label(unreadable)[1]
@@ -153,14 +149,14 @@ def test_texts_may_come_in_any_column(wrap: Callable[[list[str]], object]) -> No
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["a", 3.5], "X, row 2: 3.5 is a float, not a text"),
-        (["a", None], "X, row 2: None is a NoneType"),
-        ([b"a"], "X, row 1: b'a' is a bytes"),
+        (["a", 3.5], "X, row 2: 3.5 .*float"),
+        (["a", None], "X, row 2: None .*NoneType"),
+        ([b"a"], "X, row 1: b'a' .*bytes"),
         ([], "X is empty"),
-        ("a text", "X is a single str"),
-        ({"text": ["a"]}, "X is a single dict"),
-        (7, "X is a single int"),
-        (np.array([["a", "b"]]), r"X has the shape \(1, 2\)"),
+        ("a text", "X .*single str"),
+        ({"text": ["a"]}, "X .*single dict"),
+        (7, "X .*single int"),
+        (np.array([["a", "b"]]), r"X .*shape \(1, 2\)"),
     ],
 )
 def test_what_is_not_texts_is_refused_with_its_row_and_type(given: object, message: str) -> None:
@@ -174,25 +170,25 @@ def test_what_is_not_texts_is_refused_with_its_row_and_type(given: object, messa
 @pytest.mark.parametrize(
     ("gold", "message"),
     [
-        (["sport", "politcs"], "y, row 2: 'politcs' is not one of the labels 'politics', 'sport'"),
-        (["sport"], "X has 2 texts and y 1 labels"),
-        (["sport", ("politics",)], "y, row 2: .* is a tuple, not a label"),
-        (["sport", 0.5], "y, row 2: 0.5 is a float, not a label"),
-        ([0, 7], "y, row 1: '0' is not one of the labels"),
-        ([0, 0], "understood only where every label of the task occurs"),
-        ([True, False], "y, row 1: 'True' is not one of the labels"),
+        (["sport", "politcs"], "y, row 2: 'politcs' .*'politics', 'sport'"),
+        (["sport"], "2 texts and y 1 label"),
+        (["sport", ("politics",)], "y, row 2: .* tuple"),
+        (["sport", 0.5], "y, row 2: 0.5 .*float"),
+        ([0, 7], "y, row 1: '0' "),
+        ([0, 0], "every label of the task occurs"),
+        ([True, False], "y, row 1: 'True' "),
         (None, "requires y to be passed"),
-        (["", None], "y has no label at all"),
+        (["", None], "y has no label"),
     ],
 )
-def test_unusable_gold_is_refused_before_anybody_is_asked(gold: object, message: str) -> None:
+def test_unusable_gold_is_refused_before_any_call(gold: object, message: str) -> None:
     reader = Reader()
     with pytest.raises(UserError, match=message):
         classifier(reader, optimiser="lr").fit(["a", "b"], gold)
     assert reader.calls == 0
 
 
-def test_rows_without_gold_teach_nothing_cost_nothing_and_do_not_count_in_the_score() -> None:
+def test_rows_without_gold_are_not_asked_about_and_do_not_count_in_the_score() -> None:
     reader = Reader()
     partly: list[object] = [*GOLD[:12], "", None, float("nan"), pd.NA, *[""] * 4]
     fitted = classifier(reader, optimiser="lr").fit(TEXTS, partly)
@@ -200,7 +196,7 @@ def test_rows_without_gold_teach_nothing_cost_nothing_and_do_not_count_in_the_sc
     assert fitted.model_.to_dict() == classifier(Reader(), optimiser="lr").fit(TEXTS[:12], GOLD[:12]).model_.to_dict()
     assert fitted.score(TEXTS, partly) == 1.0
     assert fitted.score(TEXTS[:3], ["sport", "sport", ""], sample_weight=[3, 1, 9]) == 0.25
-    with pytest.raises(GoldError, match="no accuracy"):
+    with pytest.raises(GoldError, match="y has no label"):
         fitted.score(TEXTS, [""] * 20)
 
 
@@ -210,7 +206,7 @@ def test_an_optimiser_that_needs_no_gold_learns_without_any() -> None:
     assert not fitted.calibrated_
 
 
-def test_an_optimiser_of_ones_own_is_used_and_auto_picks_one() -> None:
+def test_an_optimiser_object_is_used_and_auto_picks_one() -> None:
     from pcs_annotator.judging.weighing.optimisers.lr import LinearRegression
 
     own = classifier(Reader(), optimiser=LinearRegression()).fit(TEXTS, GOLD)
@@ -230,11 +226,11 @@ def test_an_instruction_alone_takes_its_labels_from_gold() -> None:
     fitted = classifier(Reader(), task="What is it about?").fit(TEXTS, GOLD)
     assert fitted.task_ == Task("What is it about?", ["politics", "sport"])
     assert fitted.predict(TEXTS).tolist() == GOLD
-    with pytest.raises(LabelError, match="at least two labels"):
+    with pytest.raises(LabelError, match="two labels"):
         classifier(Reader(), task="What?").fit(TEXTS, ["sport"] * 20)
-    with pytest.raises(LabelError, match="y holds numbers, which mean nothing"):
+    with pytest.raises(LabelError, match=r"y .*numbers.*labels="):
         classifier(Reader(), task="What?").fit(TEXTS, [0, 1] * 10)
-    with pytest.raises(LabelError, match="no labels"):
+    with pytest.raises(LabelError, match=r"y is empty.*labels="):
         classifier(Reader(), task="What?").fit(TEXTS, [""] * 20)
 
 
@@ -243,7 +239,7 @@ def test_numbers_that_are_names_of_labels_stay_numbers() -> None:
     fitted = classifier("scripted:hash", task=stars).fit(TEXTS[:6], [1, 2, 3, 1.0, float("nan"), 3])
     assert fitted.classes_.tolist() == [1, 2, 3]
     assert set(fitted.predict(TEXTS).tolist()) <= {1, 2, 3}
-    with pytest.raises(LabelError, match="may be names or places"):
+    with pytest.raises(LabelError, match=r"numbers in y .*'1', '2'"):
         fitted.fit(TEXTS[:3], [1, 2, 1])
     truth = classifier("scripted:hash", task="Is it?").fit(TEXTS[:2], [True, False])
     assert truth.classes_.tolist() == [False, True]
@@ -272,7 +268,7 @@ def test_a_grid_searched_by_two_processes_asks_about_each_text_once() -> None:
     assert search.predict(TEXTS).shape == (20,)
 
 
-def test_two_that_learn_at_the_same_time_wait_for_each_other_rather_than_pay_twice() -> None:
+def test_concurrent_fits_share_the_ledger_and_ask_each_question_once() -> None:
     with stub_process(Behaviour(latency_s=0.2)) as stub:
         asking = classifier(f"{stub.url}#a")
         threads = [threading.Thread(target=clone(asking).fit, args=(TEXTS, GOLD)) for _ in range(2)]
@@ -324,7 +320,7 @@ def test_a_rewriter_takes_the_place_of_the_rules() -> None:
     assert len(seen) == 4
 
 
-def test_it_works_where_an_event_loop_is_running() -> None:
+def test_it_works_inside_a_running_event_loop() -> None:
     async def notebook() -> list[str]:
         return classifier(Reader()).fit(TEXTS, GOLD).predict(["A goal!"]).tolist()
 
@@ -332,7 +328,7 @@ def test_it_works_where_an_event_loop_is_running() -> None:
 
 
 def test_a_pickle_holds_no_key_and_predicts_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    key = "sk-a-key-that-nobody-may-see"
+    key = "sk-secret-key"
     monkeypatch.setenv("OPENAI_API_KEY", key)
     with stub_process(Behaviour(key=key)) as stub:
         monkeypatch.setenv("OPENAI_BASE_URL", stub.url)
@@ -348,7 +344,7 @@ def test_a_pickle_holds_no_key_and_predicts_the_same(monkeypatch: pytest.MonkeyP
     assert fitted.settings is settings
 
 
-def test_settings_count_where_the_arguments_are_left_as_they_are() -> None:
+def test_settings_apply_where_the_arguments_have_their_defaults() -> None:
     reader = Reader()
     settings = CollectSettings(environment={}, draws=2)
     classifier(reader, settings=settings).fit(TEXTS, GOLD)
@@ -372,9 +368,9 @@ def test_a_clone_has_the_same_arguments_and_has_learned_nothing() -> None:
 @pytest.mark.parametrize(
     ("argument", "value", "message"),
     [
-        ("annotators", "scripted:hash", "annotators is the single value 'scripted:hash'"),
-        ("annotators", dice, "annotators is the single value"),
-        ("relations", "original", "relations is the single value 'original'"),
+        ("annotators", "scripted:hash", "annotators .*'scripted:hash': give a list"),
+        ("annotators", dice, "annotators .*dice.*: give a list"),
+        ("relations", "original", "relations .*'original': give a list"),
         ("relations", ["nonsense"], "nonsense"),
         ("optimiser", "nonsense", "nonsense"),
         ("task", 7, "task is a int"),

@@ -1,7 +1,7 @@
-"""scikit-learn's own checks of an estimator, on `PCSClassifier`.
+"""scikit-learn's own estimator checks, on `PCSClassifier`.
 
-Those that feed no data, or only look at what is not fitted, run on it as it is. The others feed numbers, which it
-rightly refuses: they run on a front that writes numbers as texts and leaves all else to the classifier behind it.
+Checks that feed no data, or only look at the unfitted estimator, run on it directly. The others feed numbers, which it
+rightly refuses: they run on a wrapper that writes numbers as texts and leaves the rest to the classifier.
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ from sklearn.utils import estimator_checks as checks
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pcs_annotator import PCSClassifier, PcsWarning, Task
 from pcs_annotator.asking.models.function import FunctionModel
-from pcs_annotator.core.task import Task
-from pcs_annotator.errors import PcsWarning
-from pcs_annotator.faces.classifier import PCSClassifier
 
 ROW = re.compile(r"^[-+.e0-9]+(?: [-+.e0-9]+)*$", re.MULTILINE)
 TASK = Task("Which is it?", ["one", "two"])
@@ -40,18 +38,18 @@ WITHOUT_NUMBERS = [
     checks.check_get_params_invariance,
     checks.check_set_params,
     checks.check_estimators_unfitted,
-    checks.check_n_features_in_after_fitting,  # does nothing, for there are no features
+    checks.check_n_features_in_after_fitting,  # does nothing, because there are no features
     checks.check_non_transformer_estimators_n_iter,
     checks.check_decision_proba_consistency,
 ]
 
 
 class Nearest:
-    """A model that finds the numbers in the question and says which class has the nearest mean."""
+    """A model that finds the numbers in the question and answers with the class that has the nearest mean."""
 
     def __init__(self, means: dict[str, Any]) -> None:
         self.means = means
-        # the ledger knows models by name, so those of different means need different ones
+        # the ledger identifies models by name, so different means need different names
         self.name = blake2b(repr([(label, mean.tolist()) for label, mean in means.items()]).encode()).hexdigest()
 
     def __call__(self, question: str) -> str:
@@ -61,7 +59,7 @@ class Nearest:
 
 
 class NumbersAsTexts(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """A classifier of numbers that writes every row as a text and has the labels of y as its task."""
+    """A classifier of numbers that writes each row as a text; its labels are those of y."""
 
     def __init__(self, ledger: Path | str = "ledger.db") -> None:
         self.ledger = ledger
@@ -108,5 +106,5 @@ def test_the_classifier_passes_the_check(check: Callable[..., None]) -> None:
 
 
 @checks.parametrize_with_checks([NumbersAsTexts()])  # type: ignore[untyped-decorator]  # scikit-learn has no types
-def test_behind_a_front_for_numbers_it_passes_the_check(estimator: Any, check: Any) -> None:
+def test_wrapped_for_numbers_it_passes_the_check(estimator: Any, check: Any) -> None:
     check(estimator)

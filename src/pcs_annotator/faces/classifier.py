@@ -1,4 +1,4 @@
-"""`PCSClassifier`: language models as a scikit-learn classifier of texts."""
+"""`PCSClassifier`: language models as a scikit-learn text classifier."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ from pcs_annotator.pipeline.learn import fit_for_classifier, needs_gold, probabi
 
 
 class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """A classifier of texts that asks language models, and learns from gold how much each answer is worth.
+    """A text classifier that asks language models, and learns from gold labels how much each answer is worth.
 
-    X is a list, an array or a column of texts, or a table with a single column. y has a label for every text; `""`,
+    X is a list, an array or a column of texts, or a table with a single column. y has a label for each text; `""`,
     None and nan mean that there is none. Every answer is kept in the ledger, so that cross-validation and a second
-    `predict` ask nobody twice, also from several processes at once.
+    `predict` never repeat a call, not even from several processes at once.
 
     Args:
-        task: What to decide. An instruction alone takes its labels from y.
-        annotators: Who decides: `provider:model`, a URL, a chat model, a function, or an `Annotator`.
-        relations: How texts are shown to them: names, or relations of your own.
+        task: What to decide. If it is only an instruction, the labels are those in y.
+        annotators: The models to ask: `provider:model`, a URL, a chat model, a function, or an `Annotator`.
+        relations: The versions of each text to ask about: names, or relations of your own.
         optimiser: How weights are learned: a name, or an optimiser of your own.
-        max_error: The share of accepted labels that may be wrong, with 90 % certainty. `label` then decides: `accept`
-            where that can be promised, else `review`. Without it, `decision` is None where anybody voted.
+        max_error: The share of accepted labels that may be wrong, with 90 % certainty. `label` then decides `accept`
+            if that can be promised, else `review`. Without it, `decision` is None, or `review` if there are no votes.
         rewriter: The model that rewrites texts; None to rewrite by rule.
-        draws: How often the same question is repeated.
-        ledger: Where paid calls are kept.
-        seed: Fixes whatever is random in learning.
-        settings: How to ask: budget, prices, patience, progress. Its `rewriter` and `draws` count where the arguments
-            above are left as they are. Its `environment` is not pickled, for it may hold keys.
+        draws: How often each question is asked.
+        ledger: The file that keeps all answers.
+        seed: Random seed for learning.
+        settings: How to ask: budget, prices, retries, progress. Its `rewriter` and `draws` apply if the arguments above
+            have their default values. Its `environment` is not pickled, because it may contain keys.
 
     Attributes:
-        classes_: All labels of the task, also those without gold: sorted, and of the type that y had.
-        labels_: The name of the label behind each class.
-        task_: The task that models were asked.
-        weights_: What every annotator and every relation is worth.
-        model_: The weights, and the calibrator where there were at least 10 gold rows of two classes.
+        classes_: All labels of the task, even those without gold: sorted, and of the type of y.
+        labels_: The label of each class.
+        task_: The task that the models were asked about.
+        weights_: The weight of each annotator and each relation.
+        model_: The weights, and the calibrator if there were at least 10 gold rows of two classes.
         certificate_: What is promised about accepted labels, or why nothing is; None without `max_error`.
         calibrated_: Whether `predict_proba` gives calibrated probabilities. If not, it gives raw scores.
-        fallback_: What `predict` says where nobody voted: the class with most gold rows, the first of those that tie.
+        fallback_: What `predict` returns for a text without votes: the class with most gold rows, the first if tied.
 
     Examples:
         >>> PCSClassifier("Is it about sports?", ["scripted:hash"], relations=["original"])
@@ -85,9 +85,9 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.settings = settings
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Ask about the texts that have a label, and learn what the answers are worth.
+        """Ask about the texts that have a label, and learn the weights.
 
-        Texts without a label teach nothing and are not asked about, unless the optimiser learns from them too.
+        Texts without a label are not asked about, unless the optimiser learns from them too.
         """
         texts = texts_of(X)
         given = gold_of(y, len(texts))
@@ -97,7 +97,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         rows = [row for row, label in enumerate(gold) if label is not None or not needs_gold(self.optimiser)]
         if not rows:
             raise GoldError(
-                "y has no label at all: label some texts (30 are a start), or use an optimiser that needs none "
+                "y has no labels: label some texts (30 are a start), or use an optimiser that needs none "
                 "(uniform, majority, dawid-skene)"
             )
         votes = self._ask(task, [texts[row] for row in rows])
@@ -111,16 +111,16 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return self
 
     def predict(self, X: object) -> Array:
-        """Return the class of every text: the one with the highest score, as `label` says.
+        """Return the class of each text: the one with the highest score, as in `label`.
 
-        That is nearly always the most probable one, too. Where nobody voted, it is `fallback_`, with a warning.
+        That is nearly always the most probable one too. Texts without votes get `fallback_`, with a warning.
         """
         outcomes = self.label(X)
         silent = [row for row, outcome in enumerate(outcomes, 1) if outcome.label is None]
         if silent:
             warnings.warn(
-                f"nobody voted on {len(silent)} of {len(outcomes)} texts, the first of them in row {silent[0]}: "
-                f"predict says {self.fallback_!s}, the commonest gold label; label() tells such texts apart",
+                f"no model voted on {len(silent)} of {len(outcomes)} texts, the first in row {silent[0]}: predict "
+                f"returns {self.fallback_!s}, the most common gold label; label() returns None for such texts",
                 PcsWarning,
                 stacklevel=2,
             )
@@ -129,16 +129,16 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return np.array(chosen, dtype=self.classes_.dtype)
 
     def predict_proba(self, X: object) -> Floats:
-        """Return a number for every class, `[text, class]`, columns as `classes_`; rows sum to 1.
+        """Return an array `[text, class]` with columns as in `classes_`; rows sum to 1.
 
-        They are calibrated probabilities where `calibrated_` is true, else raw scores. Where nobody voted, all classes
-        have the same.
+        The values are calibrated probabilities if `calibrated_` is true, else raw scores. For a text without votes, all
+        classes have the same value.
         """
         check_is_fitted(self)
         return probabilities(self.model_, self._votes(X), self.labels_)
 
     def label(self, X: object) -> list[Outcome]:
-        """Return label, scores, confidence, decision and reason of every text; ids are row numbers from 0."""
+        """Return label, scores, confidence, decision and reason for each text; ids are row numbers from 0."""
         check_is_fitted(self)
         return list(self.model_.judge(self._votes(X)))
 
@@ -149,15 +149,15 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         gold = gold_of(y, len(texts))
         rows = [row for row, value in enumerate(gold) if value is not None]
         if not rows:
-            raise GoldError("y has no label at all, so there is no accuracy: give texts with labels")
+            raise GoldError("y has no labels, so there is no accuracy: give texts with labels")
         classes = Classes(values=self.classes_, labels=self.labels_)
-        said = self.predict([texts[row] for row in rows]).tolist()
-        right = [classes.name_of(gold[row]) == classes.name_of(one) for row, one in zip(rows, said, strict=True)]
+        predicted = self.predict([texts[row] for row in rows]).tolist()
+        right = [classes.name_of(gold[row]) == classes.name_of(one) for row, one in zip(rows, predicted, strict=True)]
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)[rows]
         return float(np.average(right, weights=weights))
 
     def __sklearn_tags__(self) -> Any:
-        """Return what scikit-learn should know: the input is texts, in one dimension."""
+        """Return scikit-learn's tags: the input is texts, in one dimension."""
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.one_d_array = True
@@ -165,7 +165,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: everything but keys, which are read again from the environment when asking."""
+        """Return the state to pickle: everything but keys, which are read again from the environment when needed."""
         state: dict[str, Any] = dict(super().__getstate__())
         if self.settings is not None and self.settings.environment is not None:
             state["settings"] = replace(self.settings, environment=None)
@@ -175,7 +175,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         return self._ask(self.task_, texts_of(given))
 
     def _ask(self, task: Task, texts: Sequence[str]) -> Votes:
-        """Return the votes on texts; one that occurs twice is asked about once."""
+        """Return the votes on texts; a text that occurs twice is asked about once."""
         settings = self.settings or CollectSettings()
         panel = Panel(
             task=task,
@@ -194,12 +194,12 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def _instruction(self) -> Task | str:
         if not isinstance(self.task, Task | str):
-            raise ConfigError(f"task is a {type(self.task).__name__}: give a Task, or an instruction as a text")
+            raise ConfigError(f"task is a {type(self.task).__name__}: give a Task, or an instruction as a str")
         return self.task
 
 
 def _listed(given: object, name: str) -> list[Any]:
-    """Return a list of what was given, after making sure that it is not a single thing."""
+    """Return the argument as a list; a single value is an error."""
     if isinstance(given, str) or not hasattr(given, "__iter__"):
-        raise ConfigError(f"{name} is the single value {given!r:.60}: give a list, even of one")
+        raise ConfigError(f"{name} is the single value {given!r:.60}: give a list, even for one")
     return list(given)

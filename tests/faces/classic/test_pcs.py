@@ -1,4 +1,4 @@
-"""The paper's class: its listing as printed, its files, its relations, and what it says to bad input."""
+"""The paper's class: its listing as printed, its files, its relations, and its errors on bad input."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from pcs_annotator import PCS, CollectSettings
 from pcs_annotator.asking.models.scripted import ScriptedModel
 from pcs_annotator.core.chat import Request
 from pcs_annotator.errors import (
@@ -25,8 +26,6 @@ from pcs_annotator.errors import (
     UnknownNameError,
     UserError,
 )
-from pcs_annotator.faces.classic.pcs import PCS
-from pcs_annotator.pipeline.ask import CollectSettings
 from pcs_annotator.relations.function import FunctionRelation
 from tests.stub import Behaviour, StubProcess, StubServer, stub_process
 
@@ -38,7 +37,7 @@ DID = ("bought", "painted", "sold", "closed")
 WHAT = ("five buses", "the bridge", "a red barn", "two boats", "the library")
 GOLD = {row: "Fake" if blake2b(b"%d" % row).digest()[0] % 2 else "Real" for row in range(100)}
 
-# few rows and models that answer by hash: what the weights are is not the point of most tests
+# few rows and models that answer by hash: most tests do not depend on the weights
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*(decides alone|carry nothing about the gold):pcs_annotator.errors.PcsWarning"
 )
@@ -101,7 +100,7 @@ def model(name: str, wrong: float, garbage: tuple[str, ...] = ()) -> ScriptedMod
 
 
 def panel(*, garbage: tuple[str, ...] = (), optimizer: str = "LR", **more: object) -> PCS:
-    """Two models and three rewrites by functions: 8 votes a row, nobody asked over a network."""
+    """Two models and three rewrites by functions: 8 votes a row, no network."""
     pcs = PCS(
         PROMPT,
         "dataset.csv",
@@ -140,10 +139,10 @@ def test_the_papers_listing_runs_as_printed_and_with_the_other_optimizer(stub: S
     assert Path("dataset_ledger.db").exists()
 
 
-def test_making_one_reads_nothing_and_asks_nobody(stub: StubProcess) -> None:
+def test_the_constructor_reads_no_file_and_calls_no_model(stub: StubProcess) -> None:
     pcs = PCS(PROMPT, "nowhere.csv", PAPERS_MODELS, "llama-3.1-8b-instant", "your_key", generate_annotations=True)
     assert stub.stats().requests == 0
-    with pytest.raises(TableError, match=r"there is no file nowhere\.csv"):
+    with pytest.raises(TableError, match=r"no file nowhere\.csv"):
         pcs.annotate(ALIENS)
 
 
@@ -178,12 +177,12 @@ def test_given_keys_win_over_the_environment(stub: StubProcess, monkeypatch: pyt
     assert "an-old-one" not in str(caught.value)
 
 
-def test_a_missing_key_is_named_before_anybody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_named_before_any_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GROQ_BASE_URL", raising=False)
     monkeypatch.delenv("HUGGINGFACE_BASE_URL", raising=False)
     write_dataset(4)
     pcs = PCS(PROMPT, "dataset.csv", PAPERS_MODELS, GROQ_API_KEY="your_key", generate_annotations=True)
-    with pytest.raises(ConfigError, match=r"huggingface needs a key: .*HUGGINGFACE_API_KEY"):
+    with pytest.raises(ConfigError, match=r"huggingface.*HUGGINGFACE_API_KEY"):
         pcs.annotate(ALIENS)
 
 
@@ -212,11 +211,11 @@ def test_without_a_textmutator_rules_rewrite(textmutator: str | None) -> None:
     assert all(" not " in text or not text for text in rewritten["text_mr2"])
 
 
-def test_without_a_parser_the_remedy_is_named_before_anybody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_parser_the_remedy_is_named_before_any_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pcs_annotator.relations.parse.Parser.available", False)
     write_dataset(4)
     asked = model("good", 0.1)
-    with pytest.raises(UserError, match=r"pip install 'pcs-annotator\[rules\]', or name a model as textmutator"):
+    with pytest.raises(UserError, match=r"pip install 'pcs-annotator\[rules\]'.*textmutator"):
         PCS(PROMPT, "dataset.csv", [asked], generate_annotations=True).annotate(ALIENS)
     assert asked.calls == 0
 
@@ -263,7 +262,7 @@ def test_annotations_are_written_and_read_back_to_the_same_weights() -> None:
     assert read.weights.by_relation == generated.weights.by_relation
 
 
-def test_annotations_that_somebody_else_paid_for_carry_over() -> None:
+def test_annotations_from_elsewhere_are_used() -> None:
     noise = ["Fake", "Real", "real ", "Nonsense", ""]
     rows = [
         f"{label},text {row},a {row},b {row},c {row},{label},{label},{noise[row % 5]},{label}"
@@ -304,10 +303,10 @@ def test_generating_again_keeps_what_another_file_said() -> None:
     assert cells("dataset_annotations.before.csv")[0]["old_text"] == "Fake"
 
 
-def test_annotations_that_cannot_be_written_cost_no_answer() -> None:
+def test_no_answer_is_lost_when_annotations_cannot_be_written() -> None:
     write_dataset(6)
     Path("dataset_annotations.csv").mkdir()
-    with pytest.warns(PcsWarning, match=r"dataset_annotations\.csv is not written .* safe in dataset_ledger\.db"):
+    with pytest.warns(PcsWarning, match=r"dataset_annotations\.csv .* dataset_ledger\.db"):
         panel().fit()
 
 
@@ -354,26 +353,26 @@ def test_a_registered_prompt_is_answered_by_the_textmutator(prompt: str) -> None
 @pytest.mark.parametrize(
     ("name", "how", "words"),
     [
-        ("voice", str.upper, "already is a relation 'voice'"),
-        ("original", str.upper, "already is"),
-        ("a|b", str.upper, "cannot name a relation"),
-        (" ", str.upper, "cannot name a relation"),
-        ("polite", "Say this politely.", "name one as textmutator"),
-        ("number", 7, "give a function"),
-        ("other", FunctionRelation("mine", str.upper), "calls itself 'mine'"),
+        ("voice", str.upper, "already .* 'voice'"),
+        ("original", str.upper, "already .* 'original'"),
+        ("a|b", str.upper, r"'a\|b' .*without \| and \+"),
+        (" ", str.upper, "' ' "),
+        ("polite", "Say this politely.", "'polite' .*textmutator"),
+        ("number", 7, "'number'.* 7"),
+        ("other", FunctionRelation("mine", str.upper), "'mine'"),
     ],
 )
-def test_a_relation_that_cannot_be_is_refused_at_once(name: str, how: object, words: str) -> None:
+def test_an_invalid_relation_is_refused_at_once(name: str, how: object, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         PCS(PROMPT, "dataset.csv", ["scripted:hash"]).register_mr(name, how)  # type: ignore[arg-type]
 
 
 def test_an_empty_prompt_of_a_relation_is_refused() -> None:
-    with pytest.raises(ConfigError, match="the prompt is empty"):
+    with pytest.raises(ConfigError, match="'polite': the prompt is empty"):
         PCS(PROMPT, "dataset.csv", ["scripted:hash"], "scripted:hash").register_mr("polite", "  ")
 
 
-@pytest.mark.parametrize(("result", "words"), [(ValueError("no"), "raised ValueError: no"), (3, "returned int")])
+@pytest.mark.parametrize(("result", "words"), [(ValueError("no"), "ValueError: no"), (3, "int")])
 def test_a_function_that_fails_is_named(result: object, words: str) -> None:
     write_dataset(4)
     pcs = PCS(PROMPT, "dataset.csv", ["scripted:hash"], generate_annotations=True, relations=[])
@@ -384,15 +383,15 @@ def test_a_function_that_fails_is_named(result: object, words: str) -> None:
         return result  # type: ignore[return-value]  # on purpose
 
     pcs.register_mr("mine", fails)
-    with pytest.raises(ConfigError, match=f"relation 'mine': its function {words}"):
+    with pytest.raises(ConfigError, match=f"relation 'mine'.* {words}"):
         pcs.fit()
 
 
-def test_a_relation_that_never_applies_is_warned_of() -> None:
+def test_a_relation_that_never_applies_gives_a_warning() -> None:
     write_dataset(8)
     pcs = PCS(PROMPT, "dataset.csv", model("good", 0.1), generate_annotations=True, relations=[])
     pcs.register_mr("never", lambda text: None)
-    with pytest.warns(PcsWarning, match="'never' changed none of 8 texts"):
+    with pytest.warns(PcsWarning, match="'never' .*8 texts"):
         pcs.fit()
 
 
@@ -406,7 +405,7 @@ def test_many_texts_are_asked_in_one_batch_and_equal_ones_once(stub: StubProcess
     assert pcs.annotate_many([]) == []
 
 
-def test_it_works_where_a_loop_is_running() -> None:
+def test_it_works_inside_a_running_event_loop() -> None:
     write_dataset(10)
 
     async def notebook() -> None:
@@ -419,7 +418,7 @@ def test_it_works_where_a_loop_is_running() -> None:
     asyncio.run(notebook())
 
 
-def test_callers_at_the_same_time_learn_once() -> None:
+def test_concurrent_callers_fit_once() -> None:
     write_dataset(10)
     good = model("good", 0.1)
     pcs = PCS(PROMPT, "dataset.csv", good, generate_annotations=True, relations=[])
@@ -431,7 +430,7 @@ def test_callers_at_the_same_time_learn_once() -> None:
     assert good.calls == 10 + 3
 
 
-def test_what_is_saved_annotates_without_the_dataset(stub: StubProcess) -> None:
+def test_a_saved_pcs_annotates_without_the_dataset(stub: StubProcess) -> None:
     write_dataset(8)
     pcs = PCS(PROMPT, "dataset.csv", PAPERS_MODELS, "llama-3.1-8b-instant", "k", generate_annotations=True)
     pcs.register_mr("headline", "Rewrite the text as a headline.")
@@ -445,44 +444,44 @@ def test_what_is_saved_annotates_without_the_dataset(stub: StubProcess) -> None:
     assert stub.stats().requests == paid > asked
     assert loaded.labels == ("Fake", "Real")
     assert loaded.relations == pcs.relations
-    with pytest.raises(ConfigError, match=r"loaded from pcs\.json, it knows no dataset"):
+    with pytest.raises(ConfigError, match=r"pcs\.json .*dataset_path"):
         loaded.fit()
-    with pytest.raises(ConfigError, match=r"pcs\.json has no weight for a relation 'new'"):
+    with pytest.raises(ConfigError, match=r"pcs\.json has no weight .*'new'"):
         loaded.register_mr("new", str.upper)
 
 
-def test_functions_and_models_of_ones_own_are_given_again_after_loading() -> None:
+def test_functions_and_model_objects_are_passed_again_after_loading() -> None:
     write_dataset(10)
     pcs = panel()
     pcs.save("pcs.json")
-    with pytest.raises(ConfigError, match=r"annotator 'good' is an object of yours: pass annotators"):
+    with pytest.raises(ConfigError, match=r"pcs\.json: annotator 'good' .*annotators="):
         PCS.load("pcs.json")
-    with pytest.raises(ConfigError, match=r"has weights for good, poor"):
+    with pytest.raises(ConfigError, match=r"pcs\.json .*good, poor"):
         PCS.load("pcs.json", annotators=["scripted:hash"])
     loaded = PCS.load("pcs.json", annotators=list(pcs.annotators))
-    with pytest.raises(ConfigError, match=r"relation 'indeed' is a function of yours: call register_mr"):
+    with pytest.raises(ConfigError, match=r"relation 'indeed' .*register_mr"):
         loaded.annotate(ALIENS)
     for opening in ("Indeed", "Notably", "Frankly"):
         loaded.register_mr(opening.lower(), lambda text, opening=opening: f"{opening}, {text}")  # type: ignore[misc]
     assert loaded.annotate(ALIENS) == pcs.annotate(ALIENS)
 
 
-def test_a_textmutator_of_ones_own_is_given_again_after_loading() -> None:
+def test_a_textmutator_object_is_passed_again_after_loading() -> None:
     write_dataset(6)
     mutator = ScriptedModel(lambda request: "Something else.", name="mutator")
     pcs = PCS(PROMPT, "dataset.csv", ["scripted:hash"], mutator, generate_annotations=True, relations=[])
     pcs.save("pcs.json")
-    with pytest.raises(ConfigError, match="textmutator is an object of yours"):
+    with pytest.raises(ConfigError, match=r"pcs\.json: .*textmutator="):
         PCS.load("pcs.json")
     assert "'mutator'" in repr(PCS.load("pcs.json", textmutator=mutator))
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"prompt": 1}', "not JSON"])
-def test_a_file_that_was_not_saved_by_us_is_named(content: str) -> None:
+def test_a_file_not_written_by_save_is_named(content: str) -> None:
     Path("pcs.json").write_text(content)
     with pytest.raises(TableError, match=r"pcs\.json"):
         PCS.load("pcs.json")
-    with pytest.raises(TableError, match=r"there is no file missing\.json"):
+    with pytest.raises(TableError, match=r"no file missing\.json"):
         PCS.load("missing.json")
 
 
@@ -495,15 +494,15 @@ def test_without_a_dataset_all_votes_count_the_same() -> None:
         PCS("Is it true?", None, ["scripted:hash"], relations=[]).annotate(ALIENS)
 
 
-def test_a_text_that_nobody_labels_is_uniform_and_warned_of() -> None:
+def test_a_text_without_a_usable_answer_gets_equal_scores_and_a_warning() -> None:
     write_dataset(10)
     pcs = panel().fit()
-    with pytest.warns(PcsWarning, match="nobody gave a usable label to 1 of 2 texts"):
+    with pytest.warns(PcsWarning, match="1 of 2 texts"):
         scores = pcs.annotate_many([ALIENS, "  "])
     assert scores[1] == {"Fake": 0.5, "Real": 0.5}
 
 
-def test_a_spent_budget_is_told_and_a_larger_one_goes_on() -> None:
+def test_a_spent_budget_gives_a_warning_and_a_larger_one_resumes() -> None:
     write_dataset(10)
 
     async def main() -> None:
@@ -519,7 +518,7 @@ def test_a_spent_budget_is_told_and_a_larger_one_goes_on() -> None:
                 budget_usd=0.001,
                 settings=prices,
             )
-            with pytest.warns(PcsWarning, match="questions stay open .budget reached"):
+            with pytest.warns(PcsWarning, match=r"\d+ questions .*budget reached"):
                 await poor.afit()
             paid = stub.stats().requests
             rich = PCS(PROMPT, "dataset.csv", spec, generate_annotations=True, relations=[], settings=prices)
@@ -539,12 +538,12 @@ def test_before_learning_there_are_no_weights() -> None:
 
 
 @pytest.mark.parametrize("name", ["lr", "Ga", "DAWID-SKENE", "Uniform"])
-def test_optimisers_go_by_any_capitals(name: str) -> None:
+def test_optimiser_names_ignore_case(name: str) -> None:
     write_dataset(10)
     assert is_distribution(panel(optimizer=name).annotate(ALIENS))
 
 
-def test_rows_without_a_label_are_not_asked_about_and_train_nothing() -> None:
+def test_rows_without_a_label_are_neither_asked_about_nor_learned_from() -> None:
     dataset = write_dataset(10)
     with dataset.open("a") as file:
         file.write(",Nobody knows about this one.\n")
@@ -557,17 +556,17 @@ def test_rows_without_a_label_are_not_asked_about_and_train_nothing() -> None:
 @pytest.mark.parametrize(
     ("change", "error", "words"),
     [
-        ({"Optimizer": "XGB"}, UnknownNameError, "no optimiser is called 'XGB'.*known:"),
-        ({"annotators": []}, ConfigError, "no annotators: name at least one model"),
-        ({"annotators": ["scripted:hash", "scripted:hash"]}, ConfigError, "'scripted:hash' is named twice"),
-        ({"annotators": ["no-such-model"]}, ConfigError, "no model is called 'no-such-model'"),
+        ({"Optimizer": "XGB"}, UnknownNameError, "'XGB'.*lr"),
+        ({"annotators": []}, ConfigError, "no annotators.*annotators="),
+        ({"annotators": ["scripted:hash", "scripted:hash"]}, ConfigError, "'scripted:hash' .*twice"),
+        ({"annotators": ["no-such-model"]}, ConfigError, "'no-such-model'"),
         ({"prompt": " "}, ConfigError, "the prompt is empty"),
-        ({"relations": ["no-such-relation"]}, UnknownNameError, "no relation is called"),
-        ({"relations": ["paraphrase"]}, ConfigError, "PCS calls it textmutator"),
-        ({"dataset_path": "."}, TableError, "is a folder"),
+        ({"relations": ["no-such-relation"]}, UnknownNameError, "'no-such-relation'"),
+        ({"relations": ["paraphrase"]}, ConfigError, "paraphrase.*textmutator"),
+        ({"dataset_path": "."}, TableError, "folder"),
     ],
 )
-def test_arguments_that_cannot_be_used_are_named_with_the_remedy(
+def test_unusable_arguments_are_named_with_the_remedy(
     change: dict[str, object], error: type[UserError], words: str
 ) -> None:
     write_dataset(4)
@@ -579,14 +578,14 @@ def test_arguments_that_cannot_be_used_are_named_with_the_remedy(
 
 def test_a_dataset_without_any_label_names_the_remedy() -> None:
     Path("dataset.csv").write_text("label,text\n,One.\n,Two.\n")
-    with pytest.raises(GoldError, match="the column 'label' is empty: label some rows"):
+    with pytest.raises(GoldError, match=r"dataset\.csv: .*'label' is empty"):
         panel().fit()
 
 
-def test_texts_that_are_none_are_refused() -> None:
+def test_anything_but_a_text_is_refused() -> None:
     write_dataset(4)
     pcs = panel()
-    with pytest.raises(ConfigError, match="use annotate for a single one"):
+    with pytest.raises(ConfigError, match=r"annotate_many .*use annotate "):
         pcs.annotate_many(ALIENS)
     with pytest.raises(ConfigError, match="text 1 is a list"):
         pcs.annotate([ALIENS])  # type: ignore[arg-type]

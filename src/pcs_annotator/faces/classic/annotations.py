@@ -1,4 +1,7 @@
-"""`dataset_annotations.csv`: rewrites and answers beside a dataset, in the columns that the paper's library uses."""
+"""Votes on a dataset: asked for and written to `dataset_annotations.csv`, or read from it.
+
+The file has the columns of the paper's library: the rewrites in `text_mr1`, …, the answers in `<model>_text`, ….
+"""
 
 from __future__ import annotations
 
@@ -28,17 +31,17 @@ _VARIANT = re.compile(r"text_mr(\d+)")
 
 
 class AnnotationAxes(NamedTuple):
-    """Names along the axes of votes; the first relation is the text itself, and the next one is `mr1`."""
+    """Names along the axes of the votes; the first relation is the original text, the next one is `mr1`."""
 
     annotators: Sequence[str]
     relations: Sequence[str]
 
 
 class Annotated(NamedTuple):
-    """Votes that a file holds.
+    """Votes read from a file.
 
     Attributes:
-        votes: One item for each row of `rows`.
+        votes: One item for each entry of `rows`.
         rows: Positions in the dataset.
     """
 
@@ -46,8 +49,35 @@ class Annotated(NamedTuple):
     rows: list[int]
 
 
+async def ask_about(panel: Panel, dataset: ClassicDataset, rows: Sequence[int], path: Path) -> Votes:
+    """Ask about rows of the dataset, and write the answers to a file beside it."""
+    texts = [dataset.texts[row] for row in rows]
+    asked = await ask_texts(panel, texts)
+    warn_unanswered(asked)
+    for relation, cause in asked.unchanged.items():
+        message = f"relation {relation!r} changed none of {len(texts)} texts ({cause}), so it has no votes"
+        warnings.warn(message, PcsWarning, stacklevel=2)
+    rewrites = {relation: [asked.rewrite(text, relation) for text in texts] for relation in asked.votes.relations}
+    try:
+        write_annotations(path, with_annotations(dataset, rows, rewrites, asked.votes))
+    except (OSError, TableError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        message = f"{path.name} was not written ({reason}); the answers are kept in {panel.ledger}"
+        warnings.warn(message, PcsWarning, stacklevel=2)
+    return asked.votes
+
+
+def read_answers(dataset: ClassicDataset, rows: Sequence[int], axes: AnnotationAxes, path: Path) -> Annotated:
+    """Return earlier votes, from the file beside the dataset or from the dataset itself."""
+    if path.exists():
+        return read_annotations(as_arrow(path), path.name, dataset, rows, axes)
+    if has_votes(dataset.table, axes.annotators):
+        return read_annotations(dataset.table, dataset.name, dataset, rows, axes)
+    raise TableError(f"no answers to learn from, there is no file {path}: {GENERATE} about {dataset.name}")
+
+
 def vote_column(annotator: str, number: int) -> str:
-    """Return the column of what an annotator said of the text itself (0) or of its rewrite `mr<number>`.
+    """Return the column with an annotator's answers on the original text (0) or on its rewrite `mr<number>`.
 
     >>> vote_column("llama3-8b-8192", 0), vote_column("llama3-8b-8192", 2)
     ('llama3-8b-8192_text', 'llama3-8b-8192_text_mr2')
@@ -56,19 +86,19 @@ def vote_column(annotator: str, number: int) -> str:
 
 
 def has_votes(table: pa.Table, annotators: Sequence[str]) -> bool:
-    """Return whether a table holds what one of these annotators said."""
+    """Return whether a table has answers of one of these annotators."""
     return any(vote_column(name, 0) in table.column_names for name in annotators)
 
 
 def with_annotations(
     dataset: ClassicDataset, rows: Sequence[int], rewrites: Mapping[str, Sequence[str | None]], votes: Votes
 ) -> pa.Table:
-    """Return the dataset's columns, then every rewrite, then what every annotator said.
+    """Return the dataset's columns, then all rewrites, then the answers of each annotator.
 
     Args:
-        dataset: What was annotated.
-        rows: Which of its rows.
-        rewrites: Relation → the rewrite of each of these rows, None where there is none; in the order of `votes`.
+        dataset: The annotated dataset.
+        rows: Which of its rows were annotated.
+        rewrites: Relation → the rewrite of each of these rows, or None; relations as in `votes`.
         votes: One item for each of these rows.
     """
     import pyarrow as pa
@@ -76,7 +106,7 @@ def with_annotations(
     columns: dict[str, Sequence[str | None]] = {}
     for number, relation in enumerate(votes.relations[1:], 1):
         columns[f"{TEXT}_mr{number}"] = rewrites[relation]
-    names = [*votes.labels, None, None]  # the last two stand for codes −2 and −1
+    names = [*votes.labels, None, None]  # codes −2 and −1 index the last two
     for position, annotator in enumerate(votes.annotators):
         for number in range(len(votes.relations)):
             codes = votes.codes[:, position, number, 0].tolist()
@@ -93,12 +123,12 @@ def with_annotations(
 def read_annotations(
     table: pa.Table, name: str, dataset: ClassicDataset, rows: Sequence[int], axes: AnnotationAxes
 ) -> Annotated:
-    """Return the votes that a table of annotations holds on some rows of a dataset.
+    """Return the votes on some rows of a dataset from a table of annotations.
 
-    Rows are found by their text. A cell that holds none of the labels is a silence.
+    Rows are matched by text. A cell with none of the labels is no vote.
 
     Raises:
-        TableError: A column is missing, or no row of the dataset is there.
+        TableError: A column is missing, or the table has none of the rows.
     """
     _refuse_missing(table, name, axes)
     _warn_of_unused(table, name, axes)
@@ -106,11 +136,11 @@ def read_annotations(
     found = [row for row in rows if row in place]
     missing = [row for row in rows if row not in place]
     if not found:
-        raise TableError(f"{name} holds none of the labelled texts of {dataset.name}: {GENERATE}")
+        raise TableError(f"{name} has none of the labelled texts of {dataset.name}: {GENERATE}")
     if missing:
         warnings.warn(
             f"{len(missing)} of {len(rows)} labelled rows of {dataset.name}, first row {missing[0] + 1}, are not in "
-            f"{name} and train nothing: {GENERATE} about them",
+            f"{name} and are not used for learning: {GENERATE} about them",
             PcsWarning,
             stacklevel=2,
         )
@@ -132,8 +162,8 @@ def _refuse_missing(table: pa.Table, name: str, axes: AnnotationAxes) -> None:
             column = vote_column(annotator, number)
             if column not in table.column_names:
                 raise TableError(
-                    f"{name} has no column {column!r}, the answers of {annotator} to {relation!r}: {GENERATE}, "
-                    "or write the model's name as the columns have it"
+                    f"{name} has no column {column!r} with the answers of {annotator} to {relation!r}: {GENERATE}, "
+                    "or write the model's name as in the column names"
                 )
 
 
@@ -143,14 +173,14 @@ def _warn_of_unused(table: pa.Table, name: str, axes: AnnotationAxes) -> None:
     if more:
         listed = ", ".join(f"mr{number}" for number in more)
         warnings.warn(
-            f"{name} also holds {listed}, left aside: add the relation with register_mr, and it counts",
+            f"{name} also has {listed}, which are not used: add the relation with register_mr to use them",
             PcsWarning,
             stacklevel=3,
         )
 
 
 def _places(there: Sequence[str], wanted: Sequence[str]) -> dict[int, int]:
-    """Return position in the dataset → row of the annotations: the same row if the text is the same, else its first."""
+    """Return position in the dataset → row of the annotations: the same row if its text matches, else the first."""
     keys = [" ".join(text.split()) for text in there]
     first: dict[str, int] = {}
     for row, key in enumerate(keys):
@@ -166,7 +196,7 @@ def _places(there: Sequence[str], wanted: Sequence[str]) -> dict[int, int]:
 
 
 def _shown(table: pa.Table, number: int, rows: Sequence[int]) -> list[bool]:
-    """Return for every row whether there was a text to ask about."""
+    """Return for each row whether there was a text to ask about."""
     column = f"{TEXT}_mr{number}"
     if number == 0 or column not in table.column_names:
         return [True] * len(rows)
@@ -181,45 +211,18 @@ def _codes(cells: Sequence[str], shown: Sequence[bool], labels: Sequence[str]) -
     return np.array(codes, dtype=np.int8)
 
 
-async def ask_about(panel: Panel, dataset: ClassicDataset, rows: Sequence[int], path: Path) -> Votes:
-    """Ask about rows of the dataset, and write what was said to a file beside it."""
-    texts = [dataset.texts[row] for row in rows]
-    asked = await ask_texts(panel, texts)
-    warn_of_open_questions(asked)
-    for relation, cause in asked.unchanged.items():
-        message = f"relation {relation!r} changed none of {len(texts)} texts ({cause}): it casts no vote"
-        warnings.warn(message, PcsWarning, stacklevel=2)
-    rewrites = {relation: [asked.rewrite(text, relation) for text in texts] for relation in asked.votes.relations}
-    try:
-        write_annotations(path, with_annotations(dataset, rows, rewrites, asked.votes))
-    except (OSError, TableError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        message = f"{path.name} is not written ({reason}); the answers are safe in {panel.ledger}"
-        warnings.warn(message, PcsWarning, stacklevel=2)
-    return asked.votes
-
-
-def read_answers(dataset: ClassicDataset, rows: Sequence[int], axes: AnnotationAxes, path: Path) -> Annotated:
-    """Return votes that were given before, from the file beside the dataset or from the dataset itself."""
-    if path.exists():
-        return read_annotations(as_arrow(path), path.name, dataset, rows, axes)
-    if has_votes(dataset.table, axes.annotators):
-        return read_annotations(dataset.table, dataset.name, dataset, rows, axes)
-    raise TableError(f"there are no answers to learn from, no file {path}: {GENERATE} about {dataset.name}")
-
-
-def warn_of_open_questions(asked: AskedTexts) -> None:
-    """Warn of questions that nobody answered."""
+def warn_unanswered(asked: AskedTexts) -> None:
+    """Warn about questions that no model answered."""
     failed = asked.tally.failed
     if failed:
         causes = ", ".join(f"{cause}: {count}" for cause, count in failed.most_common())
-        message = f"{failed.total()} questions stay open ({causes}); the same call again asks only those"
+        message = f"{failed.total()} questions unanswered ({causes}); repeat the call to ask only those again"
         warnings.warn(message, PcsWarning, stacklevel=3)
 
 
-def warn_of_silence(asked: AskedTexts) -> None:
-    """Warn of texts without a usable answer."""
+def warn_silent(asked: AskedTexts) -> None:
+    """Warn about texts without a usable answer."""
     silent = int(asked.votes.silent.sum())
     if silent:
-        message = f"nobody gave a usable label to {silent} of {len(asked.votes)} texts: their scores are equal"
+        message = f"no model gave a usable label for {silent} of {len(asked.votes)} texts: their scores are equal"
         warnings.warn(message, PcsWarning, stacklevel=3)

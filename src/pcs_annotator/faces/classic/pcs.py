@@ -19,61 +19,43 @@ from pcs_annotator.faces.classic.annotations import (
     AnnotationAxes,
     ask_about,
     read_answers,
-    warn_of_open_questions,
-    warn_of_silence,
+    warn_silent,
+    warn_unanswered,
 )
 from pcs_annotator.faces.classic.saved import LearnedTask, Registered, Saved, as_saved
 from pcs_annotator.faces.classic.table import beside, labels_of_prompt, read_classic_dataset
+from pcs_annotator.pipeline import classic
 from pcs_annotator.pipeline.ask import CollectSettings, Panel
-from pcs_annotator.pipeline.classic import (
-    OwnRelation,
-    RelationLike,
-    Secrets,
-    annotator_names,
-    ask_texts,
-    environment_with,
-    equal_weights,
-    is_relation,
-    learned_weights,
-    name_of,
-    optimiser_named,
-    own_relation,
-    relation_names,
-    save_values,
-    scores_by_label,
-    wait_for,
-)
 from pcs_annotator.pipeline.learn import needs_gold
-from pcs_annotator.pipeline.relations import DEFAULT
+from pcs_annotator.pipeline.relations import DEFAULT as PAPERS_RELATIONS
 
-PAPERS_RELATIONS = DEFAULT
 DEFAULT_LEDGER = "ledger.db"
 
 
 class PCS:
-    """Labels for texts with the paper's Perceived Confidence Score.
+    """Labels texts with the paper's Perceived Confidence Score.
 
-    Nothing is read, asked or learned before the first `annotate` or `fit`. Nothing is asked twice: every paid answer is
+    Nothing is read, asked or learned before the first `annotate` or `fit`. No question is asked twice: every answer is
     kept in a ledger beside the dataset.
 
     Args:
         prompt: What to decide; its `<label>` tags name the labels.
-        dataset_path: A CSV file with the columns `label` and `text`; rows without a label train nothing. None: all
-            votes count the same.
+        dataset_path: A CSV file with the columns `label` and `text`; rows without a label are not used for learning.
+            If None, all votes count the same.
         annotators: Models: the paper's bare names, `provider:model`, a URL, LangChain chat models, functions.
-        textmutator: The model that rewrites texts; None or "" for rules, which ask nobody.
-        GROQ_API_KEY: Keys that are not given are taken from the environment, or from `.env` in the working folder.
+        textmutator: The model that rewrites texts; None or "" for rules, which call no model.
+        GROQ_API_KEY: The key for Groq; by default taken from the environment, or from `.env` in the working folder.
         OPENAI_API_KEY: The same for OpenAI.
         ANTHROPIC_API_KEY: The same for Anthropic.
         HUGGINGFACE_API_KEY: The same for Hugging Face.
-        generate_annotations: Whether to ask the models about the dataset, and write the answers to
-            `<dataset>_annotations.csv`. If not, the answers are read from there.
+        generate_annotations: Whether to ask the models about the dataset and write the answers to
+            `<dataset>_annotations.csv`. If False, the answers are read from that file.
         Optimizer: How weights are learned: `"LR"`, `"GA"`, or any other optimiser by its name.
         relations: How texts are rewritten; by default the paper's voice, double negation and synonym.
-        ledger: Where paid answers are kept; by default `<dataset>_ledger.db`, or `ledger.db` in the working folder.
-        budget_usd: What one call of `fit`, `annotate` or `annotate_many` may spend.
-        settings: How to ask: pace, patience, prices, checks.
-        seed: Fixes whatever is random in learning.
+        ledger: Where answers are kept; by default `<dataset>_ledger.db`, or `ledger.db` in the working folder.
+        budget_usd: The most that one call of `fit`, `annotate` or `annotate_many` may cost.
+        settings: How to ask: concurrency, retries, prices, checks.
+        seed: Random seed for learning.
 
     Examples:
         >>> PCS("Label the news as <label>Fake</label> or <label>Real</label>.", "news.csv", ["llama3-8b-8192"])
@@ -93,7 +75,7 @@ class PCS:
         generate_annotations: bool = False,
         Optimizer: str = "LR",
         *,
-        relations: Sequence[RelationLike] | None = None,
+        relations: Sequence[classic.RelationLike] | None = None,
         ledger: str | os.PathLike[str] | None = None,
         budget_usd: float | None = None,
         settings: CollectSettings | None = None,
@@ -109,9 +91,9 @@ class PCS:
         self.budget_usd = budget_usd
         self.settings = settings or CollectSettings()
         self.seed = seed
-        self._relations: tuple[RelationLike, ...] = tuple(PAPERS_RELATIONS if relations is None else relations)
+        self._relations: tuple[classic.RelationLike, ...] = tuple(PAPERS_RELATIONS if relations is None else relations)
         self._own: dict[str, Registered] = {}
-        self._keys = Secrets(
+        self._keys = classic.Secrets(
             GROQ_API_KEY=GROQ_API_KEY or "",
             OPENAI_API_KEY=OPENAI_API_KEY or "",
             ANTHROPIC_API_KEY=ANTHROPIC_API_KEY or "",
@@ -124,20 +106,20 @@ class PCS:
     def __repr__(self) -> str:
         shown = {
             "dataset_path": None if self.dataset_path is None else os.fspath(self.dataset_path),
-            "annotators": annotator_names(self.annotators) if self.annotators else [],
-            "textmutator": None if self.textmutator is None else annotator_names([self.textmutator])[0],
+            "annotators": classic.annotator_names(self.annotators) if self.annotators else [],
+            "textmutator": None if self.textmutator is None else classic.annotator_names([self.textmutator])[0],
             "Optimizer": self.Optimizer,
         }
         listed = ", ".join(f"{name}={value!r}" for name, value in shown.items())
         return f"{type(self).__name__}({listed}, {'not fitted' if self._learned is None else 'fitted'})"
 
     def __getstate__(self) -> dict[str, Any]:
-        # keys stay out of pickles; a lock belongs to a loop of this process
+        # keys must not get into pickles; a lock belongs to an event loop of this process
         state = {name: value for name, value in vars(self).items() if name not in ("_keys", "_locks")}
         return {**state, "settings": replace(self.settings, environment=None)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _keys=Secrets(), _locks=WeakKeyDictionary())
+        vars(self).update(state, _keys=classic.Secrets(), _locks=WeakKeyDictionary())
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -146,23 +128,23 @@ class PCS:
 
     @property
     def weights(self) -> Weights:
-        """What every annotator (`by_annotator`) and every relation (`by_relation`) is worth."""
+        """The weight of each annotator (`by_annotator`) and each relation (`by_relation`)."""
         return self._known().weights
 
     @property
     def relations(self) -> tuple[str, ...]:
-        """Names of the relations: the text itself, then `mr1`, `mr2` and so on."""
-        given = [name_of(relation) for relation in self._relations]
+        """Names of the relations: the original text, then `mr1`, `mr2` and so on."""
+        given = [classic.name_of(relation) for relation in self._relations]
         return (ORIGINAL, *(name for name in given if name != ORIGINAL), *self._own)
 
-    def register_mr(self, name: str, function_or_prompt: OwnRelation, *, checked: bool | None = None) -> None:
-        """Add a relation of your own: texts are rewritten with it too, and the votes on them are weighed.
+    def register_mr(self, name: str, function_or_prompt: classic.OwnRelation, *, checked: bool | None = None) -> None:
+        """Add a relation of your own: texts are rewritten with it too, and it gets a weight.
 
         Args:
             name: Its name in `weights.by_relation`; in files it is the next `mr`.
-            function_or_prompt: A function that returns the rewritten text, or None where it does not apply (sync or
-                async); or what the textmutator is told to do, with or without `{text}` where the text stands.
-            checked: Whether rewrites must pass the checks of meaning; by default those of a prompt must.
+            function_or_prompt: A function (sync or async) that returns the rewritten text, or None if it does not
+                apply; or a prompt for the textmutator, optionally with `{text}` as placeholder.
+            checked: Whether rewrites must pass the meaning checks; by default only those of a prompt must.
 
         Raises:
             ConfigError: The name is taken, or a prompt is given and there is no textmutator.
@@ -173,55 +155,57 @@ class PCS:
                 raise ConfigError(f"relation {name!r}: the prompt is empty: say how to rewrite a text")
             if self.textmutator is None:
                 raise ConfigError(f"relation {name!r} is a prompt, which needs a model: name one as textmutator")
-        elif is_relation(function_or_prompt):
+        elif classic.is_relation(function_or_prompt):
             if function_or_prompt.name != name:
-                raise ConfigError(f"the relation calls itself {function_or_prompt.name!r}: register it under that name")
+                raise ConfigError(f"the relation is named {function_or_prompt.name!r}: register it under that name")
         elif not callable(function_or_prompt):
-            raise ConfigError(f"relation {name!r}: give a function of a text, or a prompt, not {function_or_prompt!r}")
+            raise ConfigError(
+                f"relation {name!r}: give a function that takes a text, or a prompt, not {function_or_prompt!r}"
+            )
         self._own[name] = Registered(function_or_prompt, checked)
         if not self._loaded_from:
             self._learned = None
 
     def fit(self) -> Self:
         """Read the dataset, ask about it if `generate_annotations` is set, and learn the weights."""
-        return wait_for(self.afit)
+        return classic.wait_for(self.afit)
 
     async def afit(self) -> Self:
-        """Do what `fit` does, for code that can await."""
+        """Async version of `fit`."""
         async with self._lock():
             self._learned = await self._learn()
         return self
 
     def annotate(self, text: str) -> dict[str, float]:
-        """Return label → score of a text; the scores sum to 1."""
-        return wait_for(lambda: self.aannotate(text))
+        """Return label → score for a text; the scores sum to 1."""
+        return classic.wait_for(lambda: self.aannotate(text))
 
     async def aannotate(self, text: str) -> dict[str, float]:
-        """Do what `annotate` does, for code that can await."""
+        """Async version of `annotate`."""
         return (await self.aannotate_many([text]))[0]
 
     def annotate_many(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """Return label → score of every text; all questions are asked at the same time."""
-        return wait_for(lambda: self.aannotate_many(texts))
+        """Return label → score for each text; all questions are asked concurrently."""
+        return classic.wait_for(lambda: self.aannotate_many(texts))
 
     async def aannotate_many(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """Do what `annotate_many` does, for code that can await."""
+        """Async version of `annotate_many`."""
         given = _texts(texts)
         learned = await self._ready()
         if not given:
             return []
-        asked = await ask_texts(self._panel(learned.task), given)
-        warn_of_open_questions(asked)
-        warn_of_silence(asked)
-        return scores_by_label(asked.votes, learned.weights)
+        asked = await classic.ask_texts(self._panel(learned.task), given)
+        warn_unanswered(asked)
+        warn_silent(asked)
+        return classic.scores_by_label(asked.votes, learned.weights)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write prompt, labels, models, relations and weights as JSON, learned first if need be; no keys."""
-        learned = wait_for(self._ready)
+        """Write prompt, labels, models, relations and weights as JSON, fitting first if needed; keys are not saved."""
+        learned = classic.wait_for(self._ready)
         known = [relation for relation in self._relations if isinstance(relation, str)]
-        objects = {name_of(one): Registered(one, None) for one in self._relations if not isinstance(one, str)}
+        objects = {classic.name_of(one): Registered(one, None) for one in self._relations if not isinstance(one, str)}
         values = as_saved(self.annotators, self.textmutator, known, {**objects, **self._own}, learned)
-        save_values(Path(path), {**values, "Optimizer": self.Optimizer})
+        classic.save_values(Path(path), {**values, "Optimizer": self.Optimizer})
 
     @classmethod
     def load(  # noqa: PLR0913  # keys are arguments of their own, as in the constructor
@@ -238,17 +222,17 @@ class PCS:
         budget_usd: float | None = None,
         settings: CollectSettings | None = None,
     ) -> Self:
-        """Return what `save` wrote, ready to annotate; the dataset is not needed.
+        """Load what `save` wrote, ready to annotate; the dataset is not needed.
 
         Args:
-            path: Where it lies.
-            annotators: The same models again, where they are objects or functions and not names.
-            textmutator: The same, for the model that rewrites.
+            path: The saved file.
+            annotators: The same models again, if they are objects or functions rather than names.
+            textmutator: The same for the model that rewrites.
             GROQ_API_KEY: As for the constructor.
             OPENAI_API_KEY: As for the constructor.
             ANTHROPIC_API_KEY: As for the constructor.
             HUGGINGFACE_API_KEY: As for the constructor.
-            ledger: Where paid answers are kept; by default `ledger.db` in the working folder.
+            ledger: Where answers are kept; by default `ledger.db` in the working folder.
             budget_usd: As for the constructor.
             settings: As for the constructor.
         """
@@ -275,22 +259,22 @@ class PCS:
 
     def _known(self) -> LearnedTask:
         if self._learned is None:
-            raise ConfigError("nothing is learned yet: call fit() first")
+            raise ConfigError("not fitted yet: call fit() first")
         return self._learned
 
     def _refuse_name(self, name: str) -> None:
         if not isinstance(name, str) or not name.strip() or {"|", "+", "\n"} & set(name):
-            raise ConfigError(f"{name!r} cannot name a relation: use a word without | and +")
+            raise ConfigError(f"{name!r} is not a valid relation name: use a word without | and +")
         awaited = name in self._own and self._own[name].how is None
         if self._loaded_from and not awaited:
             raise ConfigError(
-                f"{self._loaded_from} has no weight for a relation {name!r}: make a PCS with the dataset, and learn it"
+                f"{self._loaded_from} has no weight for a relation {name!r}: create a PCS with the dataset and fit it"
             )
         if name in self.relations and not awaited:
-            raise ConfigError(f"there already is a relation {name!r}: choose another name")
+            raise ConfigError(f"there is already a relation {name!r}: choose another name")
 
     def _lock(self) -> asyncio.Lock:
-        """Return the lock of the running loop: callers at the same time learn once."""
+        """Return the running loop's lock, so that concurrent callers fit only once."""
         return self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
     async def _ready(self) -> LearnedTask:
@@ -301,12 +285,14 @@ class PCS:
         return self._learned
 
     def _panel(self, task: Task) -> Panel:
-        """Return who is asked what."""
+        """Return the models, relations and settings to ask with."""
         missing = [name for name, entry in self._own.items() if entry.how is None]
         if missing:
-            raise ConfigError(f"relation {missing[0]!r} is a function of yours: call register_mr with it again")
+            raise ConfigError(f"relation {missing[0]!r} is a function, not saved: call register_mr with it again")
         own = [
-            own_relation(name, entry.how, entry.checked) for name, entry in self._own.items() if entry.how is not None
+            classic.own_relation(name, entry.how, entry.checked)
+            for name, entry in self._own.items()
+            if entry.how is not None
         ]
         given = [relation for relation in self._relations if relation != ORIGINAL]
         settings = self.settings
@@ -320,7 +306,7 @@ class PCS:
             settings=replace(
                 settings,
                 rewriter=self.textmutator or settings.rewriter,
-                environment=environment_with(self._keys, settings.environment),
+                environment=classic.environment_with(self._keys, settings.environment),
             ),
         )
 
@@ -331,11 +317,13 @@ class PCS:
 
     async def _learn(self) -> LearnedTask:
         if self._loaded_from:
-            raise ConfigError(f"loaded from {self._loaded_from}, it knows no dataset: make a PCS with dataset_path")
+            raise ConfigError(
+                f"loaded from {self._loaded_from} without a dataset: create a PCS with dataset_path to fit"
+            )
         if not isinstance(self.prompt, str) or not self.prompt.strip():
             raise ConfigError("the prompt is empty: say what to decide, as in 'Is this <label>Fake</label> or …'")
-        optimiser = optimiser_named(self.Optimizer)
-        names = annotator_names(self.annotators)
+        optimiser = classic.optimiser_named(self.Optimizer)
+        names = classic.annotator_names(self.annotators)
         if self.dataset_path is None:
             return self._unlearned(names)
         dataset = read_classic_dataset(Path(self.dataset_path), self.prompt)
@@ -343,27 +331,29 @@ class PCS:
         if not rows:
             raise GoldError(f"{dataset.name}: the column 'label' is empty: label some rows (30 are a start)")
         panel = self._panel(Task(self.prompt, dataset.labels))
-        axes = AnnotationAxes(names, relation_names(panel))
+        axes = AnnotationAxes(names, classic.relation_names(panel))
         path = beside(Path(self.dataset_path), "annotations.csv")
         if self.generate_annotations:
             votes = await ask_about(panel, dataset, rows, path)
         else:
             votes, rows = read_answers(dataset, rows, axes, path)
         gold = [dataset.gold[row] for row in rows]
-        weights = await asyncio.to_thread(learned_weights, votes, gold, optimiser, self.seed)
+        weights = await asyncio.to_thread(classic.learned_weights, votes, gold, optimiser, self.seed)
         return LearnedTask(panel.task, weights)
 
     def _unlearned(self, names: Sequence[str]) -> LearnedTask:
         task = Task(self.prompt, labels_of_prompt(self.prompt))
-        warnings.warn("no dataset is given, so all votes count the same", PcsWarning, stacklevel=2)
-        return LearnedTask(task, equal_weights(names, relation_names(self._panel(task))))
+        warnings.warn("no dataset given, so all votes count the same", PcsWarning, stacklevel=2)
+        return LearnedTask(task, classic.equal_weights(names, classic.relation_names(self._panel(task))))
 
 
 def _texts(texts: Sequence[str]) -> list[str]:
     if isinstance(texts, str):
-        raise ConfigError("annotate_many takes a list of texts: use annotate for a single one")
+        raise ConfigError("annotate_many takes a list of texts: use annotate for a single text")
     given = list(texts)
     for number, text in enumerate(given, 1):
         if not isinstance(text, str):
-            raise ConfigError(f"text {number} is a {type(text).__name__}, not a text; annotate_many takes several")
+            raise ConfigError(
+                f"text {number} is a {type(text).__name__}, not a str; for several texts use annotate_many"
+            )
     return given

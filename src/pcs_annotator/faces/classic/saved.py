@@ -14,7 +14,7 @@ from pcs_annotator.pipeline.classic import OwnRelation, annotator_names, saved_v
 
 
 class Registered(NamedTuple):
-    """What `register_mr` was given; None for a function that a saved file could not hold."""
+    """The arguments of `register_mr`; `how` is None for a function, because a file cannot hold it."""
 
     how: OwnRelation | None
     checked: bool | None
@@ -22,7 +22,7 @@ class Registered(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LearnedTask:
-    """What was asked, and what the answers are worth."""
+    """The task, and the weights learned for it."""
 
     task: Task
     weights: Weights
@@ -30,17 +30,17 @@ class LearnedTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """What a saved file holds.
+    """The contents of a saved file.
 
     Attributes:
-        path: Of the file, for messages.
+        path: The file, for messages.
         learned: Prompt, labels and weights.
         optimizer: How the weights were learned.
-        models: Annotator → what its model is made of; None for an object of the user's.
-        textmutator: The model that rewrites, if it has a name.
-        own_textmutator: Whether it was an object of the user's.
-        known: Relations that have a name.
-        own: Those that were registered.
+        models: Annotator → its model's name, or None if the user passed an object.
+        textmutator: Name of the model that rewrites, if it has one.
+        own_textmutator: Whether the user passed the textmutator as an object.
+        known: Built-in relations, by name.
+        own: Registered relations.
     """
 
     path: Path
@@ -54,7 +54,7 @@ class Saved:
 
     @classmethod
     def read(cls, path: Path) -> Saved:
-        """Return what a file holds; one that is something else is an error that says so."""
+        """Read a saved file; any other file is a `TableError`."""
         try:
             values = saved_values(path)
             own = {name: Registered(entry["prompt"], entry["checked"]) for name, entry in values["own"].items()}
@@ -69,23 +69,23 @@ class Saved:
                 own=own,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise TableError(f"{path} is not what PCS.save writes: name another file, or save again") from error
+            raise TableError(f"{path} was not written by PCS.save: name another file, or save again") from error
 
     def annotators(self, given: Sequence[object] | None) -> list[object]:
-        """Return the annotators: those given again, or the saved names."""
+        """Return the given annotators, or else the saved names."""
         if given is None:
             objects = [name for name, model in self.models.items() if model is None]
             if objects:
-                raise ConfigError(f"{self.path}: annotator {objects[0]!r} is an object of yours: pass annotators=[…]")
+                raise ConfigError(f"{self.path}: annotator {objects[0]!r} is an object, not saved: pass annotators=[…]")
             return list(self.models.values())
         if sorted(annotator_names(given)) != sorted(self.models):
-            raise ConfigError(f"{self.path} has weights for {', '.join(self.models)}: pass just these as annotators")
+            raise ConfigError(f"{self.path} has weights for {', '.join(self.models)}: pass exactly these as annotators")
         return list(given)
 
     def rewriter(self, given: object | None) -> object | None:
-        """Return the textmutator: the one given, or the saved name."""
+        """Return the given textmutator, or else the saved name."""
         if given is None and self.own_textmutator:
-            raise ConfigError(f"{self.path}: the textmutator is an object of yours: pass textmutator=…")
+            raise ConfigError(f"{self.path}: the textmutator is an object, not saved: pass textmutator=…")
         return self.textmutator if given is None else given
 
 
@@ -96,7 +96,7 @@ def as_saved(
     own: Mapping[str, Registered],
     learned: LearnedTask,
 ) -> dict[str, Any]:
-    """Return plain values for JSON; of objects and functions only the names."""
+    """Return plain values for JSON; objects and functions are saved by name only."""
     named = zip(annotator_names(annotators), annotators, strict=True)
     return {
         "prompt": learned.task.instruction,

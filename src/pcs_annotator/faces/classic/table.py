@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TEXT, LABEL = "text", "label"
-# More values than this in a label column are hardly labels.
+# A column with more distinct values than this is hardly a label column.
 MOST_LABELS_TO_GUESS = 50
 _TAG = re.compile(r"<\s*label\s*>([^<>]*)<\s*/\s*label\s*>", re.IGNORECASE)
 
@@ -26,11 +26,11 @@ class ClassicDataset:
     """A dataset with its labels.
 
     Attributes:
-        name: Of the file, for messages.
-        table: Everything in the file.
-        texts: One for each row.
-        gold: For each row its label as `labels` spells it, or None.
-        labels: The closed set.
+        name: The file's name, for messages.
+        table: All columns of the file.
+        texts: The text of each row.
+        gold: The label of each row, spelled as in `labels`, or None.
+        labels: The label set.
     """
 
     name: str
@@ -55,7 +55,7 @@ def beside(dataset: Path, ending: str) -> Path:
 
 
 def prompt_labels(prompt: str) -> tuple[str, ...]:
-    """Return what stands in the `<label>` tags of a prompt; the first spelling of each.
+    """Return the labels in the `<label>` tags of a prompt, each in its first spelling.
 
     >>> prompt_labels("Label the news as <label>Fake</label> or <label>Real</label>, for example <label>fake</label>.")
     ('Fake', 'Real')
@@ -63,35 +63,35 @@ def prompt_labels(prompt: str) -> tuple[str, ...]:
     found: dict[str, str] = {}
     for tagged in _TAG.findall(prompt):
         label = " ".join(tagged.split())
-        if re.search(r"\w", label):  # an ellipsis stands for any label
+        if re.search(r"\w", label):  # an ellipsis is a placeholder, not a label
             found.setdefault(label.casefold(), label)
     return tuple(found.values())
 
 
 def labels_of_prompt(prompt: str) -> tuple[str, ...]:
-    """Return the labels of a prompt where no dataset can tell them.
+    """Return the labels of a prompt, for use without a dataset.
 
     Raises:
-        LabelError: It names fewer than two.
+        LabelError: The prompt names fewer than two.
     """
     labels = prompt_labels(prompt)
     if len(labels) < 2:
         raise LabelError(
-            "without a dataset the prompt must name at least two labels, as in <label>Fake</label> or "
+            "without a dataset, the prompt must name at least two labels, as in <label>Fake</label> or "
             f"<label>Real</label>; it names {', '.join(labels) or 'none'}"
         )
     return check_labels(labels)
 
 
 def read_classic_dataset(path: Path, prompt: str) -> ClassicDataset:
-    """Return the dataset, with labels that the prompt and the column `label` agree on.
+    """Read the dataset, with labels from the prompt or the column `label`.
 
-    The labels are those tagged in the prompt; if it tags fewer than two, those of the column. Capitals do not matter,
+    The labels are those tagged in the prompt; if it tags fewer than two, those of the column. Case does not matter,
     and the prompt's spelling wins.
 
     Raises:
-        TableError: The file cannot be read, or has no such columns or no rows.
-        LabelError: There are not two labels, or a row has another one.
+        TableError: The file cannot be read, has no rows, or lacks a column.
+        LabelError: There are fewer than two labels, or a row has an unknown one.
     """
     table = as_arrow(path)
     texts = text_cells(table, TEXT, path.name)
@@ -116,23 +116,23 @@ def read_classic_dataset(path: Path, prompt: str) -> ClassicDataset:
 
 
 def text_cells(table: pa.Table, wanted: str, name: str) -> list[str]:
-    """Return a column as texts; its capitals do not matter. Messages call the table `name`."""
+    """Return a column as texts, found whatever its case; `name` is the table's name in messages."""
     columns = columns_of(table)
     found = {column.strip().casefold(): column for column in reversed(list(columns))}.get(wanted)
     if found is None:
         alone = len(columns) == 1 and wanted in next(iter(columns)).casefold()
         remedy = "put commas between the columns" if alone else "rename the column that holds it"
-        raise TableError(f"{name} has no column {wanted!r}; there is {', '.join(map(repr, columns))}: {remedy}")
+        raise TableError(f"{name} has no column {wanted!r}, only {', '.join(map(repr, columns))}: {remedy}")
     return cells_of(table, found)
 
 
 def cells_of(table: pa.Table, column: str) -> list[str]:
-    """Return a column as texts, empty ones where there is nothing."""
+    """Return a column as texts; missing values become empty texts."""
     return [value or "" for value in text_column(column, table.column(column)).to_pylist()]
 
 
 def _labels_seen(given: Iterable[str], tagged: Sequence[str], name: str) -> tuple[str, ...]:
-    """Return the labels of a column, sorted; of several spellings the prompt's, else the commonest."""
+    """Return the labels of a column, sorted; of several spellings, the prompt's or else the most common."""
     spellings: dict[str, dict[str, int]] = {}
     for value in filter(None, given):
         counts = spellings.setdefault(value.casefold(), {})
@@ -140,12 +140,12 @@ def _labels_seen(given: Iterable[str], tagged: Sequence[str], name: str) -> tupl
     if len(spellings) < 2:
         found = ", ".join(repr(next(iter(counts))) for counts in spellings.values()) or "none"
         raise LabelError(
-            f"{name}: at least two labels are needed, the column 'label' has {found}: label rows of another class too, "
+            f"{name}: at least two labels are needed, the column 'label' has {found}: label rows of another class, "
             "or name the labels in the prompt as <label>…</label>"
         )
     if len(spellings) > MOST_LABELS_TO_GUESS:
         raise LabelError(
-            f"{name}: the column 'label' has {len(spellings)} different values, which are hardly labels: "
+            f"{name}: the column 'label' has {len(spellings)} different values, too many for a label set: "
             "name the labels in the prompt as <label>…</label>"
         )
     best = {key: max(counts, key=lambda value: (counts[value], value)) for key, counts in spellings.items()}
@@ -154,13 +154,13 @@ def _labels_seen(given: Iterable[str], tagged: Sequence[str], name: str) -> tupl
 
 
 def _looks_like_row(labels: Sequence[str]) -> re.Pattern[str]:
-    """Return what a line matches that begins or ends with a label's cell; prose has a space after a comma."""
+    """Return a pattern for lines that begin or end with a label's cell; in prose, a comma is followed by a space."""
     names = "|".join(map(re.escape, labels))
     return re.compile(rf'"?(?:{names})"?[,;\t]\S.*|.*\S[,;\t]"?(?:{names})"?', re.IGNORECASE)
 
 
 def _refuse_open_quote(text: str, row_like: re.Pattern[str], where: str) -> None:
-    """Raise when a text holds lines that are rows themselves: then a quote was left open."""
+    """Raise when a text contains lines that look like rows, because then a quote was left open."""
     further = [line for line in text.splitlines()[1:] if line.strip()]
     if further and sum(row_like.fullmatch(line.strip()) is not None for line in further) > len(further) / 2:
-        raise TableError(f"{where}: the text goes on over further rows: close the quote that is open there")
+        raise TableError(f"{where}: the text runs over the following rows: close the quote that is open there")
