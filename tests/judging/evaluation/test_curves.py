@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
 
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.evaluation.curves import MOST_POINTS, MOST_ROC, Curves, curves_of
 from pcs_annotator.judging.fit_model import Trial
-from pcs_annotator.judging.metrics.metrics import binary_auroc, reliability
+from pcs_annotator.judging.metrics.metrics import reliability
 
 
 def trial_of(scores: object, gold: object, probabilities: object = None) -> Trial:
@@ -73,7 +74,7 @@ def test_curves_rise_from_corner_to_corner_and_enclose_their_auroc(rows: int, la
     assert [bool(roc.hits) for roc in curves.roc] == [place < MOST_ROC for place in range(labels)]
     for roc in curves.roc:
         label = trial.labels.index(roc.label)
-        assert roc.auroc.value == pytest.approx(binary_auroc(trial.scores[:, label], trial.gold == label), abs=1e-5)
+        assert roc.auroc.value == pytest.approx(roc_auc_score(trial.gold == label, trial.scores[:, label]), abs=1e-5)
         assert roc.auroc.interval.low <= roc.auroc.value <= roc.auroc.interval.high
     for roc in curves.roc[:MOST_ROC]:
         assert (roc.false_alarms[0], roc.hits[0]) == (0, 0)

@@ -41,15 +41,24 @@ def test_figures_are_those_of_the_same_splits() -> None:
     found = evaluate(votes, gold, ["lr", "uniform"], QUICK).methods[0].figures
     fits = [cross_fit(optimisers.create("lr"), votes, gold, Splits(seed=seed)) for seed in (0, 1)]
     assert found["auroc"].value == pytest.approx(np.mean([metrics.auroc(fit.scores, gold) for fit in fits]))
-    assert found["accuracy"].value == pytest.approx(np.mean([metrics.accuracy(fit.scores, gold) for fit in fits]))
-    assert found["ece_score"].value == pytest.approx(np.mean([metrics.ece(fit.scores, gold) for fit in fits]))
-    for name, metric in (("ece_confidence", metrics.ece), ("brier", metrics.brier), ("aurc", metrics.aurc)):
-        assert found[name].value == pytest.approx(np.mean([metric(fit.probabilities, gold) for fit in fits])), name
-    shares = [metrics.review_share(fit.probabilities, gold, 0.95) for fit in fits]
-    assert found["review_share_95"].value == pytest.approx(np.mean(shares))
-    at_half = [metrics.accuracy_at_coverage(fit.probabilities, gold, 0.5) for fit in fits]
-    assert found["accuracy_at_50"].value == pytest.approx(np.mean(at_half))
-    assert set(found) == set(FIGURES)
+    once = np.ones((len(gold), 1))
+    raw = [metrics.chosen_on(fit.scores, gold, once) for fit in fits]
+    sure = [metrics.chosen_on(fit.probabilities, gold, once, (0.5, 0.8), (0.9, 0.95)) for fit in fits]
+    expected = {
+        "accuracy": [one.accuracy for one in raw],
+        "macro_f1": [one.macro_f1 for one in raw],
+        "ece_score": [one.ece for one in raw],
+        "ece_confidence": [one.ece for one in sure],
+        "brier": [one.brier for one in sure],
+        "aurc": [one.aurc for one in sure],
+        "accuracy_at_50": [one.accuracy_at[0] for one in sure],
+        "accuracy_at_80": [one.accuracy_at[1] for one in sure],
+        "review_share_90": [one.review_share[0] for one in sure],
+        "review_share_95": [one.review_share[1] for one in sure],
+    }
+    for name, values in expected.items():
+        assert found[name].value == pytest.approx(np.mean(values)), name
+    assert set(found) == set(FIGURES) == {"auroc", "auroc_hard", *expected}
 
 
 def test_every_figure_has_n_and_an_interval_around_it() -> None:

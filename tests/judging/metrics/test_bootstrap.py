@@ -1,13 +1,17 @@
-"""Bootstrap estimates of `metrics.py`."""
+"""Resamples, and intervals made from them."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
-from pcs_annotator.core.arrays import Codes, Floats, Integers
+from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.metrics.metrics import METRICS, accuracy, auroc, bootstrap_estimate, resampled
+from pcs_annotator.judging.metrics import bootstrap
+from pcs_annotator.judging.metrics.bootstrap import interval_around, resample_counts
+from pcs_annotator.judging.metrics.metrics import accuracy, auroc, auroc_on, bootstrap_estimate
+from tests.judging.metrics.test_metrics import METRICS
 
 
 def rows(count: int, seed: int = 0) -> tuple[Floats, Codes]:
@@ -35,13 +39,6 @@ def test_interval_has_about_the_width_of_theory() -> None:
     assert high - low == pytest.approx(2 * 1.96 * np.sqrt(0.8 * 0.2 / 400), rel=0.15)
 
 
-def test_higher_level_is_wider() -> None:
-    narrow, wide = (
-        bootstrap_estimate(accuracy, *rows(50), resamples=200, level=level).interval for level in (0.5, 0.99)
-    )
-    assert wide.low < narrow.low < narrow.high < wide.high
-
-
 def test_interval_does_not_leave_what_the_figure_can_be() -> None:
     gold = np.array([0, 1] * 5, dtype=np.int8)
     assert bootstrap_estimate(accuracy, np.eye(2)[gold], gold, resamples=50).interval == (1, 1)
@@ -62,22 +59,75 @@ def test_draws_without_a_figure_are_drawn_again() -> None:
 
 
 def test_gives_up_where_hardly_any_draw_has_a_figure() -> None:
-    calls = []
+    scores, gold = rows(4)
+    seen: list[int] = []
 
-    def undefined(drawn: Integers) -> float:
-        calls.append(drawn)
-        raise UndefinedMetric("never")
+    def undefined_on_resamples(drawn: Floats, _: Codes) -> float:
+        seen.append(len(drawn))
+        if len(seen) > 1:
+            raise UndefinedMetric("never")
+        return 0.5
 
-    with pytest.raises(UndefinedMetric, match="4 rows are too few for a bootstrap interval: label more rows"):
-        resampled(undefined, 4, 10, seed=0)
-    assert len(calls) == 100
-
-
-def test_draws_have_as_many_rows_as_there_are() -> None:
-    sizes = resampled(lambda drawn: float(len(drawn)) if drawn.max() < 7 else -1.0, 7, 20, seed=0)
-    assert sizes == [7.0] * 20
+    with pytest.raises(UndefinedMetric, match="4 rows are too few"):
+        bootstrap_estimate(undefined_on_resamples, scores, gold, resamples=10)
+    assert seen == [4] * 101
 
 
-def test_no_resamples_give_no_interval() -> None:
-    with pytest.raises(UndefinedMetric, match="at least one resample"):
-        bootstrap_estimate(accuracy, *rows(10), resamples=0)
+@pytest.mark.parametrize("resamples", [0, -1])
+def test_no_resamples_give_no_interval(resamples: int) -> None:
+    with pytest.raises(UndefinedMetric, match=f"at least one resample, not {resamples}"):
+        bootstrap_estimate(accuracy, *rows(10), resamples=resamples)
+    with pytest.raises(UndefinedMetric, match=f"at least one resample, not {resamples}"):
+        next(resample_counts(np.array([0, 1], dtype=np.int8), resamples, seed=0))
+
+
+def test_resamples_draw_as_many_rows_and_two_classes() -> None:
+    gold = np.array([0, 0, 0, 1], dtype=np.int8)
+    counts = np.concatenate(list(resample_counts(gold, 500, seed=3)), axis=1)
+    assert counts.shape == (4, 500)
+    assert (counts.sum(axis=0) == 4).all()
+    assert ((counts[3] > 0) & (counts[3] < 4)).all()
+    assert counts.mean(axis=1) == pytest.approx([0.83, 0.83, 0.83, 1.5], abs=0.2)
+
+
+def test_resamples_come_in_parts_that_fit_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap, "CHUNK", 40)
+    gold = np.tile(np.array([0, 1], dtype=np.int8), 5)
+    parts = list(resample_counts(gold, 10, seed=0))
+    assert [part.shape for part in parts[:2]] == [(10, 4), (10, 4)]
+    assert sum(part.shape[1] for part in parts) == 10
+
+
+def test_one_class_cannot_be_resampled() -> None:
+    with pytest.raises(UndefinedMetric, match="5 rows are too few"):
+        list(resample_counts(np.zeros(5, dtype=np.int8), 10, seed=0))
+
+
+def test_interval_lies_around_the_figure() -> None:
+    resampled = np.random.default_rng(0).normal(0.3, 0.1, size=5000)
+    assert interval_around(0.25, resampled) == pytest.approx((0.25 - 0.196, 0.25 + 0.196), abs=0.01)
+    assert interval_around(0.0, np.zeros(10)) == (0, 0)
+    assert interval_around(1.0, np.array([0.9, *[1.0] * 99])) == (1, 1)
+
+
+@pytest.mark.parametrize("count", [5, 200])
+def test_counted_resamples_are_those_drawn_one_at_a_time(count: int) -> None:
+    scores, gold = rows(count, seed=1)
+    values = np.concatenate([auroc_on(scores, gold, counts) for counts in resample_counts(gold, 300, seed=5)])
+    slow = bootstrap_estimate(auroc, scores, gold, resamples=300, seed=5)
+    assert interval_around(slow.value, values) == pytest.approx(slow.interval, abs=1e-12)
+
+
+def test_intervals_cover_the_true_auroc_as_often_as_they_say() -> None:
+    """Two normal curves one standard deviation apart have an AUROC of Φ(1/√2)."""
+    true = float(ndtr(1 / np.sqrt(2)))
+    rng = np.random.default_rng(0)
+    covered = []
+    for seed in range(600):
+        gold = np.repeat([0, 1], 60).astype(np.int8)
+        logits = rng.normal(size=120) + gold
+        scores = np.stack([-logits, logits], axis=1)
+        [counts] = resample_counts(gold, 400, seed)
+        low, high = interval_around(auroc(scores, gold), auroc_on(scores, gold, counts))
+        covered.append(low <= true <= high)
+    assert np.mean(covered) == pytest.approx(0.95, abs=0.02)

@@ -1,33 +1,58 @@
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, rankdata
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.metrics import log_loss as sklearn_log_loss
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.metrics.metrics import (
-    METRICS,
-    Metric,
-    accuracy,
-    accuracy_at_coverage,
-    aurc,
-    auroc,
-    binary_auroc,
-    brier,
-    ece,
-    log_loss,
-    macro_auroc,
-    macro_f1,
-    midranks,
-    reliability,
-    review_share,
-    risk_coverage,
-)
+from pcs_annotator.judging.metrics import metrics
+from pcs_annotator.judging.metrics.metrics import accuracy, auroc, ece, log_loss, reliability
+
+COVERAGES, TARGETS = (0.3, 0.5, 0.8, 1.0), (0.6, 0.8, 0.9, 1.0)
+
+
+def figure(name: str, scores: Floats, gold: Codes, place: int | None = None, **options: tuple[float, ...]) -> float:
+    """One of the figures of the chosen labels on the rows at hand; `place` for those that have several."""
+    found = getattr(metrics.chosen_on(scores, gold, np.ones((len(gold), 1)), **options), name)
+    return float(found[0] if place is None else found[place][0])
+
+
+def macro_f1(scores: Floats, gold: Codes) -> float:
+    return figure("macro_f1", scores, gold)
+
+
+def brier(scores: Floats, gold: Codes) -> float:
+    return figure("brier", scores, gold)
+
+
+def aurc(scores: Floats, gold: Codes) -> float:
+    return figure("aurc", scores, gold)
+
+
+def accuracy_at(scores: Floats, gold: Codes, coverage: float) -> float:
+    return figure("accuracy_at", scores, gold, 0, coverages=(coverage,))
+
+
+def review_share(scores: Floats, gold: Codes, target: float) -> float:
+    return figure("review_share", scores, gold, 0, targets=(target,))
+
+
+METRICS: dict[str, metrics.Metric] = {
+    "auroc": auroc,
+    "accuracy": accuracy,
+    "ece": ece,
+    "log_loss": log_loss,
+    "macro_f1": macro_f1,
+    "brier": brier,
+    "aurc": aurc,
+}
 
 
 def codes(*values: int) -> Codes:
@@ -42,6 +67,18 @@ def two_labels(*first: float) -> Floats:
 SCORES, GOLD = two_labels(0.9, 0.2, 0.7, 0.4), codes(0, 1, 1, 1)
 
 
+class Resample(NamedTuple):
+    scores: Floats
+    gold: Codes
+    counts: Floats
+
+    @property
+    def rows(self) -> tuple[Floats, Codes]:
+        """The rows that it drew, each as often as it was drawn."""
+        drawn = np.repeat(np.arange(len(self.gold)), self.counts[:, 0].astype(np.intp))
+        return self.scores[drawn], self.gold[drawn]
+
+
 @st.composite
 def tied_scores(draw: st.DrawFn) -> tuple[Floats, Codes]:
     """Coarse scores, so that many are equal, and gold with at least two classes."""
@@ -53,13 +90,71 @@ def tied_scores(draw: st.DrawFn) -> tuple[Floats, Codes]:
     return counts / 3, gold.astype(np.int8)
 
 
+@st.composite
+def resamples(draw: st.DrawFn) -> Resample:
+    """Scores with many ties, gold, and one resample that has two classes."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    rows, labels = draw(st.integers(2, 30)), draw(st.integers(2, 4))
+    scores = rng.dirichlet(np.full(labels, 0.7), size=rows).round(draw(st.integers(1, 3)))
+    gold = rng.integers(labels, size=rows).astype(np.int8)
+    gold[:2] = 0, 1
+    drawn = np.concatenate([[0, 1], rng.integers(rows, size=rows - 2)])
+    return Resample(scores, gold, np.bincount(drawn, minlength=rows).astype(np.float64)[:, np.newaxis])
+
+
+def hits_of(scores: Floats, gold: Codes) -> Floats:
+    """How right each row is: 1, or its share of a tie."""
+    best = scores == scores.max(axis=1, keepdims=True)
+    return np.asarray(best[np.arange(len(gold)), gold] / best.sum(axis=1))
+
+
+def expected_errors(scores: Floats, gold: Codes) -> list[float]:
+    """Errors among the 0, 1, …, n most confident rows; rows that tie come in random order."""
+    sure, wrong, errors = scores.max(axis=1), 1 - hits_of(scores, gold), [0.0]
+    for value in sorted(set(sure.tolist()), reverse=True):
+        tied = wrong[sure == value]
+        errors += [errors[-1] + tied.mean() * (row + 1) for row in range(len(tied))]
+    return errors
+
+
+def slow_ece(scores: Floats, gold: Codes) -> float:
+    sure, right = scores.max(axis=1), hits_of(scores, gold)
+    place = np.floor((rankdata(sure) - 0.5) / len(gold) * metrics.BINS)
+    return sum(abs((sure - right)[place == one].sum()) for one in set(place.tolist())) / len(gold)
+
+
+def slow_review_share(scores: Floats, gold: Codes, target: float) -> float:
+    sure, right = scores.max(axis=1), hits_of(scores, gold)
+    good = [(sure >= least).mean() for least in sure if right[sure >= least].mean() >= target - 1e-12]
+    return 1 - max(good, default=0.0)
+
+
+@given(resamples())
+@settings(max_examples=150, deadline=None)
+def test_every_figure_on_counts_equals_its_definition_on_the_rows_drawn(drawn: Resample) -> None:
+    scores, gold = drawn.rows
+    found = metrics.chosen_on(*drawn, coverages=COVERAGES, targets=TARGETS)
+    assert metrics.auroc_on(*drawn)[0] == pytest.approx(auroc(scores, gold))
+    assert found.accuracy[0] == pytest.approx(hits_of(scores, gold).mean())
+    assert found.brier[0] == pytest.approx(np.mean(np.sum((scores - np.eye(scores.shape[1])[gold]) ** 2, axis=1)))
+    assert found.macro_f1[0] == pytest.approx(macro_f1(scores, gold))
+    assert found.ece[0] == pytest.approx(slow_ece(scores, gold)) == pytest.approx(ece(scores, gold))
+    rows, errors = len(gold), expected_errors(scores, gold)
+    assert found.aurc[0] == pytest.approx(np.mean([errors[taken] / taken for taken in range(1, rows + 1)]))
+    for coverage, value in zip(COVERAGES, found.accuracy_at, strict=True):
+        assert value[0] == pytest.approx(1 - np.interp(coverage * rows, range(rows + 1), errors) / (coverage * rows))
+    for target, value in zip(TARGETS, found.review_share, strict=True):
+        assert value[0] == pytest.approx(slow_review_share(scores, gold, target))
+
+
 @settings(deadline=None)
 @given(tied_scores())
 def test_auroc_equals_scikit_learn_with_ties(rows: tuple[Floats, Codes]) -> None:
     scores, gold = rows
     for label in range(scores.shape[1]):
         theirs = roc_auc_score(gold == label, scores[:, label])
-        assert binary_auroc(scores[:, label], gold == label) == pytest.approx(theirs, abs=1e-12)
+        against_the_rest = np.stack([-scores[:, label], scores[:, label]], axis=1)
+        assert auroc(against_the_rest, (gold == label).astype(np.int8)) == pytest.approx(theirs, abs=1e-12)
     if scores.shape[1] > 2:
         theirs = roc_auc_score(gold, scores, multi_class="ovr", average="macro")
         assert auroc(scores, gold) == pytest.approx(theirs, abs=1e-12)
@@ -75,7 +170,7 @@ def test_no_metric_depends_on_the_order_of_rows_or_labels(rows: tuple[Floats, Co
     regold = np.argsort(labels)[gold[order]].astype(np.int8)
     for name, metric in METRICS.items():
         assert metric(turned, regold) == pytest.approx(metric(scores, gold), abs=1e-12), name
-    assert accuracy_at_coverage(turned, regold, 0.3) == pytest.approx(accuracy_at_coverage(scores, gold, 0.3))
+    assert accuracy_at(turned, regold, 0.3) == pytest.approx(accuracy_at(scores, gold, 0.3))
     assert review_share(turned, regold, 0.8) == review_share(scores, gold, 0.8)
 
 
@@ -98,28 +193,20 @@ def test_log_loss_of_an_impossible_label_is_finite() -> None:
     assert log_loss(two_labels(0.0), codes(0)) == pytest.approx(-np.log(1e-12))
 
 
-def test_equal_values_share_their_mean_rank() -> None:
-    assert midranks(np.array([3.0, 1.0, 3.0, 2.0, 3.0])).tolist() == [4, 1, 4, 2, 4]
-
-
-def test_absent_class_is_left_out_of_the_mean_and_named() -> None:
+def test_absent_class_is_left_out_of_the_mean() -> None:
     scores = np.array([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.4, 0.5, 0.1]])
-    found = macro_auroc(scores, codes(0, 1, 0))
-    assert found.left_out == (2,)
-    assert set(found.by_label) == {0, 1}
-    assert found.value == np.mean(list(found.by_label.values()))
+    assert auroc(scores, codes(0, 1, 0)) == auroc(scores[:, :2], codes(0, 1, 0)) == 1
 
 
-@pytest.mark.parametrize("metric", [auroc, lambda scores, gold: binary_auroc(scores[:, 0], gold == 0)])
-def test_auroc_of_a_single_class_is_undefined(metric: Metric) -> None:
-    with pytest.raises(UndefinedMetric, match="label more rows"):
-        metric(two_labels(0.1, 0.9), codes(1, 1))
+def test_auroc_of_a_single_class_is_undefined() -> None:
+    with pytest.raises(UndefinedMetric, match="all 2 rows"):
+        auroc(two_labels(0.1, 0.9), codes(1, 1))
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_no_rows_give_no_figure(name: str) -> None:
-    with pytest.raises(UndefinedMetric, match="no rows to judge"):
-        METRICS[name](np.empty((0, 2)), codes())
+@pytest.mark.parametrize("metric", [auroc, accuracy, ece, log_loss, reliability])
+def test_no_rows_give_no_figure(metric: metrics.Metric) -> None:
+    with pytest.raises(UndefinedMetric, match="no rows"):
+        metric(np.empty((0, 2)), codes())
 
 
 def test_accuracy_shares_ties() -> None:
@@ -132,7 +219,7 @@ def test_macro_f1_by_hand() -> None:
     assert macro_f1(SCORES, GOLD) == pytest.approx((2 / 3 + 4 / 5) / 2)
 
 
-def test_macro_f1_leaves_out_labels_that_nobody_speaks_of() -> None:
+def test_macro_f1_leaves_out_labels_that_are_neither_true_nor_predicted() -> None:
     padded = np.column_stack([SCORES, np.zeros(4)])
     assert macro_f1(padded, GOLD) == pytest.approx(macro_f1(SCORES, GOLD))
 
@@ -153,14 +240,23 @@ def test_brier_by_hand() -> None:
     assert brier(two_labels(0.0), codes(0)) == 2
 
 
-def test_ece_by_hand() -> None:
-    # bins {.6, .7} and {.8, .9}: sure .65 and right ½, sure .85 and right 1
-    assert ece(SCORES, GOLD, bins=2) == pytest.approx((abs(0.65 - 0.5) * 2 + abs(0.85 - 1) * 2) / 4)
-    assert [one.rows for one in reliability(SCORES, GOLD, bins=2)] == [2, 2]
+def test_reliability_by_hand() -> None:
+    # bins {.6, .7} and {.8, .9}: mean confidence .65 and ½ right, mean confidence .85 and all right
+    low, high = reliability(SCORES, GOLD, bins=2)
+    assert (low.rows, high.rows) == (2, 2)
+    assert (low.confidence, low.accuracy) == pytest.approx((0.65, 0.5))
+    assert (high.confidence, high.accuracy) == pytest.approx((0.85, 1))
 
 
 def test_ece_with_a_bin_per_row_is_the_mean_distance() -> None:
     assert ece(SCORES, GOLD) == pytest.approx(np.mean([0.1, 0.2, 0.7, 0.4]))
+
+
+@settings(deadline=None, max_examples=50)
+@given(tied_scores())
+def test_ece_is_the_mean_gap_of_the_reliability_diagram(rows: tuple[Floats, Codes]) -> None:
+    gaps = [one.rows * abs(one.confidence - one.accuracy) for one in reliability(*rows)]
+    assert ece(*rows) == pytest.approx(sum(gaps) / len(rows[1]))
 
 
 def test_rows_of_equal_confidence_share_a_bin() -> None:
@@ -198,18 +294,6 @@ def test_every_accuracy_lies_inside_its_interval(rows: tuple[Floats, Codes]) -> 
         assert one.interval.high > one.interval.low
 
 
-def test_risk_coverage_by_hand() -> None:
-    curve = risk_coverage(SCORES, GOLD)
-    assert curve.coverage.tolist() == [0.25, 0.5, 0.75, 1]
-    np.testing.assert_allclose(curve.risk, [0, 0, 1 / 3, 1 / 4])
-
-
-def test_risk_coverage_has_one_point_per_distinct_confidence() -> None:
-    curve = risk_coverage(two_labels(0.8, 0.8, 0.6), codes(0, 1, 0))
-    np.testing.assert_allclose(curve.coverage, [2 / 3, 1])
-    np.testing.assert_allclose(curve.risk, [1 / 2, 1 / 3])
-
-
 def test_aurc_by_hand() -> None:
     assert aurc(SCORES, GOLD) == pytest.approx((0 + 0 + 1 / 3 + 1 / 4) / 4)
     # a wrong and a right row tie in front: after one row half an error is expected
@@ -218,13 +302,7 @@ def test_aurc_by_hand() -> None:
 
 @pytest.mark.parametrize(("coverage", "expected"), [(0.25, 1), (0.5, 1), (0.75, 2 / 3), (1.0, 3 / 4), (0.625, 0.8)])
 def test_accuracy_at_coverage_by_hand(coverage: float, expected: float) -> None:
-    assert accuracy_at_coverage(SCORES, GOLD, coverage) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("coverage", [0.0, -0.1, 1.1])
-def test_coverage_is_a_share_of_rows(coverage: float) -> None:
-    with pytest.raises(UndefinedMetric, match="coverage is a share of rows"):
-        accuracy_at_coverage(SCORES, GOLD, coverage)
+    assert accuracy_at(SCORES, GOLD, coverage) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("target", "expected"), [(1.0, 0.5), (0.75, 0.0), (0.7, 0.0), (0.8, 0.5)])

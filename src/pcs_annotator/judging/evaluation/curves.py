@@ -15,8 +15,8 @@ from scipy.special import betaincinv
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.fit_model import Trial
-from pcs_annotator.judging.metrics.bootstrap import auroc_on, interval_around, resample_counts
-from pcs_annotator.judging.metrics.metrics import Estimate, ReliabilityBin, binary_auroc, ends_of_runs, reliability
+from pcs_annotator.judging.metrics.bootstrap import interval_around, resample_counts
+from pcs_annotator.judging.metrics.metrics import Estimate, ReliabilityBin, auroc, auroc_on, ends_of_runs, reliability
 from pcs_annotator.judging.promising.acceptance import steps_of
 
 MOST_POINTS = 200
@@ -120,8 +120,8 @@ def _rocs(trial: Trial, resamples: int, seed: int) -> list[Roc]:
 def _roc_of(trial: Trial, label: int, drawn: bool, resamples: int, seed: int) -> Roc:
     scores, positive = trial.scores[:, label], trial.gold == label
     codes: Codes = positive.astype(np.int8)
-    value = binary_auroc(scores, positive)
     both = np.stack([-scores, scores], axis=1)  # either side of a binary question ranks the same
+    value = auroc(both, codes)
     found = np.concatenate([auroc_on(both, codes, times) for times in resample_counts(codes, resamples, seed)])
     interval = Interval(*(round(end, DIGITS) for end in interval_around(value, found)))
     roc = Roc(trial.labels[label], Estimate(round(value, DIGITS), interval, int(positive.sum())), [], [])

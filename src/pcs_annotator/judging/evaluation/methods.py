@@ -17,7 +17,8 @@ from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.metrics.bootstrap import auroc_on, chosen_on, resample_counts
+from pcs_annotator.judging.metrics.bootstrap import resample_counts
+from pcs_annotator.judging.metrics.metrics import auroc_on, chosen_on
 from pcs_annotator.judging.weighing.crossfit import (
     CrossFit,
     Splits,

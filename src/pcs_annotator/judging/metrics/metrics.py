@@ -1,6 +1,9 @@
-"""Figures of merit for scores `[item, label]` against gold codes.
+"""Figures of merit for scores `[row, label]` against gold codes, on the rows at hand or on many resamples at once.
 
-Every function works on complete gold. What cannot be computed raises `UndefinedMetric`; nothing returns nan.
+A resample is a column of counts: how often it drew each row. Rows are then sorted once for all resamples, and every
+figure is a few sums over sorted rows. The figures of the rows at hand are those with all counts 1.
+
+All functions need complete gold. An undefined figure raises `UndefinedMetric`; none returns nan.
 """
 
 from __future__ import annotations
@@ -11,32 +14,20 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 
-from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.metrics.bootstrap import interval_around
 
 Metric = Callable[[Floats, Codes], float]
 
 BINS = 15
 MIN_PROBABILITY = 1e-12
-
-
-class MacroAuroc(NamedTuple):
-    """One-vs-rest AUROC averaged over labels.
-
-    Attributes:
-        value: The mean over `by_label`.
-        by_label: Label code → AUROC, for labels that some but not all rows have.
-        left_out: Label codes that no row, or every row, has; they are not in the mean.
-    """
-
-    value: float
-    by_label: dict[int, float]
-    left_out: tuple[int, ...]
+TRIES_PER_RESAMPLE = 10
 
 
 class Estimate(NamedTuple):
-    """A figure with the number of rows behind it and its bootstrap interval."""
+    """A figure with its bootstrap interval and the number of rows behind it."""
 
     value: float
     interval: Interval
@@ -44,7 +35,7 @@ class Estimate(NamedTuple):
 
 
 class ReliabilityBin(NamedTuple):
-    """Rows of similar confidence: how sure they were, and how often they were right, with its exact 95 % interval."""
+    """Rows of similar confidence: their mean confidence, and their accuracy with its exact 95 % interval."""
 
     confidence: float
     accuracy: float
@@ -52,76 +43,32 @@ class ReliabilityBin(NamedTuple):
     interval: Interval
 
 
-class RiskCoverage(NamedTuple):
-    """Error among the most confident rows, for every distinct confidence that could be a threshold."""
+class ChosenFigures(NamedTuple):
+    """Figures of the chosen labels and their confidence, `[resample]` each."""
 
-    coverage: Floats
-    risk: Floats
-
-
-def midranks(values: Floats) -> Floats:
-    """Return ranks from 1, equal values sharing the mean of theirs."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[inverse])
-
-
-def binary_auroc(scores: Floats, positive: Mask) -> float:
-    """Return the chance that a positive row scores above a negative one, ties counting half."""
-    positives = int(positive.sum())
-    negatives = len(positive) - positives
-    if not positives or not negatives:
-        raise UndefinedMetric("AUROC needs rows of the class and rows of another: label more rows")
-    rank_sum = float(midranks(scores)[positive].sum())
-    return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
-
-
-def macro_auroc(scores: Floats, gold: Codes) -> MacroAuroc:
-    """Return the one-vs-rest AUROC of every label present, and their mean."""
-    _require_rows(gold)
-    codes = range(scores.shape[1])
-    counts = np.bincount(gold, minlength=scores.shape[1])
-    by_label = {k: binary_auroc(scores[:, k], gold == k) for k in codes if 0 < counts[k] < len(gold)}
-    if not by_label:
-        raise UndefinedMetric(
-            f"AUROC needs two classes, but all {len(gold)} rows have the same gold label: label more rows"
-        )
-    left_out = tuple(k for k in codes if k not in by_label)
-    return MacroAuroc(float(np.mean(list(by_label.values()))), by_label, left_out)
+    accuracy: Floats
+    macro_f1: Floats
+    brier: Floats
+    ece: Floats
+    aurc: Floats
+    accuracy_at: tuple[Floats, ...]
+    review_share: tuple[Floats, ...]
 
 
 def auroc(scores: Floats, gold: Codes) -> float:
-    """Return the macro one-vs-rest AUROC; labels that no row has are left out of the mean."""
-    return macro_auroc(scores, gold).value
+    """Return the macro one-vs-rest AUROC, ties counting half; labels that no row has are left out of the mean."""
+    _require_rows(gold)
+    if (gold == gold[0]).all():
+        raise UndefinedMetric(
+            f"AUROC needs two classes, but all {len(gold)} rows have the same gold label: label more rows"
+        )
+    return float(auroc_on(scores, gold, np.ones(len(gold))))
 
 
 def accuracy(scores: Floats, gold: Codes) -> float:
-    """Return the share of rows whose best label is right; of n tied best labels each counts 1/n."""
+    """Return the share of rows whose best label is right; each of n tied best labels counts 1/n."""
     _require_rows(gold)
     return float(_correct(scores, gold).mean())
-
-
-def _correct(scores: Floats, gold: Codes) -> Floats:
-    """Return how right each row's choice is; a tie is a fair draw, so that label order cannot matter."""
-    best = scores == scores.max(axis=1, keepdims=True)
-    return np.asarray(best[np.arange(len(gold)), gold] / best.sum(axis=1))
-
-
-def macro_f1(scores: Floats, gold: Codes) -> float:
-    """Return the mean F1 over labels that gold or predictions contain; tied best labels share a row."""
-    _require_rows(gold)
-    best = scores == scores.max(axis=1, keepdims=True)
-    predicted = best / best.sum(axis=1, keepdims=True)
-    truth = np.eye(scores.shape[1])[gold]
-    size = predicted.sum(axis=0) + truth.sum(axis=0)
-    seen = size > 0
-    return float(np.mean(2 * np.sum(predicted * truth, axis=0)[seen] / size[seen]))
-
-
-def brier(scores: Floats, gold: Codes) -> float:
-    """Return the mean squared distance between scores and one-hot gold, between 0 and 2."""
-    _require_rows(gold)
-    return float(np.mean(np.sum((scores - np.eye(scores.shape[1])[gold]) ** 2, axis=1)))
 
 
 def log_loss(scores: Floats, gold: Codes) -> float:
@@ -130,32 +77,25 @@ def log_loss(scores: Floats, gold: Codes) -> float:
     return float(-np.mean(np.log(np.maximum(scores[np.arange(len(gold)), gold], MIN_PROBABILITY))))
 
 
+def ece(scores: Floats, gold: Codes) -> float:
+    """Return the expected calibration error over 15 bins of equal mass."""
+    _require_rows(gold)
+    return float(_ByConfidence.of(scores, gold, _once(gold)).calibration_error()[0])
+
+
 def reliability(scores: Floats, gold: Codes, bins: int = BINS) -> list[ReliabilityBin]:
     """Return the reliability diagram: rows in bins of equal mass by the confidence of their best label.
 
-    Rows of equal confidence always share a bin, so there can be fewer bins than asked for.
+    Rows of equal confidence always share a bin, so there may be fewer bins than asked for.
     """
-    sure, right, rows = _binned(scores, gold, bins)
-    return [
-        ReliabilityBin(float(s / n), float(r / n), int(n), _exact_interval(float(r), int(n)))
-        for s, r, n in zip(sure, right, rows, strict=True)
-    ]
-
-
-def ece(scores: Floats, gold: Codes, bins: int = BINS) -> float:
-    """Return the expected calibration error over bins of equal mass."""
-    sure, right, _ = _binned(scores, gold, bins)
-    return float(np.abs(sure - right).sum() / len(gold))
-
-
-def _binned(scores: Floats, gold: Codes, bins: int) -> tuple[Floats, Floats, Integers]:
-    """Return summed confidence, right choices and number of rows of every bin that has any."""
     _require_rows(gold)
-    confidence, correct = scores.max(axis=1), _correct(scores, gold)
-    # a row's bin follows from its midrank, which equal confidences share
-    place = np.minimum(((midranks(confidence) - 0.5) / len(gold) * bins).astype(np.intp), bins - 1)
-    _, place, rows = np.unique(place, return_inverse=True, return_counts=True)
-    return np.asarray(np.bincount(place, confidence)), np.asarray(np.bincount(place, correct)), rows
+    groups = _ByConfidence.of(scores, gold, _once(gold))
+    size, right = groups.size[:, 0], groups.right[:, 0]
+    place = groups.bins(bins)[:, 0]
+    sums = zip(*(np.bincount(place, part) for part in (groups.confidence * size, right, size)), strict=True)
+    return [
+        ReliabilityBin(float(s / n), float(r / n), int(n), _exact_interval(float(r), int(n))) for s, r, n in sums if n
+    ]
 
 
 def _exact_interval(right: float, rows: int, level: float = 0.95) -> Interval:
@@ -170,98 +110,187 @@ def _exact_interval(right: float, rows: int, level: float = 0.95) -> Interval:
     )
 
 
-def risk_coverage(scores: Floats, gold: Codes) -> RiskCoverage:
-    """Return the error among the rows at or above each distinct confidence, most confident first."""
-    _require_rows(gold)
-    confidence, wrong = scores.max(axis=1), 1 - _correct(scores, gold)
-    order = np.argsort(-confidence, kind="stable")
-    ends = ends_of_runs(confidence[order])
-    seen = ends + 1
-    return RiskCoverage(seen / len(gold), np.cumsum(wrong[order])[ends] / seen)
-
-
-def ends_of_runs(ordered: Floats) -> Integers:
-    """Return the last position of every run of equal values: rows that tie are taken together or not at all."""
-    return np.flatnonzero(np.append(np.diff(ordered) != 0, True)).astype(np.intp)
-
-
-def aurc(scores: Floats, gold: Codes) -> float:
-    """Return the area under the risk–coverage curve: the mean risk over all coverages; lower is better.
-
-    Rows of equal confidence are taken in a random order, in expectation: the risk moves linearly in their errors.
-    """
-    curve = risk_coverage(scores, gold)
-    errors = np.concatenate([[0.0], curve.risk * curve.coverage])
-    coverage = np.concatenate([[0.0], curve.coverage])
-    steps = np.arange(1, len(gold) + 1) / len(gold)
-    return float(np.mean(np.interp(steps, coverage, errors) / steps))
-
-
-def accuracy_at_coverage(scores: Floats, gold: Codes, coverage: float) -> float:
-    """Return the accuracy among the most confident share of rows; rows tied at the border count in part."""
-    if not 0 < coverage <= 1:
-        raise UndefinedMetric(f"coverage is a share of rows above 0 and up to 1, not {coverage}")
-    curve = risk_coverage(scores, gold)
-    errors = np.interp(coverage, np.append(0.0, curve.coverage), np.append(0.0, curve.risk * curve.coverage))
-    return float(1 - errors / coverage)
-
-
-def review_share(scores: Floats, gold: Codes, target: float) -> float:
-    """Return the share of rows a person must see so that the others reach the target accuracy.
-
-    1.0 when no threshold reaches it. This looks at gold, so it describes these rows; it promises nothing for others.
-    """
-    curve = risk_coverage(scores, gold)
-    good = curve.coverage[curve.risk <= 1 - target + 1e-12]
-    return float(1 - good.max(initial=0.0))
-
-
-METRICS: dict[str, Metric] = {
-    "auroc": auroc,
-    "accuracy": accuracy,
-    "macro_f1": macro_f1,
-    "ece": ece,
-    "brier": brier,
-    "log_loss": log_loss,
-    "aurc": aurc,
-}
-
-
 def bootstrap_estimate(
-    metric: Metric, scores: Floats, gold: Codes, *, resamples: int = 1000, seed: int = 0, level: float = 0.95
+    metric: Metric, scores: Floats, gold: Codes, *, resamples: int = 1000, seed: int = 0
 ) -> Estimate:
-    """Return the figure with a bootstrap interval over rows.
+    """Return any metric with its 95 % bootstrap interval over rows.
 
-    The interval is that of the resampled figures, moved so that their mean lies on the figure itself: resampling
-    repeats rows, which alone raises an ECE.
-    """
-    value = metric(scores, gold)
-    values = np.array(resampled(lambda rows: metric(scores[rows], gold[rows]), len(gold), resamples, seed))
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2]) + (value - values.mean())
-    return Estimate(value, Interval(max(0.0, float(low)), min(float(high), max(value, float(values.max())))), len(gold))
-
-
-def resampled(figure: Callable[[Integers], float], n: int, resamples: int, seed: int) -> list[float]:
-    """Return a figure of rows drawn with replacement, many times.
-
-    Draws in which the figure is undefined, such as AUROC when chance drew a single class, are drawn again.
+    Resamples on which the metric is undefined, such as AUROC when chance drew a single class, are drawn again.
     """
     if resamples < 1:
         raise UndefinedMetric(f"a bootstrap interval needs at least one resample, not {resamples}")
-    rng = np.random.default_rng(seed)
-    values: list[float] = []
-    for _ in range(10 * resamples):
-        if len(values) == resamples:
-            break
+    value, rng, values = metric(scores, gold), np.random.default_rng(seed), list[float]()
+    for _ in range(TRIES_PER_RESAMPLE * resamples):
+        rows = rng.integers(len(gold), size=len(gold))
         try:
-            values.append(figure(rng.integers(n, size=n)))
+            values.append(metric(scores[rows], gold[rows]))
         except UndefinedMetric:
             continue
-    if len(values) < resamples:
-        raise UndefinedMetric(f"{n} rows are too few for a bootstrap interval: label more rows")
-    return values
+        if len(values) == resamples:
+            return Estimate(value, interval_around(value, np.array(values)), len(gold))
+    raise UndefinedMetric(f"{len(gold)} rows are too few for a bootstrap interval: label more rows")
+
+
+def _once(gold: Codes) -> Floats:
+    return np.ones((len(gold), 1))
 
 
 def _require_rows(gold: Codes) -> None:
     if not len(gold):
         raise UndefinedMetric("no rows to judge: give at least one row with a gold label")
+
+
+def auroc_on(scores: Floats, gold: Codes, counts: Floats) -> Floats:
+    """Return the macro one-vs-rest AUROC on every resample; labels that it lacks are left out of the mean.
+
+    `counts` is `[row, resample]`, or `[row]` for a single figure.
+    """
+    values, defined = [], []
+    for label in np.unique(gold):
+        order = np.argsort(scores[:, label])  # tied rows are added up, so their order does not matter
+        starts = _starts_of_runs(scores[order, label])
+        ordered = counts[order]
+        positive = np.add.reduceat((ordered.T * (gold[order] == label)).T, starts, axis=0)
+        negative = np.add.reduceat(ordered, starts, axis=0) - positive
+        below = np.cumsum(negative, axis=0) - negative / 2
+        pairs = positive.sum(axis=0) * negative.sum(axis=0)
+        values.append(np.sum(positive * below, axis=0) / np.maximum(pairs, 1))
+        defined.append(pairs > 0)
+    return np.asarray(np.sum(values, axis=0) / np.sum(defined, axis=0))
+
+
+def _starts_of_runs(ordered: Floats) -> Integers:
+    return np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])).astype(np.intp)
+
+
+def ends_of_runs(ordered: Floats) -> Integers:
+    """Return the last position of each run of equal values, so that tied rows can be taken together."""
+    return np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True)).astype(np.intp)
+
+
+def chosen_on(
+    scores: Floats, gold: Codes, counts: Floats, coverages: tuple[float, ...] = (), targets: tuple[float, ...] = ()
+) -> ChosenFigures:
+    """Return the figures of the chosen labels on every resample; tied best labels share a row.
+
+    Rows of equal confidence enter the area under the risk–coverage curve (AURC) and the accuracy at a coverage in
+    random order, in expectation: errors grow linearly among them.
+
+    Args:
+        scores: `[row, label]`.
+        gold: Label code of every row.
+        counts: `[row, resample]`.
+        coverages: Shares of rows, most confident first, for the accuracy among them.
+        targets: Accuracies, for the share of rows a person must review so that the others reach them; 1 when no
+            threshold does. This looks at gold, so it describes these rows and promises nothing for others.
+    """
+    rows = len(gold)
+    predicted, truth = _predicted(scores), np.eye(scores.shape[1])[gold]
+    groups = _ByConfidence.of(scores, gold, counts)
+    curve = _Curve.of(groups.size[::-1], (groups.size - groups.right)[::-1])
+    return ChosenFigures(
+        accuracy=groups.right.sum(axis=0) / rows,
+        macro_f1=_macro_f1(predicted, truth, counts),
+        brier=np.sum((scores - truth) ** 2, axis=1) @ counts / rows,
+        ece=groups.calibration_error(),
+        aurc=curve.area(),
+        accuracy_at=tuple(1 - curve.errors_at(coverage * rows) / (coverage * rows) for coverage in coverages),
+        review_share=tuple(1 - curve.widest(1 - target) / rows for target in targets),
+    )
+
+
+def _predicted(scores: Floats) -> Floats:
+    """Return 1 for the best label of each row; tied labels share it, so that their order cannot matter."""
+    best = scores == scores.max(axis=1, keepdims=True)
+    return np.asarray(best / best.sum(axis=1, keepdims=True))
+
+
+def _correct(scores: Floats, gold: Codes) -> Floats:
+    return _predicted(scores)[np.arange(len(gold)), gold]
+
+
+def _macro_f1(predicted: Floats, truth: Floats, counts: Floats) -> Floats:
+    """Return the mean F1 over the labels that gold or predictions contain."""
+    hits = (predicted * truth).T @ counts
+    size = (predicted + truth).T @ counts
+    seen = size > 0
+    return np.asarray(np.sum(2 * hits / np.where(seen, size, 1), axis=0) / seen.sum(axis=0))
+
+
+class _ByConfidence(NamedTuple):
+    """Groups of rows that share the confidence of their best label, lowest first.
+
+    Attributes:
+        confidence: `[group]`.
+        size: Rows, `[group, resample]`.
+        right: Right labels, `[group, resample]`.
+    """
+
+    confidence: Floats
+    size: Floats
+    right: Floats
+
+    @classmethod
+    def of(cls, scores: Floats, gold: Codes, counts: Floats) -> _ByConfidence:
+        confidence = scores.max(axis=1)
+        order = np.argsort(confidence, kind="stable")
+        starts = _starts_of_runs(confidence[order])
+        ordered, correct = counts[order], _correct(scores, gold)[order, np.newaxis]
+        return cls(
+            confidence[order[starts]],
+            np.add.reduceat(ordered, starts, axis=0),
+            np.add.reduceat(ordered * correct, starts, axis=0),
+        )
+
+    def bins(self, bins: int) -> Integers:
+        """Return the bin of every group, `[group, resample]`; it follows from the midrank of its rows."""
+        midrank = np.cumsum(self.size, axis=0) - (self.size - 1) / 2
+        return np.clip(((midrank - 0.5) / self.size[:, 0].sum() * bins).astype(np.intp), 0, bins - 1)
+
+    def calibration_error(self) -> Floats:
+        """Return the expected calibration error on every resample."""
+        resamples = self.size.shape[1]
+        flat = (self.bins(BINS) * resamples + np.arange(resamples)).ravel()
+        gaps = (self.confidence[:, np.newaxis] * self.size - self.right).ravel()
+        by_bin = np.bincount(flat, gaps, minlength=BINS * resamples).reshape(BINS, resamples)
+        return np.asarray(np.abs(by_bin).sum(axis=0) / self.size[:, 0].sum())
+
+
+class _Curve(NamedTuple):
+    """Rows and errors by falling confidence, `[group, resample]`: in each group, and in those before it."""
+
+    size: Floats
+    wrong: Floats
+    size_before: Floats
+    wrong_before: Floats
+
+    @classmethod
+    def of(cls, size: Floats, wrong: Floats) -> _Curve:
+        return cls(size, wrong, np.cumsum(size, axis=0) - size, np.cumsum(wrong, axis=0) - wrong)
+
+    def _rate(self) -> Floats:
+        return np.asarray(self.wrong / np.maximum(self.size, 1))
+
+    def area(self) -> Floats:
+        """Return the mean over j = 1 … n of the errors among the j most confident rows, divided by j.
+
+        Inside a group errors grow linearly, e + (j − c)·r, so its rows add (e − c·r)·(1/(c+1) + …) + r·size.
+        """
+        rows = int(self.size[:, 0].sum())
+        harmonic = np.append(0.0, np.cumsum(1 / np.arange(1, rows + 1)))
+        first = np.round(self.size_before).astype(np.intp)
+        last = np.round(self.size_before + self.size).astype(np.intp)
+        rate = self._rate()
+        parts = (self.wrong_before - self.size_before * rate) * (harmonic[last] - harmonic[first]) + rate * self.size
+        return np.asarray(parts.sum(axis=0) / rows)
+
+    def errors_at(self, rows: float) -> Floats:
+        """Return the errors among the most confident rows, tied ones in part."""
+        taken = np.clip(rows - self.size_before, 0, self.size)
+        return np.asarray(np.sum(taken * self._rate(), axis=0))
+
+    def widest(self, risk: float) -> Floats:
+        """Return how many of the most confident rows can be taken at no more than that risk."""
+        taken = self.size_before + self.size
+        good = self.wrong_before + self.wrong <= (risk + 1e-12) * taken
+        return np.asarray(np.where(good, taken, 0.0).max(axis=0))

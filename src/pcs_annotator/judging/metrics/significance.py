@@ -8,10 +8,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import ndtr, stdtr
 
-from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.metrics.metrics import Metric, macro_auroc, midranks, resampled
+from pcs_annotator.judging.metrics.metrics import auroc
 
 Stars = Literal["***", "**", "*", "n.s."]
 
@@ -33,7 +33,7 @@ class PairedTest(NamedTuple):
 
 
 class BootstrapTest(NamedTuple):
-    """Difference of a metric between two methods on the same rows."""
+    """Difference of a figure between two methods on the same rows, with its 95 % interval."""
 
     difference: float
     interval: Interval
@@ -49,7 +49,7 @@ def paired_t_test(ours: Sequence[float], theirs: Sequence[float]) -> PairedTest:
         raise UndefinedMetric(f"a paired t-test needs at least two pairs, got {n}")
     mean = float(differences.mean())
     error = float(differences.std(ddof=1)) / np.sqrt(n)
-    if error <= 1e-12 * max(1.0, abs(mean)):  # rounding apart, every difference is the same
+    if error <= 1e-12 * max(1.0, abs(mean)):  # all differences are equal up to rounding
         return _certain(mean, n)
     statistic = mean / error
     return PairedTest(mean, statistic, float(2 * stdtr(n - 1, -abs(statistic))), n)
@@ -74,6 +74,15 @@ def stars(p_value: float) -> Stars:
     return "*" if p_value < 0.05 else "n.s."
 
 
+def p_value_text(p_value: float) -> str:
+    """Return a p-value as the paper prints it.
+
+    >>> p_value_text(0.00027), p_value_text(0.0102)
+    ('<0.001', '0.010')
+    """
+    return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values adjusted by Holm's step-down method for a family of tests."""
     order = np.argsort(p_values, kind="stable")
@@ -83,29 +92,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in adjusted]
 
 
-def paired_bootstrap(
-    metric: Metric,
-    ours: Floats,
-    theirs: Floats,
-    gold: Codes,
-    *,
-    resamples: int = 2000,
-    seed: int = 0,
-) -> BootstrapTest:
-    """Return the difference of a metric with its 95 % interval, both methods resampled on the same rows.
-
-    The p-value is never below 2 / (resamples + 1).
-    """
-    observed = metric(ours, gold) - metric(theirs, gold)
-
-    def difference(rows: Integers) -> float:
-        return metric(ours[rows], gold[rows]) - metric(theirs[rows], gold[rows])
-
-    return bootstrap_test(observed, np.array(resampled(difference, len(gold), resamples, seed)), len(gold))
-
-
 def bootstrap_test(difference: float, resampled: Floats, n: int) -> BootstrapTest:
-    """Return a difference with its 95 % interval; p is twice the smaller share of resamples on one side of zero."""
+    """Return the paired bootstrap test of a difference between two methods, both resampled on the same rows.
+
+    p is twice the smaller share of resamples on one side of zero, and never below 2 / (resamples + 1).
+    """
     tail = min(np.sum(resampled <= 0), np.sum(resampled >= 0))
     low, high = np.quantile(resampled, [0.025, 0.975])
     p_value = min(1.0, 2 * (float(tail) + 1) / (len(resampled) + 1))
@@ -118,7 +109,7 @@ def delong(ours: Floats, theirs: Floats, gold: Codes) -> PairedTest:
     For more than two labels it compares the macro means: a row's structural components are averaged over labels, and
     variances are taken within every true class. With two labels this is DeLong's own formula.
     """
-    difference = macro_auroc(ours, gold).value - macro_auroc(theirs, gold).value
+    difference = auroc(ours, gold) - auroc(theirs, gold)
     influence = _influence(ours, gold) - _influence(theirs, gold)
     variance = 0.0
     for label in np.unique(gold):
@@ -141,16 +132,23 @@ def _influence(scores: Floats, gold: Codes) -> Floats:
 
 def _components(scores: Floats, positive: Mask) -> Floats:
     """Return V10 / n₁ for positive rows and V01 / n₀ for negative ones, from midranks (Sun & Xu 2014)."""
-    overall = midranks(scores)
+    overall = _midranks(scores)
     positives, negatives = int(positive.sum()), int((~positive).sum())
     result = np.empty(len(scores))
-    result[positive] = (overall[positive] - midranks(scores[positive])) / negatives / positives
-    result[~positive] = (1 - (overall[~positive] - midranks(scores[~positive])) / positives) / negatives
+    result[positive] = (overall[positive] - _midranks(scores[positive])) / negatives / positives
+    result[~positive] = (1 - (overall[~positive] - _midranks(scores[~positive])) / positives) / negatives
     return result
 
 
+def _midranks(values: Floats) -> Floats:
+    """Return ranks from 1; equal values share the mean of theirs."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2)[inverse])
+
+
 def _certain(difference: float, n: int) -> PairedTest:
-    """Return the result for a difference that does not vary: there is none, or no doubt about it."""
+    """Return the result for a difference that does not vary: p is 1 for no difference, else 0."""
     unchanged = abs(difference) <= 1e-12
     return PairedTest(difference, 0.0 if unchanged else float(np.inf * np.sign(difference)), float(unchanged), n)
 

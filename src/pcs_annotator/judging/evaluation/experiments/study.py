@@ -23,7 +23,8 @@ from pcs_annotator.judging.evaluation.methods import (
     plain_votes,
     ready,
 )
-from pcs_annotator.judging.metrics.bootstrap import auroc_on, interval_around, resample_counts
+from pcs_annotator.judging.metrics.bootstrap import interval_around, resample_counts
+from pcs_annotator.judging.metrics.metrics import auroc_on
 from pcs_annotator.judging.metrics.significance import average_relative_improvement, paired_t_test, stars
 from pcs_annotator.judging.weighing.crossfit import CrossFit
 

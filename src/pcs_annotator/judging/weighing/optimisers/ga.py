@@ -12,7 +12,7 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Diagnostics, Weights
-from pcs_annotator.judging.metrics.metrics import macro_auroc
+from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.weighing.optimiser import one_hot, optimiser
 from pcs_annotator.judging.weighing.scoring import DECIMALS
 
@@ -75,7 +75,7 @@ def _fitness(objective: Objective, shares: Floats, gold: Codes, annotators: int)
         if objective == "brier":
             return -brier
         if objective == "auroc":
-            return np.array([macro_auroc(one, gold).value for one in scores]) - 1e-3 * brier
+            return np.array([auroc(one, gold) for one in scores]) - 1e-3 * brier
         # a tie is a fair draw, as in `metrics.accuracy`; were it a hit, weights that tie everything would win
         best = scores == scores.max(axis=2, keepdims=True)
         return np.mean(best[:, rows, gold] / best.sum(axis=2), axis=1) - 1e-3 * brier
