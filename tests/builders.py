@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.votes import Votes
 
 LABELS = ("negative", "neutral", "positive")
 

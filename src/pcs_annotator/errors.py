@@ -1,34 +1,34 @@
-"""Everything this library raises or warns with.
+"""All errors and warnings of this library.
 
 ```text
-PcsError                    base class; its message names the remedy
+PcsError                    base class; the message names the remedy
 ├── UserError               the caller can fix it; the command line exits with code 2
 │   ├── TableError          a file or table cannot be read as asked
-│   ├── LabelError          a label set, or a label outside of it
-│   ├── GoldError           gold labels are missing, contradictory or of no use
-│   ├── UnknownNameError    no plug-in or built-in of that name
-│   ├── UndefinedMetric     a figure that these rows cannot give
+│   ├── LabelError          an unusable label set, or a label outside of it
+│   ├── GoldError           gold labels are missing, contradictory or unusable
+│   ├── UnknownNameError    no built-in and no plug-in has that name
+│   ├── UndefinedMetric     a metric that cannot be computed from these rows
 │   ├── ConfigError         a setting, a key or a model name that cannot be used
-│   └── MissingPackage      an extra that is not installed
+│   └── MissingPackage      an optional package that is not installed
 ├── MismatchError           two values that do not belong together, such as weights and votes
 ├── LedgerError             the ledger of paid calls cannot be used; nothing in it is lost
 ├── BudgetReached           the budget is spent; what was paid for is kept
 ├── Interrupted             the run was stopped; what was paid for is kept
 └── ModelError              a model did not answer; `retryable` says whether asking again can help
-    ├── RateLimited         too fast; may carry how long to wait
-    ├── ServerTrouble       5xx, timeout, reset connection, broken answer
+    ├── RateLimited         too many requests; may say how long to wait
+    ├── ServerTrouble       5xx, timeout, reset connection, unreadable answer
     ├── Unanswerable        this question will never be answered: too long, or filtered
-    │   └── BadRequest      the server does not take this question, for a reason of its own
-    ├── AccessDenied        key, permission or model name: no question will be answered
-    └── ModelDown           given up after many failures in a row
+    │   └── BadRequest      the server rejects this question for another reason
+    ├── AccessDenied        wrong key, permission or model name: no question will be answered
+    └── ModelDown           not asked again after many failures in a row
 
-PcsWarning                  the work went on; the message says what was done instead
+PcsWarning                  the work continued; the message says what was done instead
 ```
 """
 
 
 class PcsError(Exception):
-    """Base of all errors raised on purpose."""
+    """Base class of all errors that the library raises on purpose."""
 
 
 class UserError(PcsError):
@@ -44,27 +44,27 @@ class LabelError(UserError):
 
 
 class GoldError(UserError):
-    """Gold labels are missing, contradictory or of no use."""
+    """Gold labels are missing, contradictory or unusable."""
 
 
 class UnknownNameError(UserError):
-    """No built-in and no plug-in bears that name."""
+    """No built-in and no plug-in has that name."""
 
 
 class UndefinedMetric(UserError):
-    """These rows cannot give that figure, for example AUROC with a single class."""
+    """The metric cannot be computed from these rows, for example AUROC with a single class."""
 
 
 class MismatchError(PcsError):
-    """Two values that do not belong together, such as weights and votes of different models."""
+    """Two values do not belong together, such as weights and votes of different models."""
 
 
 class ConfigError(UserError):
-    """A setting, a key or a model name that cannot be used."""
+    """A setting, a key or a model name cannot be used."""
 
 
 class MissingPackage(UserError):
-    """An optional package is not installed; the message has the pip line."""
+    """An optional package is not installed; the message has the `pip install` line."""
 
 
 class LedgerError(PcsError):
@@ -90,10 +90,10 @@ class ModelError(PcsError):
 
 
 class RateLimited(ModelError):
-    """The server says that we ask too fast.
+    """The server reports too many requests.
 
     Attributes:
-        retry_after: Seconds the server asks us to wait; None when it did not say.
+        retry_after: Seconds that the server asks to wait; None when it did not say.
     """
 
     retryable = True
@@ -114,7 +114,7 @@ class Unanswerable(ModelError):
 
 
 class BadRequest(Unanswerable):
-    """The server does not take this question, for a reason of its own; perhaps it takes none of ours."""
+    """The server rejects this question for another reason; perhaps it would reject all of them."""
 
 
 class AccessDenied(ModelError):
@@ -122,8 +122,8 @@ class AccessDenied(ModelError):
 
 
 class ModelDown(ModelError):
-    """The model failed many times in a row and is given up for this run."""
+    """The model failed many times in a row and is not asked again in this run."""
 
 
 class PcsWarning(UserWarning):
-    """The work went on; the message says what was done instead."""
+    """The work continued; the message says what was done instead."""

@@ -1,4 +1,4 @@
-"""Names for things: built-ins and plug-ins register in the same way."""
+"""Registries by name, in which built-ins and plug-ins register in the same way."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Registry(Generic[T]):
         self._plugins_loaded = False
 
     def register(self, name: str) -> Callable[[F], F]:
-        """Return a decorator that makes a class or function known as `name`."""
+        """Return a decorator that registers a class or function as `name`."""
 
         def decorate(factory: F) -> F:
             known = self._factories.get(name)
@@ -51,7 +51,7 @@ class Registry(Generic[T]):
         return sorted(self._factories)
 
     def create(self, name: str) -> T:
-        """Return a new thing of that name."""
+        """Return what the factory of that name makes."""
         if name not in self._factories:
             self._load_plugins()
         if name not in self._factories:
@@ -73,8 +73,6 @@ class Registry(Generic[T]):
                 loaded = point.load()
                 if not isinstance(loaded, ModuleType):  # loading a module has run the decorators in it
                     self.register(point.name)(loaded)
-            except Exception as error:  # a broken plug-in must not take the tool down with it
-                message = (
-                    f"{self.kind} {point.name!r} from {point.value!r} could not be loaded and is left out: {error}"
-                )
+            except Exception as error:  # a broken plug-in must not stop the program
+                message = f"{self.kind} {point.name!r} from {point.value!r} could not be loaded and is ignored: {error}"
                 warnings.warn(message, PcsWarning, stacklevel=3)

@@ -14,7 +14,7 @@ def test_frozen_array_cannot_be_written_to() -> None:
         result[0] = 9
 
 
-def test_owner_keeps_a_writable_array_whose_changes_stay_outside() -> None:
+def test_later_changes_to_the_callers_array_do_not_leak_in() -> None:
     own = np.array([1, 2], dtype=np.int8)
     result = frozen(own, np.int8)
 
@@ -24,7 +24,7 @@ def test_owner_keeps_a_writable_array_whose_changes_stay_outside() -> None:
 
 
 def test_read_only_view_of_a_writable_array_does_not_leak() -> None:
-    # pandas hands out such views of its own memory
+    # pandas returns such views of its own memory
     own = np.array([1, 2], dtype=np.int8)
     view = own.view()
     view.flags.writeable = False
@@ -35,7 +35,7 @@ def test_read_only_view_of_a_writable_array_does_not_leak() -> None:
     assert result.tolist() == [[1], [2]]
 
 
-def test_array_that_nobody_can_change_is_not_copied() -> None:
+def test_read_only_array_is_not_copied() -> None:
     once = frozen(np.array([1.0, 2.0, 3.0]), np.float64)
 
     assert np.shares_memory(frozen(once, np.float64), once)

@@ -1,16 +1,14 @@
-"""The door between ordinary and asynchronous code, with real threads and real signals."""
+"""Asynchronous code called from ordinary code, with real threads and real signals."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
-import subprocess
-import sys
-import time
 
 import pytest
 
-from pcs_annotator.core.concurrency import run_sync
+from pcs_annotator.core.concurrency import gather_all, run_sync
 
 
 async def double(number: int) -> int:
@@ -18,51 +16,60 @@ async def double(number: int) -> int:
     return 2 * number
 
 
-def test_it_works_in_a_plain_script() -> None:
+async def fail() -> int:
+    raise LookupError("nothing here")
+
+
+def test_a_plain_script_can_run_a_coroutine() -> None:
     assert run_sync(lambda: double(21)) == 42
 
 
-def test_it_works_where_a_loop_is_already_running() -> None:
+def test_a_notebook_with_a_running_loop_can_run_a_coroutine() -> None:
     async def notebook() -> int:
         return run_sync(lambda: double(21))
 
     assert asyncio.run(notebook()) == 42
 
 
-def test_errors_come_out_as_they_are() -> None:
-    async def fail() -> None:
-        raise LookupError("nothing here")
-
+def test_errors_are_raised_unchanged() -> None:
     with pytest.raises(LookupError, match="nothing here"):
         run_sync(fail)
 
 
-SCRIPT = """
-import asyncio, sys
-from pcs_annotator.core.concurrency import run_sync
+def test_ctrl_c_lets_the_coroutine_clean_up_first() -> None:
+    events = []
 
-async def work():
-    print("started", flush=True)
+    async def work() -> None:
+        events.append("started")
+        asyncio.get_running_loop().call_later(0.3, os.kill, os.getpid(), signal.SIGINT)
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.3)
+            events.append("cleaned up")
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        await asyncio.sleep(60)
+        with pytest.raises(KeyboardInterrupt):
+            run_sync(work)
     finally:
-        await asyncio.sleep(0.2)
-        print("put in order", flush=True)
-
-try:
-    run_sync(work)
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
-    sys.exit(130)
-"""
+        signal.signal(signal.SIGINT, before)
+    assert events == ["started", "cleaned up"]
 
 
-def test_ctrl_c_lets_the_work_put_itself_in_order_first() -> None:
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "started\n"
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=120)
-    assert out == "put in order\ninterrupted\n"
-    assert process.returncode == 130
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_gathered_results_keep_their_order(count: int) -> None:
+    assert run_sync(lambda: gather_all(double(number) for number in range(count))) == [2 * n for n in range(count)]
+
+
+def test_an_error_is_raised_only_after_all_the_others_have_finished() -> None:
+    finished = []
+
+    async def slow() -> int:
+        await asyncio.sleep(0.05)
+        finished.append("slow")
+        return 1
+
+    with pytest.raises(LookupError, match="nothing here"):
+        run_sync(lambda: gather_all([fail(), slow()]))
+    assert finished == ["slow"]

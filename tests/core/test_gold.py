@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pcs_annotator import UserError, Votes
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, refuse_contradictions
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import GoldError, LabelError, UnknownNameError, UserError
+from pcs_annotator.errors import GoldError, LabelError, UnknownNameError
 from tests.builders import votes_of
 
 
@@ -25,7 +25,7 @@ def test_labels_become_positions_in_the_label_set() -> None:
     assert gold_codes(three_items("fake", "real"), ["real", "fake", "real"]).tolist() == [1, 0, 1]
 
 
-def test_codes_are_as_narrow_as_those_of_votes() -> None:
+def test_codes_have_the_type_of_votes() -> None:
     assert gold_codes(three_items("fake", "real"), ["real", "fake", "real"]).dtype == np.int8
 
 
@@ -40,7 +40,7 @@ def test_codes_are_as_narrow_as_those_of_votes() -> None:
         pytest.param(pd.NaT, id="pandas NaT"),
     ],
 )
-def test_every_way_of_saying_nothing_is_unlabelled(gap: object) -> None:
+def test_every_kind_of_missing_value_is_unlabelled(gap: object) -> None:
     assert gold_codes(three_items("fake", "real"), [gap, "real", gap]).tolist() == [UNLABELLED, 1, UNLABELLED]
 
 
@@ -65,7 +65,7 @@ def test_every_way_of_saying_nothing_is_unlabelled(gap: object) -> None:
         pytest.param({"i0": "1", "i1": None, "i2": 0.0}, id="mapping with a gap"),
     ],
 )
-def test_whatever_holds_the_labels_the_codes_are_the_same(gold: Iterable[object] | Mapping[str, object]) -> None:
+def test_codes_do_not_depend_on_the_container(gold: Iterable[object] | Mapping[str, object]) -> None:
     assert gold_codes(three_items("0", "1"), gold).tolist() == [1, UNLABELLED, 0]
 
 
@@ -74,7 +74,7 @@ def test_fraction_stays_a_fraction() -> None:
 
 
 @given(st.lists(st.sampled_from(["negative", "neutral", "positive"]), min_size=3, max_size=3), st.data())
-def test_capitals_do_not_matter(gold: list[str], data: st.DataObject) -> None:
+def test_case_does_not_matter(gold: list[str], data: st.DataObject) -> None:
     votes = three_items("negative", "neutral", "positive")
     change = st.sampled_from([str.upper, str.title, str.swapcase, str.lower])
 
@@ -102,8 +102,8 @@ def test_order_of_a_mapping_does_not_matter() -> None:
         pytest.param(["real", "maybe", None], LabelError, ["row 2", "'i1'", "'maybe'", "'real'"], id="outside the set"),
         pytest.param({"i2": "maybe"}, LabelError, ["row 3", "'i2'", "'maybe'"], id="mapping outside the set"),
         pytest.param(["real", "real ", None], LabelError, ["'real '", "spaces"], id="spaces around"),
-        pytest.param(["real"], GoldError, ["1 gold labels for 3 items", "None where unknown"], id="too few"),
-        pytest.param(["real"] * 4, GoldError, ["4 gold labels for 3 items"], id="too many"),
+        pytest.param(["real"], GoldError, ["1 gold labels", "3 items"], id="too few"),
+        pytest.param(["real"] * 4, GoldError, ["4 gold labels", "3 items"], id="too many"),
         pytest.param({"x9": "real"}, UnknownNameError, ["'x9'", "i0, i1, i2"], id="mapping with an unknown id"),
         pytest.param("abc", GoldError, ["'abc'", "list"], id="one string instead of a list"),
     ],
@@ -128,14 +128,14 @@ def test_error_about_one_id_does_not_list_a_million() -> None:
 
 
 def test_the_same_text_with_two_labels_is_refused_and_both_rows_are_named() -> None:
-    with pytest.raises(GoldError, match=r"data\.csv, rows 1 and 3 have the same text but the gold labels 'a' and 'b'"):
+    with pytest.raises(GoldError, match=r"data\.csv, rows 1 and 3.*'a' and 'b'"):
         refuse_contradictions(["One", "Two", " One\n"], ["a", "a", "b"], "data.csv")
 
 
 @pytest.mark.parametrize(
     ("texts", "gold"),
     [
-        pytest.param(["One", "One"], ["a", "A"], id="capitals only"),
+        pytest.param(["One", "One"], ["a", "A"], id="case only"),
         pytest.param(["One", "One"], ["a", None], id="one unlabelled"),
         pytest.param(["One", "One"], ["", "a"], id="one empty"),
         pytest.param(["One", "one"], ["a", "b"], id="other texts"),
@@ -143,5 +143,5 @@ def test_the_same_text_with_two_labels_is_refused_and_both_rows_are_named() -> N
         pytest.param([], [], id="nothing"),
     ],
 )
-def test_texts_that_do_not_contradict_each_other_pass(texts: list[str], gold: list[str | None]) -> None:
+def test_labels_that_do_not_contradict_each_other_pass(texts: list[str], gold: list[str | None]) -> None:
     refuse_contradictions(texts, gold, "data.csv")

@@ -4,10 +4,10 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from pcs_annotator.core.outcome import Outcome
+from pcs_annotator import Outcome
 
 
-def test_outcome_has_nothing_to_explain_unless_told() -> None:
+def test_outcome_has_no_reason_by_default() -> None:
     outcome = Outcome(id="1", label="real", scores={"fake": 0.1, "real": 0.9}, confidence=None, decision=None)
 
     assert outcome.reason == ""

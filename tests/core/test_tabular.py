@@ -103,33 +103,25 @@ def test_texts_below_a_very_long_header_stay_as_they_are_written(tmp_path: Path)
 @pytest.mark.parametrize(
     ("content", "parts"),
     [
-        pytest.param("", ["votes.csv", "empty", "header line"], id="empty"),
-        pytest.param("\n\n", ["votes.csv", "cannot be read", "save it again"], id="nothing but line ends"),
-        pytest.param(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", ["votes.csv", "not a text file", "CSV"], id="picture"),
+        pytest.param("", ["votes.csv", "empty"], id="empty"),
+        pytest.param("\n\n", ["votes.csv", "cannot be read"], id="nothing but line ends"),
+        pytest.param(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", ["votes.csv", "not a text file"], id="picture"),
         pytest.param("id,a|r\n1,x\n".encode("utf-16"), ["votes.csv", "not a text file"], id="UTF-16"),
-        pytest.param(
-            "id,é|r\n1,x\n".encode("latin-1"), ["votes.csv", "not UTF-8", "save it as UTF-8"], id="Latin-1 header"
-        ),
-        pytest.param(
-            "id,a|r\n1,café\n".encode("latin-1"), ["votes.csv", "not UTF-8", "save it as UTF-8"], id="Latin-1 row"
-        ),
+        pytest.param("id,é|r\n1,x\n".encode("latin-1"), ["votes.csv", "UTF-8"], id="Latin-1 header"),
+        pytest.param("id,a|r\n1,café\n".encode("latin-1"), ["votes.csv", "UTF-8"], id="Latin-1 row"),
         pytest.param(
             b"id,a|r\n" + b"1,x\n" * 30_000 + b"2,caf\xe9\n",
-            ["votes.csv", "not UTF-8", "save it as UTF-8"],
+            ["votes.csv", "UTF-8"],
             id="Latin-1 far below",
         ),
-        pytest.param(
-            "id,a|r\n1,x\n2\n", ["votes.csv", "row 2", "Expected 2 columns, got 1", "'2'", "quotes"], id="short row"
-        ),
-        pytest.param(
-            "id,a|r\n1,x,y,z\n", ["votes.csv", "row 1", "Expected 2 columns, got 4", "'1,x,y,z'"], id="long row"
-        ),
+        pytest.param("id,a|r\n1,x\n2\n", ["votes.csv", "row 2", "2 columns", "got 1", "'2'"], id="short row"),
+        pytest.param("id,a|r\n1,x,y,z\n", ["votes.csv", "row 1", "2 columns", "got 4", "'1,x,y,z'"], id="long row"),
         pytest.param(
             "id;a|r\n" + "1;x\n" * 400_000 + "1;x;y\n2;x;y\n",
             ["votes.csv", "row 400001", "got 3"],
             id="long row far below",
         ),
-        pytest.param("id,a|r,id\n1,x,2\n", ["votes.csv", "more than one column", "'id'", "rename"], id="column twice"),
+        pytest.param("id,a|r,id\n1,x,2\n", ["votes.csv", "more than one column", "'id'"], id="column twice"),
         pytest.param(
             'id,"a|r\n' + "1,x\n" * 50_000, ["votes.csv", "cannot be read"], id="quote left open in the header"
         ),
@@ -163,19 +155,16 @@ def test_file_that_is_not_what_its_ending_says_is_refused(
 
 
 def test_missing_file_is_refused_with_its_full_path(tmp_path: Path) -> None:
-    assert (
-        refusal(tmp_path / "nowhere.csv")
-        == f"there is no file {tmp_path / 'nowhere.csv'}: check the name and the folder"
-    )
+    assert f"no file {tmp_path / 'nowhere.csv'}" in refusal(tmp_path / "nowhere.csv")
 
 
 def test_folder_is_refused(tmp_path: Path) -> None:
-    assert refusal(str(tmp_path)) == f"{tmp_path} is a folder: name a CSV, JSON or Parquet file in it"
+    assert f"{tmp_path} is a folder" in refusal(str(tmp_path))
 
 
-def test_table_given_as_text_is_no_file() -> None:
+def test_table_given_as_text_is_not_a_file() -> None:
     # longer than any name a file can have
-    assert "there is no file" in refusal("id,a|r\n" + "1,x\n" * 5000)
+    assert "no file" in refusal("id,a|r\n" + "1,x\n" * 5000)
 
 
 @pytest.mark.parametrize(
@@ -190,11 +179,8 @@ def test_table_given_as_text_is_no_file() -> None:
         pytest.param({"id": 1}, id="dict of scalars"),
     ],
 )
-def test_what_is_no_table_is_refused(table: object) -> None:
-    message = refusal(table)
-
-    assert f"cannot read a {type(table).__name__} as a table" in message
-    assert "a path, a data frame or a dict of columns" in message
+def test_other_values_are_refused(table: object) -> None:
+    assert f"cannot read a {type(table).__name__}" in refusal(table)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +194,7 @@ def test_column_that_a_frame_holds_twice_is_refused(table: object) -> None:
     assert "a|r" in refusal(table)
 
 
-def test_messages_call_a_file_by_its_name_and_a_frame_the_table(tmp_path: Path) -> None:
+def test_messages_name_the_file_or_just_the_table(tmp_path: Path) -> None:
     assert table_name(tmp_path / "votes.csv") == "votes.csv"
     assert table_name(str(tmp_path / "votes.csv")) == "votes.csv"
     assert table_name(ROWS) == "the table"
@@ -251,7 +237,7 @@ def test_categories_of_polars_become_texts() -> None:
 
 @pytest.mark.parametrize("values", [[["x"], ["y"]], [{"k": 1}], [b"\xff"]], ids=["lists", "structs", "bytes"])
 def test_column_that_holds_no_texts_is_refused_by_name(values: list[object]) -> None:
-    with pytest.raises(TableError, match=r"column 'a\|r' holds .*: turn it into texts"):
+    with pytest.raises(TableError, match=r"column 'a\|r'"):
         text_column("a|r", pa.chunked_array([pa.array(values)]))
 
 
@@ -273,8 +259,8 @@ def test_json_is_read_as_texts(name: str, content: str, tmp_path: Path) -> None:
     ("name", "content", "complaint"),
     [
         ("t.jsonl", '{"text": "one"}\n{"text": }\n', r"t\.jsonl, line 2 is not valid JSON"),
-        ("t.jsonl", '{"text": "one"}\n"two"\n', r"t\.jsonl, row 2 is 'two': every row must be an object"),
-        ("t.json", '{"text": "one"}', r"t\.json holds a dict: it must be a list of objects"),
+        ("t.jsonl", '{"text": "one"}\n"two"\n', r"t\.jsonl, row 2.*'two'"),
+        ("t.json", '{"text": "one"}', r"t\.json.*dict.*list"),
         ("t.json", "[]", r"t\.json has no rows"),
         ("t.json", "[1", r"t\.json is not valid JSON"),
     ],

@@ -3,7 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcs_annotator.core.variant import Variant, Verdict, edits_between
+from pcs_annotator import Variant
+from pcs_annotator.core.variant import Verdict, edits_between
 
 
 def rebuilt(source: str, edits: tuple[tuple[int, str, str], ...]) -> str:
@@ -33,8 +34,9 @@ def test_a_refused_rewrite_shows_its_edits() -> None:
     assert [edit.after for edit in variant.edits] == ["Two", "cats"]
 
 
-def test_the_cause_names_the_failed_checks_and_not_what_differs_from_text_to_text() -> None:
+def test_the_cause_names_the_failed_checks_without_details_of_the_text() -> None:
     checks = (Verdict("numbers", False, "the number 40 is missing"), Verdict("length", True))
     variant = Variant(relation="voice", status="rejected", reason="the number 40 is missing", checks=checks)
-    assert variant.cause == "failed the check of numbers"
+    assert "numbers" in variant.cause
+    assert "40" not in variant.cause
     assert Variant(relation="voice", status="not_applicable", reason="a question").cause == "a question"

@@ -7,7 +7,7 @@ import pytest
 from pcs_annotator.core.vote import Vote
 
 
-def test_vote_was_asked_for_and_explains_nothing_unless_told() -> None:
+def test_vote_is_a_plain_label_by_default() -> None:
     vote = Vote(label="real")
 
     assert vote == Vote(label="real", reason="", asked=True, cut=0, stated=None)

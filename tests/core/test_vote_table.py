@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
-from pcs_annotator.core.votes import Votes, read_vote_table
-from pcs_annotator.errors import LabelError, PcsWarning, TableError, UserError
+from pcs_annotator import ABSTAINED, NOT_ASKED, PcsWarning, UserError, Votes
+from pcs_annotator.core.votes import read_vote_table
+from pcs_annotator.errors import LabelError, TableError
 
 TWO = {"id": ["1", "2"], "a|original": ["fake", "real"], "b|original": ["real", ""]}
 
@@ -55,20 +55,20 @@ def test_given_labels_keep_their_order() -> None:
     assert votes.codes.ravel().tolist() == [2, 0, 0, ABSTAINED]
 
 
-def test_capitals_of_votes_do_not_matter() -> None:
+def test_case_of_votes_does_not_matter() -> None:
     votes = Votes.from_table({"id": "123", "a|r": ["Real", "real", "REAL"], "b|r": ["real", "fake", "Fake"]})
 
     assert votes.labels == ("Fake", "real")  # of two equally frequent spellings, the first in alphabetical order
     assert votes.codes[:, 0].ravel().tolist() == [1, 1, 1]
 
 
-def test_spelling_of_gold_beats_the_frequent_one() -> None:
+def test_spelling_of_gold_wins_over_the_most_frequent() -> None:
     votes = Votes.from_table({"id": "123", "a|r": ["real", "real", "real"], "gold": ["Real", None, None]})
 
     assert votes.labels == ("Real",)
 
 
-def test_gold_comes_apart_from_votes() -> None:
+def test_gold_is_kept_apart_from_votes() -> None:
     table = read_vote_table({**TWO, "gold": ["Fake", ""]})
 
     assert table.gold == ("Fake", None)
@@ -87,7 +87,7 @@ def test_numbers_serve_as_ids_and_labels() -> None:
     assert votes.codes.ravel().tolist() == [1, 0, ABSTAINED, 1]
 
 
-def test_unknown_label_can_count_as_silence() -> None:
+def test_unknown_label_can_count_as_an_abstention() -> None:
     votes = Votes.from_table(TWO, labels=["fake"], unknown="abstain")
 
     assert votes.codes.ravel().tolist() == [0, ABSTAINED, ABSTAINED, ABSTAINED]
@@ -107,54 +107,54 @@ def test_spaces_around_a_label_are_named_as_the_cause() -> None:
 
 
 def test_table_without_ids_is_numbered_with_a_warning_at_the_callers_line() -> None:
-    with pytest.warns(PcsWarning, match="the table has no column 'id': its rows are numbered from 1") as told:
+    with pytest.warns(PcsWarning, match="the table.*'id'.*from 1") as caught:
         votes = Votes.from_table({"a|r": ["x", "y"]})
 
     assert votes.ids == ("1", "2")
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__
 
 
-def test_other_columns_are_left_aside_with_a_warning_at_the_callers_line() -> None:
-    with pytest.warns(PcsWarning, match="the table: not vote columns, left aside: 'text', 'note'") as told:
+def test_other_columns_are_ignored_with_a_warning_at_the_callers_line() -> None:
+    with pytest.warns(PcsWarning, match="the table.*'text', 'note'") as caught:
         votes = Votes.from_table({"text": ["Hm."], **{name: values[:1] for name, values in TWO.items()}, "note": ["-"]})
 
     assert votes.annotators == ("a", "b")
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__
 
 
-def test_silent_table_is_readable_when_the_labels_are_named() -> None:
+def test_table_without_votes_is_readable_when_the_labels_are_given() -> None:
     assert Votes.from_table({"id": ["1"], "a|r": [None]}, labels=["x"]).silent.all()
 
 
 @pytest.mark.parametrize(
     ("table", "parts"),
     [
-        pytest.param({}, ["the table", "no rows", "at least one item"], id="no columns"),
+        pytest.param({}, ["the table", "no rows"], id="no columns"),
         pytest.param({"id": [], "a|r": []}, ["the table", "no rows"], id="no rows"),
         pytest.param({"id": ["1", ""], "a|r": "xy"}, ["row 2", "id is empty"], id="empty id"),
         pytest.param({"id": [1.0, None], "a|r": "xy"}, ["row 2", "id is empty"], id="missing id"),
-        pytest.param({"id": ["1"]}, ["no votes", "<annotator>|<relation>", "nothing but ids"], id="no vote columns"),
+        pytest.param({"id": ["1"]}, ["no votes", "<annotator>|<relation>"], id="no vote columns"),
         pytest.param(
             {"id": ["1"], "text": ["Hm."], "annotator": ["a"]},
-            ["no votes", "annotator, relation, label", "found 'text', 'annotator'"],
+            ["no votes", "annotator, relation, label", "'text', 'annotator'"],
             id="neither form",
         ),
-        pytest.param({"id": ["1"], "a|": ["x"]}, ["'a|'", "<annotator>|<relation>", "rename"], id="no relation"),
-        pytest.param({"id": ["1"], "|r": ["x"]}, ["'|r'", "rename"], id="no annotator"),
-        pytest.param({"id": ["1"], "a|b|c|d": ["x"]}, ["'a|b|c|d'", "rename"], id="too many parts"),
-        pytest.param({"id": ["1"], "a|b|x": ["x"]}, ["'a|b|x'", "<draw>", "rename"], id="draw that is no number"),
-        pytest.param({"id": ["1"], "a|b|-1": ["x"]}, ["'a|b|-1'", "rename"], id="negative draw"),
+        pytest.param({"id": ["1"], "a|": ["x"]}, ["'a|'", "<annotator>|<relation>"], id="no relation"),
+        pytest.param({"id": ["1"], "|r": ["x"]}, ["'|r'"], id="no annotator"),
+        pytest.param({"id": ["1"], "a|b|c|d": ["x"]}, ["'a|b|c|d'"], id="too many parts"),
+        pytest.param({"id": ["1"], "a|b|x": ["x"]}, ["'a|b|x'", "<draw>"], id="draw that is no number"),
+        pytest.param({"id": ["1"], "a|b|-1": ["x"]}, ["'a|b|-1'"], id="negative draw"),
         pytest.param({"id": ["1"], "a|b|1000": ["x"]}, ["'a|b|1000'", "0 to 999"], id="huge draw"),
         pytest.param({"id": ["1"], f"a|b|{'9' * 5000}": ["x"]}, ["a|b|999", "0 to 999"], id="draw beyond int"),
         pytest.param(
             {"id": ["1"], "a|r": ["x"], "a|r|0": ["x"]},
-            ["'a|r'", "'a|r|0'", "same cell", "number the draws"],
+            ["'a|r'", "'a|r|0'", "draws"],
             id="same cell twice",
         ),
-        pytest.param({"id": ["1"], "a|r": [""]}, ["all votes are empty", "labels"], id="all votes empty"),
-        pytest.param({"id": ["1"], "a|r": [None], "gold": [""]}, ["all votes are empty"], id="all empty, gold too"),
+        pytest.param({"id": ["1"], "a|r": [""]}, ["votes are empty"], id="all votes empty"),
+        pytest.param({"id": ["1"], "a|r": [None], "gold": [""]}, ["votes are empty"], id="all empty, gold too"),
         pytest.param({"id": ["1"], "a|r": [["x"]]}, ["'a|r'", "list"], id="column of lists"),
-        pytest.param({"id": ["1"], "a|r": [" "]}, ["' '", "not a name"], id="blank label"),
+        pytest.param({"id": ["1"], "a|r": [" "]}, ["' '"], id="blank label"),
         pytest.param(
             {"id": [*range(128)], "a|r": [f"label {n}" for n in range(128)]}, ["128 labels", "127"], id="free texts"
         ),
@@ -192,20 +192,20 @@ def test_refusal_uses_the_name_it_is_given() -> None:
         read_vote_table({}, name="mine.csv")
 
 
-def test_rows_with_the_same_id_stay_items_of_their_own_and_are_named() -> None:
+def test_rows_with_the_same_id_stay_separate_items_and_are_listed() -> None:
     table = {"id": ["1", "2", "1", "1 (2)", "1"], "a|r": "xyxyy"}
-    with pytest.warns(PcsWarning, match=r"'1' of row 1 again at row 3, now '1 \(3\)'; '1' of row 1 again at row 5"):
+    with pytest.warns(PcsWarning, match=r"'1' of row 1.*row 3.*'1 \(3\)'.*'1' of row 1.*row 5"):
         votes = Votes.from_table(table)
     assert votes.ids == ("1", "2", "1 (3)", "1 (2)", "1 (4)")
     assert votes.codes.ravel().tolist() == [0, 1, 0, 1, 1]
 
 
-def test_of_many_repeated_ids_three_are_named_and_the_rest_counted() -> None:
+def test_of_many_repeated_ids_three_are_listed_and_the_rest_counted() -> None:
     with pytest.warns(PcsWarning, match="and 6 more"):
         Votes.from_table({"id": ["1"] * 10, "a|r": "xyxyyxyxyx"})
 
 
-def test_a_quote_left_open_is_found_where_it_is_and_not_taken_for_a_label(tmp_path: Path) -> None:
+def test_an_open_quote_is_an_error_in_its_row_and_not_a_label(tmp_path: Path) -> None:
     (tmp_path / "votes.csv").write_text('id,gold,a|r\n1,x,x\n2,y,"y\n3,x,x\n4,y,y\n')
-    with pytest.raises(TableError, match=r"column 'a\|r', row 2: .* is a quote left open"):
+    with pytest.raises(TableError, match=r"column 'a\|r', row 2:.*quote"):
         Votes.from_table(tmp_path / "votes.csv")

@@ -1,4 +1,4 @@
-"""What is written is what is read, whatever holds it."""
+"""Votes are read back as they were written, from files and from data frames."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pyarrow import parquet
 
-from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator import NOT_ASKED, Votes
 from pcs_annotator.core.vote_table import Form
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import TableError
 from tests.builders import votes_of
 
 LABELS = ["Straße", "no, never", 'so-called "real"', "semi;colon", "two  spaces", "1", "2"]
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="|\0\n"), min_size=1, max_size=5)
 
-# the first look at pyarrow or polars alone takes longer than a deadline
+# importing pyarrow or polars alone takes longer than a deadline
 unhurried = settings(deadline=None, max_examples=40)
 
 Cells = dict[tuple[str, str, str, int], int]
@@ -67,7 +66,7 @@ def test_long_form_keeps_items_votes_and_both_kinds_of_silence(votes: Votes) -> 
 
 @unhurried
 @given(some_votes(least=NOT_ASKED + 1))
-def test_long_form_is_exact_where_everybody_was_asked(votes: Votes) -> None:
+def test_long_form_is_exact_where_every_cell_was_asked(votes: Votes) -> None:
     assert_same(Votes.from_table(votes.to_table("long"), LABELS), votes)
 
 
@@ -84,13 +83,13 @@ def test_wide_form_keeps_everything_but_the_kind_of_silence(votes: Votes) -> Non
 
 @unhurried
 @given(some_votes(least=NOT_ASKED + 1))
-def test_wide_form_is_exact_where_everybody_was_asked(votes: Votes) -> None:
+def test_wide_form_is_exact_where_every_cell_was_asked(votes: Votes) -> None:
     assert_same(Votes.from_table(votes.to_table(), LABELS), votes)
 
 
 @unhurried
 @given(some_votes(), st.sampled_from(["wide", "long"]))
-def test_capitals_in_a_table_do_not_matter(votes: Votes, form: Form) -> None:
+def test_case_in_a_table_does_not_matter(votes: Votes, form: Form) -> None:
     table = votes.to_table(form)
     shouted = [
         column if name in ("id", "annotator", "relation", "draw") else pc.utf8_upper(column)
@@ -103,14 +102,14 @@ def test_capitals_in_a_table_do_not_matter(votes: Votes, form: Form) -> None:
     )
 
 
-def test_long_form_keeps_the_order_of_items_that_nobody_was_asked_about() -> None:
+def test_long_form_keeps_the_order_of_items_that_were_not_asked_about() -> None:
     # gold may be a list in the order of the ids
     votes = votes_of([[[NOT_ASKED]], [[0]], [[NOT_ASKED]], [[1]]])
 
     assert Votes.from_table(votes.to_table("long"), votes.labels).ids == ("i0", "i1", "i2", "i3")
 
 
-def test_draw_that_nobody_was_asked_for_gets_no_column() -> None:
+def test_draw_that_was_never_asked_gets_no_column() -> None:
     votes = votes_of([[[[0, 1], [1, NOT_ASKED]]]])
 
     assert votes.to_table().column_names == ["id", "a0|original|0", "a0|original|1", "a0|r1|0"]
@@ -122,7 +121,7 @@ def test_name_that_a_wide_column_cannot_hold_is_refused(axis: str) -> None:
     names: dict[str, Any] = {"annotators": ["m"], "relations": ["original"], axis: ["r|1"]}
     votes = Votes(codes=np.zeros((1, 1, 1), dtype=np.int8), ids=["i"], labels=["x"], **names)
 
-    with pytest.raises(TableError, match=r"'r\|1'.*'\|'.*long"):
+    with pytest.raises(TableError, match=r"'r\|1'.*'\|'"):
         votes.to_table("wide")
     assert_same(Votes.from_table(votes.to_table("long")), votes)
 
@@ -132,7 +131,7 @@ def csv_rows(draw: st.DrawFn) -> list[list[str]]:
     columns = draw(st.lists(st.sampled_from(["a|r", "a|s", "b|r", "gold"]), min_size=1, max_size=4, unique=True))
     count = draw(st.integers(1, 4))
     ids = draw(st.sampled_from([["7", "8", "9", "10"], ["i-1", "i,2", "i;3", "é4"]]))[:count]
-    # one cell is filled, for a table of silence has no labels
+    # one cell is filled, because a table without votes has no labels
     cells = [[draw(st.sampled_from(["", *LABELS])) for _ in columns] for _ in range(count)]
     cells[0][0] = cells[0][0] or "Straße"
     return [["id", "x|original", *columns], *([name, "1", *row] for name, row in zip(ids, cells, strict=True))]
@@ -140,7 +139,7 @@ def csv_rows(draw: st.DrawFn) -> list[list[str]]:
 
 @settings(deadline=None, max_examples=15)
 @given(rows=csv_rows(), delimiter=st.sampled_from(",;\t"), mark=st.booleans())
-def test_same_votes_whatever_holds_them(
+def test_votes_do_not_depend_on_the_kind_of_table(
     tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], delimiter: str, mark: bool
 ) -> None:
     path = tmp_path_factory.mktemp("same") / "votes.csv"

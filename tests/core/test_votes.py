@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from pcs_annotator import ABSTAINED, NOT_ASKED, Votes
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import LabelError, TableError, UnknownNameError
 from tests.builders import votes_of
 
@@ -33,7 +32,7 @@ def test_names_become_tuples_and_a_missing_draw_axis_is_added() -> None:
     assert votes.codes.dtype == np.int8
 
 
-def test_length_is_the_number_of_items_and_repr_tells_the_size() -> None:
+def test_length_is_the_number_of_items_and_repr_shows_the_size() -> None:
     votes = votes_of(np.zeros((3, 2, 4)))
 
     assert len(votes) == 3
@@ -72,7 +71,7 @@ def test_callers_arrays_stay_writable_and_their_changes_do_not_leak_in() -> None
 
 @pytest.mark.parametrize("shape", [(2, 2), (1, 2, 2), (2, 1, 2), (2, 2, 1), (2, 2, 2, 1, 1)])
 def test_codes_that_do_not_fit_the_names_are_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"codes have shape .*, the names say \(2, 2, 2\)"):
+    with pytest.raises(ValueError, match=r"codes.*\(2, 2, 2\)"):
         Votes(codes=np.zeros(shape, dtype=np.int8), ids="ij", annotators="ab", relations="rs", labels=["x"])
 
 
@@ -81,31 +80,31 @@ def test_code_outside_the_label_set_is_refused(code: int) -> None:
     # 300 would become 44 if it were narrowed before the check
     codes = np.full((1, 1, 1), code, dtype=np.int16)
 
-    with pytest.raises(LabelError, match="codes must lie between -2 and 1"):
+    with pytest.raises(LabelError, match="between -2 and 1"):
         Votes(codes=codes, ids=["i"], annotators=["a"], relations=["r"], labels=["x", "y"])  # type: ignore[arg-type]  # wider on purpose
 
 
 @pytest.mark.parametrize("code", [0.5, 1.0, np.nan])
 def test_codes_that_are_not_whole_numbers_are_refused(code: float) -> None:
-    # nan would otherwise become 0 on the way to int8: a vote that nobody gave
-    with pytest.raises(ValueError, match=r"whole numbers.*float64"):
+    # nan would otherwise become 0 in int8: a vote that was never given
+    with pytest.raises(ValueError, match="float64"):
         Votes(codes=np.full((1, 1, 1), code), ids=["i"], annotators=["a"], relations=["r"], labels=["x", "y"])
 
 
 def test_stated_of_another_shape_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"stated has shape \(1, 1, 1, 2\), codes \(1, 1, 1, 1\)"):
+    with pytest.raises(ValueError, match=r"\(1, 1, 1, 2\).*\(1, 1, 1, 1\)"):
         replace(votes_of([[[0]]]), stated=np.zeros((1, 1, 1, 2)))
 
 
 @pytest.mark.parametrize("axis", ["ids", "annotators", "relations"])
-def test_name_that_stands_twice_on_an_axis_is_refused(axis: str) -> None:
+def test_repeated_name_on_an_axis_is_refused(axis: str) -> None:
     names: dict[str, Any] = {"ids": "ijk", "annotators": "abc", "relations": "rst", axis: "xyx"}
 
-    with pytest.raises(TableError, match=f"{axis}: 'x' stands at row 1 and again at row 3: make the names unique"):
+    with pytest.raises(TableError, match=f"{axis}: 'x'.*row 1.*row 3"):
         Votes(codes=np.zeros((3, 3, 3), dtype=np.int8), labels=["x"], **names)
 
 
-def test_item_on_which_nobody_voted_is_silent() -> None:
+def test_item_without_votes_is_silent() -> None:
     votes = votes_of([[[ABSTAINED, NOT_ASKED]], [[ABSTAINED, 0]], [[NOT_ASKED, NOT_ASKED]]])
 
     assert votes.silent.tolist() == [True, False, True]
@@ -124,7 +123,7 @@ def test_share_of_several_draws_counts_only_those_that_gave_a_label() -> None:
 
 
 @given(SOME_CODES)
-def test_shares_sum_to_one_where_anybody_voted_and_to_zero_elsewhere(codes: Codes) -> None:
+def test_shares_sum_to_one_where_there_are_votes_and_to_zero_elsewhere(codes: Codes) -> None:
     votes = votes_of(codes)
 
     np.testing.assert_allclose(votes.shares().sum(axis=3), (codes >= 0).any(axis=3))
@@ -161,7 +160,7 @@ def test_taking_rows_keeps_ids_beside_their_votes(rows: slice) -> None:
     assert taken.stated is None
 
 
-def test_taking_every_row_costs_nothing() -> None:
+def test_taking_every_row_makes_no_copy() -> None:
     votes = votes_of([[[0]], [[1]]])
 
     assert votes.take(np.array([True, True])) is votes
@@ -187,7 +186,7 @@ def test_rows_drawn_with_replacement_are_named_by_position() -> None:
     assert drawn.stated is None
 
 
-def test_selecting_by_name_gives_the_order_asked_for() -> None:
+def test_selecting_by_name_gives_that_order() -> None:
     votes = votes_of(np.arange(12).reshape(1, 3, 4), tuple("abcdefghijkl"))
     chosen = votes.select(annotators=["a2", "a0"], relations=["r3", "original", "r1"])
 
@@ -201,7 +200,7 @@ def test_selecting_draws_keeps_the_first() -> None:
     assert votes.select(draws=2).codes.tolist() == [[[[0, 1]]]]
 
 
-def test_selecting_nothing_in_particular_changes_nothing() -> None:
+def test_selecting_without_arguments_changes_nothing() -> None:
     votes = with_stated()
     same = votes.select()
 
@@ -209,6 +208,16 @@ def test_selecting_nothing_in_particular_changes_nothing() -> None:
     np.testing.assert_array_equal(same.codes, votes.codes)
     assert same.stated is not None
     np.testing.assert_array_equal(same.stated, with_stated().stated)
+
+
+def test_cells_that_are_not_chosen_become_not_asked() -> None:
+    votes = with_stated()
+    kept = votes.only(np.array([[[True], [False]], [[False], [True]]]))
+
+    assert kept.codes[0, ..., 0].tolist() == [[0, NOT_ASKED], [NOT_ASKED, 1]]
+    assert votes.stated is not None
+    np.testing.assert_array_equal(kept.stated, np.where([[[[[1]], [[0]]], [[[0]], [[1]]]]], votes.stated, np.nan))
+    assert votes_of([[[0]]]).only(np.array([[[True]]])).stated is None
 
 
 def test_stated_probabilities_follow_the_selection() -> None:
@@ -219,7 +228,7 @@ def test_stated_probabilities_follow_the_selection() -> None:
     assert chosen.stated[1, 0, :, 0].tolist() == [[14, 15], [12, 13]]
 
 
-def test_plain_votes_are_those_of_annotators_who_only_gave_a_label() -> None:
+def test_plain_votes_are_those_of_annotators_that_only_gave_a_label() -> None:
     votes = replace(with_stated(), annotators=["org/m", "org/m/1s-top-2"])
 
     assert votes.plain().annotators == ("org/m",)
@@ -236,7 +245,7 @@ def test_votes_without_elicited_annotators_are_plain_as_they_are() -> None:
 def test_votes_of_elicited_annotators_alone_have_nothing_plain() -> None:
     votes = replace(votes_of([[[0]]]), annotators=["m/p-true"])
 
-    with pytest.raises(UnknownNameError, match="asked for a label alone, only m/p-true: ask one of them plainly too"):
+    with pytest.raises(UnknownNameError, match="m/p-true"):
         votes.plain()
 
 
@@ -249,18 +258,16 @@ def test_leaving_out_an_annotator_or_a_relation_keeps_the_rest() -> None:
     assert votes.without(annotator="a1", relation="r1").codes.ravel().tolist() == [0]
 
 
-@pytest.mark.parametrize(
-    ("axis", "known"), [("annotator", "there are: a0, a1"), ("relation", "there are: original, r1")]
-)
+@pytest.mark.parametrize(("axis", "known"), [("annotator", "a0, a1"), ("relation", "original, r1")])
 def test_unknown_name_is_refused_with_the_known_ones(axis: str, known: str) -> None:
     votes = votes_of(np.zeros((1, 2, 2)))
 
-    with pytest.raises(UnknownNameError, match=f"no {axis} is called 'nobody'; {known}"):
+    with pytest.raises(UnknownNameError, match=f"{axis}.*'nobody'.*{known}"):
         votes.without(**{axis: "nobody"})
-    with pytest.raises(UnknownNameError, match=f"no {axis} is called 'nobody'; {known}"):
+    with pytest.raises(UnknownNameError, match=f"{axis}.*'nobody'.*{known}"):
         votes.select(**{f"{axis}s": ["nobody"]})  # type: ignore[arg-type]  # the keyword varies
 
 
 def test_selecting_a_name_twice_is_refused() -> None:
-    with pytest.raises(TableError, match="annotators: 'a0' stands at row 1 and again at row 2"):
+    with pytest.raises(TableError, match=r"annotators: 'a0'.*row 1.*row 2"):
         votes_of([[[0]]]).select(annotators=["a0", "a0"])

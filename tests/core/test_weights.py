@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from pcs_annotator import Weights
 from pcs_annotator.core.arrays import Floats
-from pcs_annotator.core.weights import Diagnostics, Evidence, Flag, Interval, Weights, to_simplex
+from pcs_annotator.core.weights import Diagnostics, Evidence, Flag, Interval, to_simplex
 from pcs_annotator.errors import TableError, UnknownNameError
 from tests.builders import votes_of
 
@@ -45,16 +46,16 @@ def test_matrix_weighs_every_cell_and_sums_to_one() -> None:
 @pytest.mark.parametrize(
     ("values", "parts"),
     [
-        pytest.param([1.5, -0.5], ["annotator_weights", "non-negative", "[1.5, -0.5]"], id="negative"),
-        pytest.param([0.5, 0.4], ["annotator_weights", "sum to 1", "[0.5, 0.4]"], id="too small a sum"),
-        pytest.param([1.0, 1.0], ["annotator_weights", "sum to 1"], id="too large a sum"),
-        pytest.param([np.nan, 1.0], ["annotator_weights", "nan"], id="nan"),
-        pytest.param([np.inf, 0.0], ["annotator_weights", "inf"], id="infinite"),
-        pytest.param([1.0], ["annotator_weights", "(1,)", "2 annotators"], id="too few"),
-        pytest.param([[0.5, 0.5]], ["annotator_weights", "(1, 2)"], id="too many axes"),
+        pytest.param([1.5, -0.5], ["[1.5, -0.5]"], id="negative"),
+        pytest.param([0.5, 0.4], ["[0.5, 0.4]"], id="too small a sum"),
+        pytest.param([1.0, 1.0], ["[1.0, 1.0]"], id="too large a sum"),
+        pytest.param([np.nan, 1.0], ["nan"], id="nan"),
+        pytest.param([np.inf, 0.0], ["inf"], id="infinite"),
+        pytest.param([1.0], ["(1,)", "2 annotators"], id="too few"),
+        pytest.param([[0.5, 0.5]], ["(1, 2)"], id="too many axes"),
     ],
 )
-def test_weights_that_are_no_shares_are_refused(values: list[float], parts: list[str]) -> None:
+def test_unusable_weights_are_refused(values: list[float], parts: list[str]) -> None:
     with pytest.raises(ValueError, match="annotator_weights") as caught:
         Weights(
             annotators=["a", "b"],
@@ -67,14 +68,14 @@ def test_weights_that_are_no_shares_are_refused(values: list[float], parts: list
 
 
 def test_weights_over_relations_are_checked_too() -> None:
-    with pytest.raises(ValueError, match=r"relation_weights must be non-negative and sum to 1, got \[0\.5\]"):
+    with pytest.raises(ValueError, match=r"relation_weights.*\[0\.5\]"):
         Weights(
             annotators=["a"], relations=["original"], annotator_weights=np.ones(1), relation_weights=np.full(1, 0.5)
         )
 
 
 def test_two_annotators_of_one_name_are_refused() -> None:
-    with pytest.raises(TableError, match="annotators: 'a' stands at row 1 and again at row 2"):
+    with pytest.raises(TableError, match=r"annotators: 'a'.*row 1.*row 2"):
         Weights(annotators=["a", "a"], relations=["r"], annotator_weights=np.full(2, 0.5), relation_weights=np.ones(1))
 
 
@@ -142,7 +143,7 @@ def test_reordering_without_evidence_brings_none() -> None:
 
 
 def test_reordering_to_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(UnknownNameError, match="no annotator is called 'c'; there are: a, b"):
+    with pytest.raises(UnknownNameError, match=r"annotator.*'c'.*a, b"):
         two_by_two().reordered(["c", "a"], ["original", "voice"])
 
 
@@ -187,6 +188,6 @@ def test_weights_survive_json_with_everything_in_them() -> None:
     np.testing.assert_array_equal(back.evidence.log_likelihood, some_evidence().log_likelihood)
 
 
-def test_a_failed_optimiser_is_not_taken_for_equal_weights() -> None:
-    with pytest.raises(ValueError, match="finite"):
+def test_nan_from_a_failed_optimiser_does_not_become_equal_weights() -> None:
+    with pytest.raises(ValueError, match="nan"):
         to_simplex(np.array([0.5, np.nan]))

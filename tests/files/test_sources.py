@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from pcs_annotator.errors import MissingPackage, PcsWarning, TableError
+from pcs_annotator import PcsWarning
+from pcs_annotator.errors import MissingPackage, TableError
 from pcs_annotator.files.sources import is_public_set, read_source
 from pcs_annotator.files.tables import Columns, Dataset
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pcs_annotator.core.outcome import Outcome
+from pcs_annotator import Outcome
 from pcs_annotator.errors import TableError
 from pcs_annotator.files.tables import Columns, Dataset, read_dataset, with_outcomes, write_table
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
-from pcs_annotator.core.votes import Votes
+from pcs_annotator import ABSTAINED, NOT_ASKED, Votes
 from pcs_annotator.errors import UnknownNameError
 from pcs_annotator.files.vote_files import VoteAxes, read_votes, write_votes
 from tests.builders import votes_of

@@ -13,14 +13,14 @@ Mask = NDArray[np.bool_]
 
 
 def frozen(array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
-    """Return the array as `dtype`, read-only; memory that somebody can write to is copied."""
+    """Return the array as `dtype`, read-only; writable memory is copied."""
     result = np.array(array, dtype=dtype, copy=True if _writable(array) else None)
     result.flags.writeable = False
     return result
 
 
 def _writable(array: object) -> bool:
-    """Return whether the array, or any that it is a view of, can be written to."""
+    """Return whether the array, or any array that it is a view of, is writable."""
     while isinstance(array, np.ndarray):
         if array.flags.writeable:
             return True

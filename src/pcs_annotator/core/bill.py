@@ -1,4 +1,4 @@
-"""What calls cost: a bill per model and purpose, and the plan of a job."""
+"""What calls cost: a `Bill` per model and purpose, and the `Plan` of a whole job."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """What one model was or will be asked for one purpose; `usd` is None when the price is unknown."""
+    """Calls, tokens and cost of one model for one purpose; `usd` is None when the price is unknown."""
 
     model: str
     purpose: str
@@ -19,7 +19,7 @@ class Bill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a job will ask, model by model."""
+    """The calls that a job will make, per model and purpose."""
 
     rows: int
     models: tuple[Bill, ...]

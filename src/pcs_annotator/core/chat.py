@@ -1,4 +1,7 @@
-"""What a model is, seen from outside: messages in, a reply out."""
+"""The interface to a model: a `Request` with messages in, a `Reply` out.
+
+Every model implements `ChatModel`; `sendable` cleans a text before it is sent.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Literal, Protocol
 Role = Literal["system", "user", "assistant"]
 Finish = Literal["stop", "length", "filter", "other"]
 
-# Thinking is paid from the same allowance as the answer: without room for it, the answer would come back empty.
+# Thinking counts towards the same token limit as the answer: without room for it, the answer would be empty.
 THINKING_TOKENS = 4096
 
 
@@ -23,7 +26,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How the model draws its answer; None leaves a setting to the server."""
+    """How the model samples its answer; None leaves a setting to the server."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -33,7 +36,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraint:
-    """What the answer must look like, for models that can be held to it.
+    """The form that the answer must have, for models that can enforce one.
 
     Attributes:
         choices: The answer is exactly one of these texts.
@@ -56,7 +59,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens that were paid for; None where the server did not say."""
+    """Tokens paid for; None where the server did not report them."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -64,11 +67,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateHint:
-    """What a server said about its limits with a reply.
+    """The rate limit that a server reported with a reply.
 
     Attributes:
         remaining: Requests left until the reset.
-        reset_after: Seconds until the allowance is full again.
+        reset_after: Seconds until the limit resets.
     """
 
     remaining: int
@@ -80,12 +83,12 @@ class Reply:
     """What a model answered.
 
     Attributes:
-        text: The answer, as it came.
+        text: The answer, unchanged.
         finish: Why it ended; `length` means that it was cut off.
         usage: Tokens paid for.
         latency: Seconds from sending to the last byte.
-        logprobs: Token → log-probability of the first answer token, where asked for and given.
-        rate_hint: The server's own word on its limits, where given.
+        logprobs: Token → log-probability at the first token of the answer; None unless requested and returned.
+        rate_hint: The rate limit that the server reported; None if it reported none.
     """
 
     text: str
@@ -99,13 +102,13 @@ class Reply:
 class ChatModel(Protocol):
     """A black-box model behind one method.
 
-    A model that asks for more tokens than the request says, to think with, has them in an attribute `thinking_tokens`,
+    A model that adds tokens for thinking to the request's limit gives their number in an attribute `thinking_tokens`,
     so that budgets count them.
 
     Attributes:
-        name: `provider:model`, the same for the same model wherever it is asked; part of a ledger entry's key.
-        context_tokens: Tokens that fit into one question and its answer; None when unknown.
-        can_constrain: Whether `Request.constraint` is honoured; if not, it is not sent.
+        name: `provider:model`, the same for the same model wherever it runs; part of a ledger entry's key.
+        context_tokens: Maximum number of tokens of a question and its answer together; None when unknown.
+        can_constrain: Whether the model enforces `Request.constraint`; if not, none is sent.
     """
 
     @property
@@ -115,28 +118,28 @@ class ChatModel(Protocol):
 
     @property
     def context_tokens(self) -> int | None:
-        """Return the size of the context, if known."""
+        """Return the size of the context in tokens, or None."""
         ...
 
     @property
     def can_constrain(self) -> bool:
-        """Return whether answers can be held to a constraint."""
+        """Return whether the model enforces constraints."""
         ...
 
     async def ask(self, request: Request) -> Reply:
-        """Return the answer, or raise a `ModelError` that says whether asking again can help.
+        """Return the answer, or raise a `ModelError` whose `retryable` says whether asking again can help.
 
-        A call is one attempt: waiting, retrying and counting are the engine's business.
+        A call is a single attempt: the engine waits, retries and counts.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of connections and memory; the model may be used again afterwards."""
+        """Release connections and memory; the model can be used again afterwards."""
         ...
 
 
 def sendable(text: str) -> str:
-    """Return the text with lone surrogates and NUL, which no server takes, replaced by U+FFFD; else untouched."""
+    """Return the text with lone surrogates and NUL, which no server accepts, replaced by U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""The one door from ordinary code into asynchronous code, and several coroutines run as one."""
+"""`run_sync` calls asynchronous code from ordinary code; `gather_all` runs several awaitables to the end."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine to its end in a thread with an event loop of its own, and return what it returns.
+    """Run a coroutine in a thread with its own event loop, and return its result.
 
-    Works in a script and where a loop is already running, such as a notebook. Ctrl-C cancels the coroutine, waits until
-    it has put everything in order, and is then raised here.
+    Works in a script and where a loop is already running, such as a notebook. Ctrl-C cancels the coroutine, waits for
+    its cleanup to finish, and is then raised here.
     """
     running: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = Future()
     result: Future[T] = Future()
@@ -28,7 +28,7 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         except BaseException as error:
             result.set_exception(error)
 
-    # daemon: a second Ctrl-C ends the process even while the first is being obeyed
+    # daemon: a second Ctrl-C ends the process even while the first is being handled
     thread = threading.Thread(target=lambda: asyncio.run(supervised()), name="pcs-engine", daemon=True)
     thread.start()
     try:
@@ -44,9 +44,9 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 async def gather_all(work: Iterable[Awaitable[T]]) -> list[T]:
-    """Run several awaitables at the same time, all of them to the end, and then raise the first error.
+    """Run awaitables concurrently, all of them to the end, and then raise the first error.
 
-    None is cancelled because another failed: a request that was sent is paid for, so its reply must be kept. A single
+    An error does not cancel the others: a request that was sent is paid for, so its reply must be kept. A single
     awaitable is awaited without the cost of a task.
     """
     parts = list(work)
@@ -60,7 +60,7 @@ async def gather_all(work: Iterable[Awaitable[T]]) -> list[T]:
 
 
 def _wait(result: Future[Any]) -> None:
-    """Wait in slices, for a wait without end cannot be interrupted on every system."""
+    """Wait in short slices, because a wait without a timeout cannot be interrupted on every system."""
     done = threading.Event()
     result.add_done_callback(lambda _: done.set())
     while not done.wait(0.2):

@@ -1,7 +1,7 @@
-"""Names and numbers that asking and judging share about annotators who also say how sure they are.
+"""Names and numbers, shared by asking and judging, for annotators that also state how sure they are.
 
-An elicited annotator stands among the votes under its own name, `<annotator>/<kind>`: its codes hold the best guess,
-and `Votes.stated` the probabilities that it gave.
+An elicited annotator has its own name in the votes, `<annotator>/<kind>`: its codes hold the best guess, and
+`Votes.stated` the probabilities that it gave.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PHRASES: Mapping[str, float] = MappingProxyType(
 
 
 def top_k_kind(steps: int, k: int) -> str:
-    """Return the kind of k guesses with probabilities, asked for in one or two steps.
+    """Return the name of the kind that asks for k guesses with probabilities, in one or two steps.
 
     >>> top_k_kind(2, 4)
     '2s-top-4'
@@ -51,7 +51,7 @@ def top_k_kind(steps: int, k: int) -> str:
 
 
 def elicited_name(annotator: str, kind: str) -> str:
-    """Return what an annotator is called among the votes when it is asked in that way.
+    """Return the name in the votes of an annotator that is asked in that way.
 
     >>> elicited_name("groq:llama-3.1-8b", "ling-1s")
     'groq:llama-3.1-8b/ling-1s'
@@ -60,7 +60,7 @@ def elicited_name(annotator: str, kind: str) -> str:
 
 
 def kind_of(name: str) -> str:
-    """Return how an annotator was asked, empty for plain labels.
+    """Return the kind in an annotator's name; empty for an annotator that gives labels only.
 
     >>> kind_of("google/gemma-2-9b/1s-top-2"), kind_of("google/gemma-2-9b")
     ('1s-top-2', '')
@@ -70,7 +70,7 @@ def kind_of(name: str) -> str:
 
 
 def base_annotator(name: str) -> str:
-    """Return the name of the annotator behind an elicited one; a plain annotator is its own.
+    """Return the name without its kind; a name without a kind is returned unchanged.
 
     >>> base_annotator("google/gemma-2-9b/1s-top-2")
     'google/gemma-2-9b'
@@ -80,7 +80,7 @@ def base_annotator(name: str) -> str:
 
 
 def guesses_of(kind: str) -> int:
-    """Return k of a kind with k guesses, 1 for the others.
+    """Return how many guesses an answer of that kind holds.
 
     >>> guesses_of("1s-top-4"), guesses_of("p-true")
     (4, 1)
@@ -90,7 +90,7 @@ def guesses_of(kind: str) -> int:
 
 
 def calls_of(kind: str) -> int:
-    """Return how many calls one answer of that kind takes.
+    """Return how many calls an answer of that kind takes.
 
     >>> calls_of("2s-top-2"), calls_of("1s-top-2"), calls_of("")
     (2, 1, 1)

@@ -38,7 +38,7 @@ def gold_codes(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> C
 
 
 def refuse_contradictions(texts: Sequence[str], gold: Sequence[str | None], table: str) -> None:
-    """Raise when the same text bears two different gold labels: nothing learned from both would mean anything."""
+    """Raise when the same text has two different gold labels, because nothing valid can be learned from both."""
     seen: dict[str, tuple[int, str]] = {}
     for row, (text, label) in enumerate(zip(texts, gold, strict=True), 1):
         words = text.strip()
@@ -54,12 +54,12 @@ def refuse_contradictions(texts: Sequence[str], gold: Sequence[str | None], tabl
 
 def _aligned(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> list[object]:
     if isinstance(gold, Mapping):
-        by_id = {_as_text(name): value for name, value in gold.items()}  # frames give ids as numbers, votes as texts
+        by_id = {_as_text(name): value for name, value in gold.items()}  # data frames may hold ids as numbers
         positions_of(list(by_id), votes.ids, "item")
         return [by_id.get(name) for name in votes.ids]
     if isinstance(gold, str):
         raise GoldError(f"gold must be a list with one label per item, not the single text {gold!r}")
-    # a data frame's column and an array give their own scalars, a pyarrow column needs unpacking
+    # list() unpacks a data frame's column and an array, but not a pyarrow column
     values = gold.to_pylist() if hasattr(gold, "to_pylist") else list(gold)
     if len(values) != len(votes):
         raise GoldError(f"{len(values)} gold labels for {len(votes)} items: give one per item, None where unknown")
@@ -68,10 +68,10 @@ def _aligned(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> lis
 
 def _as_text(value: object) -> str:
     if isinstance(value, np.floating):
-        value = value.item()  # float32 is no float to Python
+        value = value.item()  # np.float32 is not a Python float
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, float) and value.is_integer():
-        return str(int(value))  # data frames hold whole numbers with gaps as floating point
+        return str(int(value))  # data frames store whole numbers with gaps as floats
     text = str(value)
     return "" if text in ("<NA>", "NaT") else text

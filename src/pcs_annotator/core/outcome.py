@@ -1,4 +1,4 @@
-"""What a user gets for one text."""
+"""The result for one text."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Outcome:
 
     Attributes:
         id: The item.
-        label: The label with the highest score; None when nobody voted.
+        label: The label with the highest score; None when the item has no votes.
         scores: The Perceived Confidence Score of every label, summing to 1.
         confidence: Calibrated probability that `label` is right; None when nothing could be calibrated.
-        decision: `accept` where a promise, or without gold full agreement, allows it, else `review`; None when
-            nobody asked for decisions and there are votes.
-        reason: Why, in a person's words; empty when there is nothing to explain.
-        label_set: The labels that cannot be ruled out; empty when nobody asked for them.
+        decision: `accept` where a promise (without gold labels, full agreement) allows it, else `review`; None when
+            no decisions were requested and the item has votes.
+        reason: Why, in plain words; empty when there is nothing to explain.
+        label_set: The labels that cannot be ruled out; empty unless requested.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Results as values: tables, curves and pairs that judging fills in and files write down."""
+"""Results as values: tables, curves and pairs; `judging` computes them and `files` writes them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pcs_annotator.core.weights import Interval
 
 
 class Figure(NamedTuple):
-    """A number with its interval; None where there is none."""
+    """A number with its interval, if it has one."""
 
     value: float
     interval: Interval | None = None
 
 
 Content = str | int | float | Figure | None
-"""What a cell holds; None is what could not be computed, and a note of the table says why."""
+"""Content of a cell; None for what could not be computed, with the reason in a note of the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,14 +26,14 @@ class ResultTable:
     """A table of results.
 
     Attributes:
-        name: Short name, for files.
+        name: Short name, used for files.
         title: One sentence.
         columns: Heading of every column.
         rows: Cells, row by row; a row starts a new group where its first cell differs from the one above.
         summary: Lines below the rows: a name and a value, such as an average over all rows.
-        notes: How the numbers came about, and why some are missing.
+        notes: How the numbers were computed, and why some are missing.
         best: Cells in bold, as (row, column).
-        digits: Decimals per column heading; 2 where nothing is said.
+        digits: Decimals per column heading; 2 by default.
     """
 
     name: str
@@ -52,7 +52,7 @@ class ResultTable:
 
 
 def number_of(content: Content) -> float | None:
-    """Return the number in a cell; None for text, nothing, and what is not finite."""
+    """Return the number in a cell; None for text, an empty cell and a number that is not finite."""
     value = content.value if isinstance(content, Figure) else content
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
@@ -60,7 +60,7 @@ def number_of(content: Content) -> float | None:
 def best_in_rows(
     rows: Sequence[Sequence[Content]], columns: Sequence[int], digits: int = 2
 ) -> frozenset[tuple[int, int]]:
-    """Return the highest cells of every row among some columns; numbers that print alike are equally high."""
+    """Return the highest cells of every row among some columns; numbers that print the same are equal."""
     marked = set()
     for row, cells in enumerate(rows):
         marked |= {(row, columns[place]) for place in _highest([cells[column] for column in columns], digits)}
@@ -70,7 +70,7 @@ def best_in_rows(
 def best_in_groups(
     rows: Sequence[Sequence[Content]], column: int, by: int, digits: int = 2
 ) -> frozenset[tuple[int, int]]:
-    """Return the highest cells of a column, within rows whose first `by` cells agree."""
+    """Return the highest cells of a column within each group of rows whose first `by` cells are equal."""
     groups: dict[tuple[Content, ...], list[int]] = {}
     for row, cells in enumerate(rows):
         groups.setdefault(tuple(cells[:by]), []).append(row)
@@ -88,7 +88,7 @@ def _highest(cells: Sequence[Content], digits: int) -> list[int]:
 
 
 class Curve(NamedTuple):
-    """A line with a band: a figure of one method on one dataset as something grows."""
+    """A line with a band: a metric of one method on one dataset, against a growing number such as gold rows."""
 
     dataset: str
     method: str
@@ -99,7 +99,7 @@ class Curve(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two figures of the same thing: ours and its rival's."""
+    """The same metric twice: for our method and for a rival."""
 
     dataset: str
     name: str
@@ -109,7 +109,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """What one research question gave: tables, and what can be drawn."""
+    """The results of one research question: tables, and the data of its plots."""
 
     name: str
     tables: Sequence[ResultTable]

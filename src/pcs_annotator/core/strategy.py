@@ -13,7 +13,7 @@ class Strategy(Protocol):
     """The order in which to ask about an item, and when to stop.
 
     Both methods see the codes of one item by annotator, relation and draw: a label, `ABSTAINED`, `OPEN` where it may
-    still be asked, `NOT_ASKED` where it never can be. They must not change them.
+    still be asked, `NOT_ASKED` where it never can be. They must not modify the codes.
     """
 
     @property
@@ -26,5 +26,5 @@ class Strategy(Protocol):
         ...
 
     def urgency(self, cells: Codes) -> float:
-        """Return how likely further votes are to change the label, on any scale; the highest is asked about first."""
+        """Return how likely further votes are to change the label, on any scale; the highest is asked first."""
         ...

@@ -1,4 +1,4 @@
-"""Anything that is a table, in memory or in a file, as one pyarrow table of texts."""
+"""Tables of any kind, in memory or in a file, as pyarrow tables, and their columns as texts."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 PARQUET = (".parquet", ".pq")
 JSON_LINES = (".jsonl", ".ndjson")
 DELIMITERS = ",\t;"
-EXACT = 2.0**53  # whole numbers up to here are exact in floating point
+EXACT = 2.0**53  # floats hold whole numbers exactly up to here
 
 
 def as_arrow(table: object) -> pa.Table:
-    """Return the table as pyarrow; a CSV file is read as texts, whatever its columns look like.
+    """Return the table as pyarrow; all columns of a CSV file are texts, whatever they look like.
 
-    Takes a path to a CSV (also `.gz`), JSON, JSONL or Parquet file, a dict of columns, or any object that speaks the
-    Arrow PyCapsule protocol: pandas, polars, pyarrow, DuckDB.
+    Takes a path to a CSV (also `.gz`), JSON, JSONL or Parquet file, a dict of columns, or any object that supports
+    the Arrow PyCapsule protocol: pandas, polars, pyarrow, DuckDB.
     """
     import pyarrow as pa
 
     if isinstance(table, str | os.PathLike):
-        return read_file(Path(table))
+        return _read_file(Path(table))
     try:
         arrow = pa.table(table)
     except (TypeError, ValueError, pa.ArrowException) as error:
@@ -40,18 +40,18 @@ def as_arrow(table: object) -> pa.Table:
         raise TableError(
             f"cannot read a {kind} as a table ({error}): give a path, a data frame or a dict of columns"
         ) from error
-    # pandas brings its row index along as a column of this name
+    # pandas adds its row index as a column of this name
     return arrow.drop_columns([name for name in arrow.column_names if name.startswith("__index_level_")])
 
 
 def table_name(table: object) -> str:
-    """Return how messages should call the table."""
+    """Return the name of the table for messages."""
     return Path(table).name if isinstance(table, str | os.PathLike) else "the table"
 
 
-def read_file(path: Path) -> pa.Table:
+def _read_file(path: Path) -> pa.Table:
     """Read a CSV, JSON or Parquet file; every problem is an error that names the file and the remedy."""
-    # unlike those of Path, these take a name too long for any file
+    # os.path accepts a name that is too long for any file; Path raises an error
     if os.path.isdir(path):
         raise TableError(f"{path} is a folder: name a CSV, JSON or Parquet file in it")
     if not os.path.exists(path):
@@ -106,7 +106,7 @@ def _parsed_json(text: str, where: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise TableError(f"{where} is not valid JSON ({error}): correct it there") from None
+        raise TableError(f"{where} is not valid JSON ({error}): correct it") from None
 
 
 def _table_of(rows: list[Any], name: str) -> pa.Table:
@@ -136,7 +136,7 @@ def _read_csv(path: Path) -> pa.Table:
     ragged: list[Any] = []
     table = _parsed(path, names, delimiter, ragged)
     if ragged:
-        # threads cannot tell which row they are at
+        # with threads, pyarrow does not know the row number
         ragged.clear()
         _parsed(path, names, delimiter, ragged, threads=False)
         row = ragged[0]
@@ -149,6 +149,7 @@ def _read_csv(path: Path) -> pa.Table:
 
 def _parsed(path: Path, names: list[str], delimiter: str, ragged: list[Any], threads: bool = True) -> pa.Table:
     """Return the rows that fit the header; the others are added to `ragged`."""
+    import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
     def set_aside(row: Any) -> str:
@@ -163,7 +164,7 @@ def _parsed(path: Path, names: list[str], delimiter: str, ragged: list[Any], thr
                 delimiter=delimiter, newlines_in_values=True, invalid_row_handler=set_aside
             ),
             convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, _text_type()), strings_can_be_null=False
+                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
             ),
         )
 
@@ -175,7 +176,7 @@ def _opened(path: Path) -> Any:
 
 
 def _csv_header(path: Path) -> tuple[list[str], str]:
-    """Return column names and delimiter, taken from the first line that is not empty."""
+    """Return column names and delimiter, from the first line that is not empty."""
     with _opened(path) as stream:
         if b"\0" in stream.read(1 << 16):
             raise TableError(f"{path.name} is not a text file: give a CSV or Parquet file")
@@ -183,12 +184,6 @@ def _csv_header(path: Path) -> tuple[list[str], str]:
         line = next((line for line in lines if line.strip("\r\n")), "")
         delimiter = max(DELIMITERS, key=line.count)
         return next(csv.reader(chain([line], lines), delimiter=delimiter)), delimiter
-
-
-def _text_type() -> Any:
-    import pyarrow as pa
-
-    return pa.string()
 
 
 _READERS: dict[str, Callable[[Path], pa.Table]] = {
@@ -201,7 +196,7 @@ _READERS: dict[str, Callable[[Path], pa.Table]] = {
 def text_column(name: str, column: pa.ChunkedArray) -> pa.Array:
     """Return a column as texts: null for missing, and `1` rather than `1.0` for whole numbers.
 
-    pandas turns a column of whole numbers into floating point as soon as one cell is empty.
+    pandas turns a column of whole numbers into floats as soon as one cell is empty.
     """
     import pyarrow as pa
 
@@ -209,9 +204,7 @@ def text_column(name: str, column: pa.ChunkedArray) -> pa.Array:
     try:
         return _as_texts(values)
     except pa.ArrowException as error:
-        raise TableError(
-            f"column {name!r} holds {values.type}, which is no label or name: turn it into texts"
-        ) from error
+        raise TableError(f"column {name!r} holds {values.type}, which is not text: convert it to texts") from error
 
 
 def _as_texts(values: pa.Array) -> pa.Array:
@@ -219,7 +212,7 @@ def _as_texts(values: pa.Array) -> pa.Array:
     import pyarrow.compute as pc
 
     if pa.types.is_dictionary(values.type):
-        # polars keeps categories as a kind of text that pyarrow cannot look up
+        # polars stores categories as a text type that pyarrow cannot look up
         texts = values.dictionary.cast(pa.string())
         return pa.DictionaryArray.from_arrays(values.indices, texts).dictionary_decode()
     if pa.types.is_floating(values.type):

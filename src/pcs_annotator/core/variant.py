@@ -1,4 +1,7 @@
-"""An item seen through a relation."""
+"""What a relation makes of an item: a `Variant` with its `Edit`s.
+
+An `Expectation` says what a rewrite may do; a `Verdict` is the result of one check on it.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,25 @@ import re
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+Status = Literal["original", "changed", "not_applicable", "rejected"]
+
+ORIGINAL = "original"
+"""The relation that changes nothing."""
+
+_PIECES = re.compile(r"\w+|\s+|[^\w\s]")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """What a rewrite is allowed to do to a text; the checks hold it to that.
+    """What a rewrite may do to a text; the checks enforce it.
 
     Attributes:
-        negations: `kept`, or `doubled`: an even number of negations is added.
-        reorders: Whether names may change places, as they do when the voice changes.
-        shortest: The rewrite's length, as a share of the text's, at the least.
-        longest: The same at the most.
-        misspells: Whether words, even names, may be misspelt on purpose.
+        negations: `kept`: the rewrite negates the same statements as the text; `doubled`: it adds negations in pairs,
+            which cancel out.
+        reorders: Whether names may change places, as they do from active to passive voice.
+        shortest: Minimum length of the rewrite, as a multiple of the text's length in characters (8 fewer are allowed).
+        longest: Maximum length of the rewrite, as a multiple of the text's length in characters (16 more are allowed).
+        misspells: Whether words, including names, may be misspelt on purpose.
         renumbers: Whether a number may be written in another way, such as 5 for five.
     """
 
@@ -29,21 +40,13 @@ class Expectation:
     renumbers: bool = False
 
 
-Status = Literal["original", "changed", "not_applicable", "rejected"]
-
-ORIGINAL = "original"
-"""The relation that changes nothing."""
-
-_PIECES = re.compile(r"\w+|\s+|[^\w\s]")
-
-
 class Edit(NamedTuple):
     """One place where a rewrite differs from its source.
 
     Attributes:
-        start: Where it begins in the source, in characters.
-        before: What stood there; empty for an insertion.
-        after: What stands there now; empty for a deletion.
+        start: Position in the source, in characters.
+        before: The text of the source there; empty for an insertion.
+        after: The text of the rewrite there; empty for a deletion.
     """
 
     start: int
@@ -52,11 +55,11 @@ class Edit(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What one check says about a rewrite.
+    """The result of one check on a rewrite.
 
     Attributes:
         check: Name of the check.
-        passed: Whether the rewrite may stand, as far as this check can see.
+        passed: Whether this check found nothing wrong.
         detail: What is wrong, in words that a rewriter can act on; empty when it passed.
     """
 
@@ -71,12 +74,12 @@ class Variant:
 
     Attributes:
         relation: Name of the relation.
-        status: `original` for the identity; only `original` and `changed` are asked about.
-        text: What to ask about; None unless the status is `original` or `changed`.
+        status: `original` for the unchanged text; annotators see only `original` and `changed`.
+        text: The text that annotators see; None unless the status is `original` or `changed`.
         reason: Why there is no text.
         source: The text that was rewritten.
-        refused: The rewrite that was rejected, kept so that a person can see it; None otherwise.
-        checks: What every check said of the rewrite.
+        refused: The rejected rewrite, kept so that people can look at it; None otherwise.
+        checks: The result of every check on the rewrite.
     """
 
     relation: str
@@ -89,13 +92,13 @@ class Variant:
 
     @property
     def cause(self) -> str:
-        """Why there is no text, without what differs from text to text, so that causes can be counted."""
+        """Why there is no text, without details of the text, so that causes can be counted."""
         failed = [verdict.check for verdict in self.checks if not verdict.passed]
         return f"failed the check of {', '.join(failed)}" if failed else self.reason
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        """Where the rewrite, standing or refused, differs from its source, word by word."""
+        """Where the rewrite, accepted or rejected, differs from its source, word by word."""
         rewritten = self.text if self.text is not None else self.refused
         return () if rewritten is None else edits_between(self.source, rewritten)
 

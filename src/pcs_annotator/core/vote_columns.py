@@ -1,4 +1,4 @@
-"""Columns of labels and names: texts by their distinct values, and from those to codes."""
+"""The columns of a table of votes: labels and names as codes, and stated probabilities (`stated_<label>`)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 Unknown = Literal["error", "abstain"]
 
+PREFIX = "stated_"
+
 
 class Column(NamedTuple):
-    """A column of labels, with the distinct ones apart: `distinct[position]`, −1 where empty."""
+    """A column of texts: `distinct[position]` for every row; the position is −1 where the cell is empty."""
 
     name: str
     distinct: list[str]
@@ -28,7 +30,7 @@ class Column(NamedTuple):
 
 
 def indexed(name: str, column: pa.ChunkedArray) -> Column:
-    """Return a column of any kind as texts; empty texts and nulls are both empty."""
+    """Return a column of any type as texts; empty texts and nulls are both empty."""
     encoded = text_column(name, column).dictionary_encode()
     distinct: list[str] = encoded.dictionary.to_pylist()
     index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
@@ -38,13 +40,13 @@ def indexed(name: str, column: pa.ChunkedArray) -> Column:
     if broken is not None:
         row = int(np.argmax(index == broken)) + 1
         raise TableError(
-            f"column {name!r}, row {row}: {distinct[broken]!r:.60} spans lines: is a quote left open there?"
+            f"column {name!r}, row {row}: {distinct[broken]!r:.60} contains a line break: is a quote left open there?"
         )
     return Column(name, distinct, index)
 
 
 def seen_labels(votes: Sequence[Column], gold: Column | None) -> tuple[str, ...]:
-    """Return the labels found, sorted; of several spellings the gold one, else the most frequent, is kept."""
+    """Return the labels found, sorted; of several spellings, gold's is kept, else the most frequent."""
     counts: dict[str, float] = {}
     for column in (*votes, *([gold] if gold else [])):
         weight = 1e12 if column is gold else 1.0
@@ -61,17 +63,20 @@ def seen_labels(votes: Sequence[Column], gold: Column | None) -> tuple[str, ...]
 
 
 def label_codes(column: Column, labels: Sequence[str], unknown: Unknown, row_names: Sequence[str]) -> Codes:
-    """Return the label of every row as a code; empty is an abstention, and so, if that is asked for, is a stranger."""
+    """Return the label of every row as a code; an empty cell is an abstention.
+
+    A label outside of `labels` is an error or an abstention, as `unknown` says.
+    """
     lookup = label_lookup(labels)
     table = np.array([lookup.get(text.casefold(), NOT_ASKED) for text in column.distinct] + [ABSTAINED], dtype=np.int8)
     codes = table[column.positions]
-    strange = np.flatnonzero(codes == NOT_ASKED)
-    if len(strange) and unknown == "error":
-        row = strange[0]
+    outside = np.flatnonzero(codes == NOT_ASKED)
+    if len(outside) and unknown == "error":
+        row = outside[0]
         where = f"column {column.name!r}, row {row + 1} (id {row_names[row]!r})"
         error = unknown_label(column.distinct[column.positions[row]], labels, where)
-        raise type(error)(f"{error}; unknown='abstain' counts such votes as silence")
-    codes[strange] = ABSTAINED
+        raise type(error)(f"{error}; unknown='abstain' counts such votes as abstentions")
+    codes[outside] = ABSTAINED
     return codes
 
 
@@ -92,11 +97,8 @@ def in_order(column: Column) -> tuple[list[str], Integers]:
     return [column.distinct[position] for position in order], rank[column.positions]
 
 
-PREFIX = "stated_"
-
-
 def read_stated(columns: Mapping[str, pa.ChunkedArray], labels: Sequence[str]) -> Floats | None:
-    """Return what every row states, `[row, label]`, nan where it is empty; None when no column is about a label."""
+    """Return the stated probabilities `[row, label]`, nan where empty; None without a `stated_<label>` column."""
     found = _by_code(columns, labels)
     if not found:
         return None
@@ -108,7 +110,7 @@ def read_stated(columns: Mapping[str, pa.ChunkedArray], labels: Sequence[str]) -
 
 
 def write_stated(stated: Floats, labels: Sequence[str], empty_rows: int) -> dict[str, pa.Array]:
-    """Return a column per label of `[row, label]`, empty where nothing is stated and in some more rows at the end."""
+    """Return `[row, label]` as a column per label, empty where nothing is stated, with empty rows added at the end."""
     import pyarrow as pa
 
     padded = np.concatenate([stated, np.full((empty_rows, len(labels)), np.nan)])
@@ -116,10 +118,10 @@ def write_stated(stated: Floats, labels: Sequence[str], empty_rows: int) -> dict
 
 
 def with_stated_labels(seen: Sequence[str], columns: Iterable[str]) -> tuple[str, ...]:
-    """Return the labels seen, and those that only a column of probabilities names, sorted."""
+    """Return the labels seen in votes and those that only a `stated_<label>` column names, sorted."""
     columns = list(columns)
     if not _by_code(columns, seen):
-        return tuple(seen)  # a column such as `stated_at` is somebody's own
+        return tuple(seen)  # a column such as `stated_at` belongs to the user
     known = label_lookup(seen)
     named = (name.removeprefix(PREFIX) for name in columns if name.startswith(PREFIX))
     return check_labels(sorted([*seen, *(label for label in named if label.casefold() not in known)]))
@@ -137,7 +139,7 @@ def _probabilities(column: Column) -> Floats:
     if len(wrong):
         text = column.distinct[column.positions[wrong[0]]]
         raise TableError(
-            f"column {column.name!r}, row {wrong[0] + 1}: {text!r:.60} is no probability: "
+            f"column {column.name!r}, row {wrong[0] + 1}: {text!r:.60} is not a probability: "
             "write a number from 0 to 1, or leave the cell empty"
         )
     return values

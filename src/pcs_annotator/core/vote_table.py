@@ -9,22 +9,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.core import vote_columns
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, text_column
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.vote_columns import (
-    Column,
-    Unknown,
-    in_order,
-    indexed,
-    label_codes,
-    read_stated,
-    seen_labels,
-    texts_of,
-    with_stated_labels,
-    write_stated,
-)
 from pcs_annotator.errors import PcsWarning, TableError
 
 if TYPE_CHECKING:
@@ -37,7 +26,7 @@ MAX_DRAWS = 1000
 
 
 class VoteArrays(NamedTuple):
-    """What a table of votes says: codes, stated probabilities, and the names on the axes, as in `Votes`."""
+    """The content of a table of votes, as in `Votes`: codes, names on the axes and stated probabilities."""
 
     codes: Codes
     ids: Sequence[str]
@@ -55,15 +44,17 @@ class ParsedTable(NamedTuple):
 
 
 class ColumnPlace(NamedTuple):
-    """The place of one column of votes."""
+    """The annotator, relation and draw of a column of votes."""
 
     annotator: str
     relation: str
     draw: int
 
 
-def parse_vote_table(table: object, labels: Iterable[str] | None, unknown: Unknown, name: str = "") -> ParsedTable:
-    """Read votes and gold from a table in wide or long form. Messages call it `name`."""
+def parse_vote_table(
+    table: object, labels: Iterable[str] | None, unknown: vote_columns.Unknown, name: str = ""
+) -> ParsedTable:
+    """Read votes and gold from a table in wide or long form, which messages call `name`."""
     name = name or table_name(table)
     columns = columns_of(as_arrow(table))
     if not columns or not len(next(iter(columns.values()))):
@@ -72,59 +63,60 @@ def parse_vote_table(table: object, labels: Iterable[str] | None, unknown: Unkno
 
 
 def _read_wide(
-    columns: Mapping[str, pa.ChunkedArray], labels: Iterable[str] | None, unknown: Unknown, name: str
+    columns: Mapping[str, pa.ChunkedArray], labels: Iterable[str] | None, unknown: vote_columns.Unknown, name: str
 ) -> ParsedTable:
-    ids = _told_apart(_ids(columns, name), name)
+    ids = _unique_ids(_ids(columns, name), name)
     cells = _cells([column for column in columns if column not in ("id", "gold")], name)
-    texts = {column: indexed(column, columns[column]) for column in cells}
-    gold = indexed("gold", columns["gold"]) if "gold" in columns else None
-    known = check_labels(labels) if labels is not None else seen_labels([*texts.values()], gold)
+    texts = {column: vote_columns.indexed(column, columns[column]) for column in cells}
+    gold = vote_columns.indexed("gold", columns["gold"]) if "gold" in columns else None
+    known = check_labels(labels) if labels is not None else vote_columns.seen_labels([*texts.values()], gold)
     annotators = list(dict.fromkeys(cell.annotator for cell in cells.values()))
     relations = list(dict.fromkeys(cell.relation for cell in cells.values()))
     draws = 1 + max(cell.draw for cell in cells.values())
     codes = np.full((len(ids), len(annotators), len(relations), draws), NOT_ASKED, dtype=np.int8)
     for column, cell in cells.items():
         place = (slice(None), annotators.index(cell.annotator), relations.index(cell.relation), cell.draw)
-        codes[place] = label_codes(texts[column], known, unknown, ids)
-    return ParsedTable(VoteArrays(codes, ids, annotators, relations, known), texts_of(gold, len(ids)))
+        codes[place] = vote_columns.label_codes(texts[column], known, unknown, ids)
+    return ParsedTable(VoteArrays(codes, ids, annotators, relations, known), vote_columns.texts_of(gold, len(ids)))
 
 
 def _read_long(
-    columns: Mapping[str, pa.ChunkedArray], labels: Iterable[str] | None, unknown: Unknown, name: str
+    columns: Mapping[str, pa.ChunkedArray], labels: Iterable[str] | None, unknown: vote_columns.Unknown, name: str
 ) -> ParsedTable:
-    row_ids = indexed("id", columns["id"]) if "id" in columns else None
+    row_ids = vote_columns.indexed("id", columns["id"]) if "id" in columns else None
     if row_ids is None:
-        raise TableError(f"{name}: the long form needs an 'id' in every row, and there is no such column")
+        raise TableError(f"{name}: the long form needs an 'id' in every row, but there is no such column")
     if (row_ids.positions < 0).any():
         row = int(np.flatnonzero(row_ids.positions < 0)[0]) + 1
-        raise TableError(f"{name}: the long form needs an 'id' in every row, and that of row {row} is empty")
-    ids, item = in_order(row_ids)
-    votes, gold = indexed("label", columns["label"]), None
+        raise TableError(f"{name}: the long form needs an 'id' in every row, but row {row} has none")
+    ids, item = vote_columns.in_order(row_ids)
+    votes, gold = vote_columns.indexed("label", columns["label"]), None
     known = check_labels(labels) if labels is not None else None
     if "gold" in columns:
-        gold = _gold_by_item(indexed("gold", columns["gold"]), ids, item, name)
+        gold = _gold_by_item(vote_columns.indexed("gold", columns["gold"]), ids, item, name)
     if known is None:
-        known = with_stated_labels(seen_labels([votes], gold), columns)
-    annotators, annotator = in_order(indexed("annotator", columns["annotator"]))
-    relations, relation = in_order(indexed("relation", columns["relation"]))
+        known = vote_columns.with_stated_labels(vote_columns.seen_labels([votes], gold), columns)
+    annotators, annotator = vote_columns.in_order(vote_columns.indexed("annotator", columns["annotator"]))
+    relations, relation = vote_columns.in_order(vote_columns.indexed("relation", columns["relation"]))
     asked = _asked({"annotator": annotator, "relation": relation}, votes, name)
     draw = _draws(columns.get("draw"), len(item), name)
     draw[~asked] = 0
     row_names = [ids[position] for position in item]
-    values = label_codes(votes, known, unknown, row_names)
+    values = vote_columns.label_codes(votes, known, unknown, row_names)
     codes = np.full((len(ids), len(annotators), len(relations), 1 + int(draw.max())), NOT_ASKED, dtype=np.int8)
     place = (item[asked], annotator[asked], relation[asked], draw[asked])
     _refuse_repeated(np.ravel_multi_index(place, codes.shape), np.flatnonzero(asked), row_names, name)
     codes[place] = values[asked]
-    stated, given = None, read_stated(columns, known)
+    stated, given = None, vote_columns.read_stated(columns, known)
     if given is not None:
         stated = np.full((*codes.shape, len(known)), np.nan)
         stated[place] = given[asked]
-    return ParsedTable(VoteArrays(codes, ids, annotators, relations, known, stated), texts_of(gold, len(ids)))
+    arrays = VoteArrays(codes, ids, annotators, relations, known, stated)
+    return ParsedTable(arrays, vote_columns.texts_of(gold, len(ids)))
 
 
-def _asked(who: Mapping[str, Integers], votes: Column, table: str) -> Mask:
-    """Return which rows hold an answer; one with an id alone names an item that nobody was asked about."""
+def _asked(who: Mapping[str, Integers], votes: vote_columns.Column, table: str) -> Mask:
+    """Return which rows hold a vote; a row with only an id stands for an item that was not asked about."""
     empty = np.all([positions < 0 for positions in who.values()], axis=0) & (votes.positions < 0)
     for column, positions in who.items():
         half = np.flatnonzero((positions < 0) & ~empty)
@@ -141,12 +133,12 @@ def _ids(columns: Mapping[str, pa.ChunkedArray], name: str) -> list[str]:
     ids: list[str | None] = text_column("id", columns["id"]).to_pylist()
     for row, value in enumerate(ids, start=1):
         if not value:
-            raise TableError(f"{name}, row {row}: the id is empty; give every row one")
+            raise TableError(f"{name}, row {row}: the id is empty; give every row an id")
     return [value for value in ids if value]
 
 
-def _told_apart(ids: Sequence[str], name: str) -> list[str]:
-    """Return the ids with ` (2)`, ` (3)` … after those seen before: a row is an item, and none must be lost."""
+def _unique_ids(ids: Sequence[str], name: str) -> list[str]:
+    """Return the ids with ` (2)`, ` (3)` … added to repeated ones: every row is an item, and none may be lost."""
     taken, repeated = set(ids), []
     first: dict[str, int] = {}
     result: list[str] = []
@@ -163,23 +155,21 @@ def _told_apart(ids: Sequence[str], name: str) -> list[str]:
     if repeated:
         more = f" and {len(repeated) - 3} more" if len(repeated) > 3 else ""
         shown = "; ".join(repeated[:3])
-        warnings.warn(
-            f"{name}: ids repeat and are taken as items of their own: {shown}{more}", PcsWarning, stacklevel=6
-        )
+        warnings.warn(f"{name}: repeated ids are treated as separate items: {shown}{more}", PcsWarning, stacklevel=6)
     return result
 
 
 def _cells(names: Sequence[str], table: str) -> dict[str, ColumnPlace]:
-    """Return which cell each vote column fills; other columns are left aside with a warning."""
+    """Return the place of each vote column; other columns are skipped with a warning."""
     cells: dict[str, ColumnPlace] = {}
-    aside = [name for name in names if "|" not in name]
+    others = [name for name in names if "|" not in name]
     for name in names:
         if "|" not in name:
             continue
         cell = _cell(name, table)
         twin = next((column for column, other in cells.items() if other == cell), None)
         if twin is not None:
-            raise TableError(f"{table}: columns {twin!r} and {name!r} are the same cell: number the draws")
+            raise TableError(f"{table}: columns {twin!r} and {name!r} name the same cell: number the draws")
         cells[name] = cell
     if not cells:
         found = ", ".join(repr(name) for name in names) or "nothing but ids"
@@ -187,9 +177,9 @@ def _cells(names: Sequence[str], table: str) -> dict[str, ColumnPlace]:
             f"{table} has no votes: name its columns '<annotator>|<relation>' (wide) or use the columns "
             f"id, annotator, relation, label (long); found {found}"
         )
-    if aside:
-        listed = ", ".join(repr(name) for name in aside)
-        warnings.warn(f"{table}: not vote columns, left aside: {listed}", PcsWarning, stacklevel=5)
+    if others:
+        listed = ", ".join(repr(name) for name in others)
+        warnings.warn(f"{table}: columns that are not read as votes: {listed}", PcsWarning, stacklevel=5)
     return cells
 
 
@@ -203,7 +193,7 @@ def _cell(name: str, table: str) -> ColumnPlace:
 
 
 def _draw(text: str, where: str) -> int:
-    # the length comes first, for int refuses thousands of digits
+    # the length comes first, because int refuses thousands of digits
     if not text.isdecimal() or len(text) > 9 or int(text) >= MAX_DRAWS:
         raise TableError(f"{where}: draw {text!r} is not a whole number from 0 to {MAX_DRAWS - 1}")
     return int(text)
@@ -217,8 +207,8 @@ def _draws(column: pa.ChunkedArray | None, rows: int, table: str) -> Integers:
     return np.array(draws, dtype=np.intp)
 
 
-def _gold_by_item(column: Column, ids: Sequence[str], item: Integers, table: str) -> Column:
-    """Return one gold entry per item out of one per vote; two different ones for an item are an error."""
+def _gold_by_item(column: vote_columns.Column, ids: Sequence[str], item: Integers, table: str) -> vote_columns.Column:
+    """Return one gold entry per item from one per vote; two different ones for an item are an error."""
     result = np.full(len(ids), -1, dtype=np.intp)
     given = np.flatnonzero(column.positions >= 0)
     result[item[given]] = column.positions[given]
@@ -226,7 +216,7 @@ def _gold_by_item(column: Column, ids: Sequence[str], item: Integers, table: str
     clash = given[folded[result[item[given]]] != folded[column.positions[given]]]
     if len(clash):
         raise TableError(f"{table}: id {ids[item[clash[0]]]!r} has two gold labels: keep one")
-    return Column("gold", column.distinct, result)
+    return vote_columns.Column("gold", column.distinct, result)
 
 
 def _refuse_repeated(place: Integers, rows: Integers, row_names: Sequence[str], table: str) -> None:
@@ -273,7 +263,7 @@ def _write_long(votes: VoteArrays) -> pa.Table:
     unasked = sorted(set(range(len(votes.ids))) - set(item))
     blank: list[None] = [None] * len(unasked)
     names = np.array([*votes.labels, None], dtype=object)
-    stated = {} if votes.stated is None else write_stated(votes.stated[place], votes.labels, len(unasked))
+    stated = {} if votes.stated is None else vote_columns.write_stated(votes.stated[place], votes.labels, len(unasked))
     table = pa.table(
         {
             "id": pa.array([votes.ids[i] for i in [*item, *unasked]], pa.string()),
@@ -284,5 +274,5 @@ def _write_long(votes: VoteArrays) -> pa.Table:
             **stated,
         }
     )
-    # items keep their order, for gold may be a list in that order
+    # items keep their order, because gold may be a list in that order
     return table.take(pa.array(np.argsort([*item, *unasked], kind="stable")))

@@ -1,4 +1,4 @@
-"""What every annotator said about every variant of every item."""
+"""`Votes`: the labels that all annotators gave to all variants of all items."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Votes:
         annotators: Name of every annotator.
         relations: Name of every relation; the unchanged text is called `original`.
         labels: The closed set of labels.
-        stated: Probability an annotator itself gave to each label, `[item, annotator, relation, draw, label]`,
-            nan where it gave none; None when nobody was asked for one.
+        stated: Probability that an annotator itself gave to each label, `[item, annotator, relation, draw, label]`,
+            nan where it gave none; None when none were requested.
     """
 
     codes: Codes
@@ -55,7 +55,7 @@ class Votes:
             object.__setattr__(self, "stated", frozen(self.stated, np.float64))
             if self.stated.shape != (*self.codes.shape, len(self.labels)):
                 raise ValueError(
-                    f"stated has shape {self.stated.shape}, codes {self.codes.shape}: one more axis is needed"
+                    f"stated has shape {self.stated.shape}, codes {self.codes.shape}: stated needs an axis for labels"
                 )
 
     def _checked_codes(self) -> Array:
@@ -64,9 +64,9 @@ class Votes:
             codes = codes[..., np.newaxis]
         expected = (len(self.ids), len(self.annotators), len(self.relations))
         if codes.ndim != 4 or codes.shape[:3] != expected:
-            raise ValueError(f"codes have shape {codes.shape}, the names say {expected} and draws")
-        if codes.size and codes.dtype.kind not in "iu":  # nan would turn into a vote for the first label
-            raise ValueError(f"codes must be whole numbers, best as int8, not {codes.dtype}")
+            raise ValueError(f"codes have shape {codes.shape}, but the names need {expected} and draws")
+        if codes.size and codes.dtype.kind not in "iu":  # nan would become a vote for the first label
+            raise ValueError(f"codes must be whole numbers (int8), not {codes.dtype}")
         if codes.size and (codes.min() < NOT_ASKED or codes.max() >= len(self.labels)):
             raise LabelError(f"codes must lie between {NOT_ASKED} and {len(self.labels) - 1}, one for each label")
         return frozen(codes, np.int8)
@@ -81,13 +81,13 @@ class Votes:
 
     @property
     def silent(self) -> Mask:
-        """True for every item on which nobody voted."""
+        """True for every item without votes."""
         return np.asarray((self.codes < 0).all(axis=(1, 2, 3)))
 
     def shares(self, rows: slice = slice(None)) -> Floats:
         """Return H of the paper, `[item, annotator, relation, label]`: the share of draws that gave the label.
 
-        A cell without any vote is all zeros. `rows` limits the work to some items.
+        A cell without votes is all zeros. `rows` limits the work to some items.
         """
         codes = self.codes[rows]
         if codes.shape[3] == 1:
@@ -105,7 +105,7 @@ class Votes:
         return replace(self, codes=self.codes[positions], ids=ids, stated=stated)
 
     def resampled(self, rows: Integers) -> Votes:
-        """Return the votes on rows drawn with replacement; items are named by position, for ids would repeat."""
+        """Return the votes on rows drawn with replacement; items are named by position, because ids would repeat."""
         stated = None if self.stated is None else self.stated[rows]
         return replace(self, codes=self.codes[rows], ids=[str(row) for row in range(len(rows))], stated=stated)
 
@@ -116,7 +116,7 @@ class Votes:
         relations: Iterable[str] | None = None,
         draws: int | None = None,
     ) -> Votes:
-        """Return the votes of some annotators and relations, by name, in the order given; `draws` keeps the first."""
+        """Return the votes of some annotators and relations, by name and in that order, in the first `draws` draws."""
         voters = list(self.annotators) if annotators is None else list(annotators)
         views = list(self.relations) if relations is None else list(relations)
         rows = positions_of(voters, self.annotators, "annotator")
@@ -126,7 +126,7 @@ class Votes:
         return replace(self, codes=codes, annotators=voters, relations=views, stated=stated)
 
     def without(self, *, annotator: str | None = None, relation: str | None = None) -> Votes:
-        """Return the votes with one annotator or one relation left out."""
+        """Return the votes without one annotator or one relation."""
         positions_of([annotator] if annotator is not None else [], self.annotators, "annotator")
         positions_of([relation] if relation is not None else [], self.relations, "relation")
         return self.select(
@@ -135,7 +135,7 @@ class Votes:
         )
 
     def only(self, asked: Mask) -> Votes:
-        """Return the votes of some cells; all others count as never asked.
+        """Return the votes of some cells; all others become `NOT_ASKED`.
 
         Args:
             asked: Which cells, `[annotator, relation, draw]`; an axis of length 1 stands for all.
@@ -144,13 +144,13 @@ class Votes:
         return replace(self, codes=np.where(asked, self.codes, NOT_ASKED).astype(np.int8), stated=stated)
 
     def plain(self) -> Votes:
-        """Return the votes of those who were asked for a label alone, which are the ones to learn from."""
+        """Return the votes of annotators that were asked for a label only; these are the ones to learn from."""
         names = [name for name in self.annotators if not kind_of(name)]
         if len(names) == len(self.annotators):
             return self
         if not names:
             raise UnknownNameError(
-                f"nobody here was asked for a label alone, only {_listed(self.annotators)}: ask one of them plainly too"
+                f"no annotator was asked for a label only, just {_listed(self.annotators)}: add one without elicitation"
             )
         return replace(self.select(annotators=names), stated=None)
 
@@ -163,18 +163,18 @@ class Votes:
         `gold` and, for probabilities that annotators stated, `stated_<label>`. An empty cell is an abstention.
 
         Args:
-            table: Where the votes are.
+            table: The table or its path.
             labels: The closed set of labels; by default those seen in the table, sorted.
-            unknown: What to do with a vote outside of `labels`: stop (`"error"`), or count it as an abstention
-                (`"abstain"`).
+            unknown: What to do with a vote outside of `labels`: raise an error (`"error"`), or count it as an
+                abstention (`"abstain"`).
         """
         return cls(**parse_vote_table(table, labels, unknown).votes._asdict())
 
     def to_table(self, form: Form = "wide") -> pa.Table:
         """Return the votes as a pyarrow table that `from_table` reads back.
 
-        The wide form writes both kinds of silence as empty cells, and labels alone; the long form leaves out what was
-        not asked, and keeps stated probabilities.
+        The wide form holds labels only, with empty cells for both `ABSTAINED` and `NOT_ASKED`; the long form leaves out
+        what was not asked, and keeps stated probabilities.
         """
         arrays = VoteArrays(self.codes, self.ids, self.annotators, self.relations, self.labels, self.stated)
         return write_vote_table(arrays, form)
@@ -190,7 +190,7 @@ class VoteTable(NamedTuple):
 def read_vote_table(
     table: object, labels: Iterable[str] | None = None, *, unknown: Unknown = "error", name: str = ""
 ) -> VoteTable:
-    """Read votes and gold from a table; see `Votes.from_table`. Messages call it `name`."""
+    """Read votes and gold from a table, which messages call `name`; see `Votes.from_table`."""
     arrays, gold = parse_vote_table(table, labels, unknown, name)
     return VoteTable(Votes(**arrays._asdict()), gold)
 
@@ -201,7 +201,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def positions_of(wanted: Sequence[str], names: Sequence[str], axis: str) -> list[int]:
-    """Return where each wanted name stands among the names of an axis."""
+    """Return the position of each wanted name on an axis."""
     index = {name: position for position, name in enumerate(names)}
     missing = [name for name in wanted if name not in index]
     if missing:
@@ -210,10 +210,10 @@ def positions_of(wanted: Sequence[str], names: Sequence[str], axis: str) -> list
 
 
 def check_unique(names: Sequence[str], axis: str) -> None:
-    """Raise when two entries of an axis bear the same name."""
+    """Raise when two entries of an axis have the same name."""
     if len(set(names)) == len(names):
         return
     name = next(name for name, count in Counter(names).items() if count > 1)
     earlier = names.index(name)
     row = names.index(name, earlier + 1)
-    raise TableError(f"{axis}: {name!r} stands at row {earlier + 1} and again at row {row + 1}: make the names unique")
+    raise TableError(f"{axis}: {name!r} is at row {earlier + 1} and again at row {row + 1}: make the names unique")

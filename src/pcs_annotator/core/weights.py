@@ -1,4 +1,4 @@
-"""How much each annotator and each relation is worth."""
+"""How much each annotator and each relation counts: `Weights`, with the `Diagnostics` of their fit."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Diagnostics:
     """How a fit went.
 
     Attributes:
-        optimiser: Registry name of the optimiser; of the chosen one for `auto`.
+        optimiser: Registry name of the optimiser; for `auto`, of the one it chose.
         gold_rows: Number of gold rows that were used.
-        objective: Final value of what the optimiser minimises; None when it minimises nothing.
+        objective: Final value of the function that the optimiser minimises; None when it minimises none.
         iterations: Steps taken.
         flags: What a user should know.
-        annotator_intervals: Bootstrap interval per annotator; empty when none were asked for.
+        annotator_intervals: Bootstrap interval per annotator; empty unless requested.
         relation_intervals: The same per relation.
         candidates: For `auto`, the cross-validated log-loss of every candidate.
     """
@@ -64,12 +64,12 @@ class Diagnostics:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Evidence:
-    """What a vote says about every label: for optimisers that know which labels a model confuses.
+    """What a vote says about every label, from optimisers that learn which labels a model confuses.
 
     Attributes:
-        labels: The labels that the arrays speak of.
+        labels: The labels along the axes of the arrays.
         log_prior: `[label]`.
-        log_likelihood: `[annotator, relation, vote, label]`, added up over the votes of an item.
+        log_likelihood: `[annotator, relation, vote, label]`, summed over the votes of an item.
     """
 
     labels: Sequence[str]
@@ -91,7 +91,7 @@ class Weights:
         relations: Name of every relation.
         annotator_weights: w_L of the paper.
         relation_weights: w_M of the paper.
-        evidence: Given by class-aware optimisers, whose score it defines; the weights are then a summary.
+        evidence: Set by class-aware optimisers, whose score it defines; the weights are then only a summary.
         diagnostics: How the fit went.
     """
 
@@ -109,20 +109,22 @@ class Weights:
             values = frozen(np.asarray(getattr(self, weights), dtype=np.float64), np.float64)
             object.__setattr__(self, weights, values)
             if values.shape != (len(getattr(self, names)),):
-                raise ValueError(f"{weights} has shape {values.shape}, there are {len(getattr(self, names))} {names}")
+                raise ValueError(
+                    f"{weights} has shape {values.shape}, but there are {len(getattr(self, names))} {names}"
+                )
             if not (np.isfinite(values).all() and (values >= 0).all() and abs(values.sum() - 1) <= TOLERANCE):
                 raise ValueError(f"{weights} must be non-negative and sum to 1, got {values.tolist()}")
 
     @classmethod
     def uniform(cls, votes: Votes, diagnostics: Diagnostics | None = None) -> Weights:
-        """Return equal weights for the annotators and relations of some votes."""
+        """Return equal weights for the annotators and relations of these votes."""
         return cls.normalised(votes, np.ones(len(votes.annotators)), np.ones(len(votes.relations)), diagnostics)
 
     @classmethod
     def normalised(
         cls, votes: Votes, annotators: Floats, relations: Floats, diagnostics: Diagnostics | None = None
     ) -> Weights:
-        """Return weights for the axes of some votes, each divided by its sum; a sum of zero means equal weights."""
+        """Return weights for the axes of these votes, each divided by its sum; a sum of zero means equal weights."""
         return cls(
             annotators=votes.annotators,
             relations=votes.relations,
@@ -182,17 +184,17 @@ class Weights:
     def from_dict(cls, values: Mapping[str, Any]) -> Weights:
         """Return the weights that `to_dict` wrote."""
         evidence = values["evidence"]
-        told = dict(values["diagnostics"])
-        told["flags"] = tuple(Flag(**flag) for flag in told["flags"])
+        diagnostics = dict(values["diagnostics"])
+        diagnostics["flags"] = tuple(Flag(**flag) for flag in diagnostics["flags"])
         for axis in ("annotator_intervals", "relation_intervals"):
-            told[axis] = {name: Interval(*ends) for name, ends in told[axis].items()}
+            diagnostics[axis] = {name: Interval(*ends) for name, ends in diagnostics[axis].items()}
         return cls(
             annotators=list(values["by_annotator"]),
             relations=list(values["by_relation"]),
             annotator_weights=np.array(list(values["by_annotator"].values())),
             relation_weights=np.array(list(values["by_relation"].values())),
             evidence=evidence and Evidence(**{**evidence, **_arrays(evidence)}),
-            diagnostics=Diagnostics(**told),
+            diagnostics=Diagnostics(**diagnostics),
         )
 
 

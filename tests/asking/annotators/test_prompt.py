@@ -49,25 +49,6 @@ def test_any_text_can_be_sent_and_stands_between_the_markers(text: str) -> None:
     assert all(message.content.encode() for message in messages)
 
 
-@given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
-def test_sendable_text_is_left_untouched(text: str) -> None:
-    assert sendable(text) == text
-
-
-@pytest.mark.parametrize(
-    ("text", "sent"),
-    [
-        ("a\ud800b", "a\ufffdb"),
-        ("\udc4d", "\ufffd"),
-        ("\ud83d.", "\ufffd."),
-        ("\ud83d\udc4d", "👍"),
-        ("a\0b", "a\ufffdb"),
-    ],
-)
-def test_what_cannot_be_sent_is_replaced(text: str, sent: str) -> None:
-    assert sendable(text) == sent
-
-
 def test_fixed_part_comes_first_and_is_the_same_for_every_text() -> None:
     one, other = build_messages(NEWS, "one"), build_messages(NEWS, "other")
 
