@@ -33,7 +33,7 @@ walls: .venv/dev
 	$(BIN)/lint-imports
 
 docs: .venv/dev  ## the site, in site/
-	$(BIN)/python scripts/cli_docs.py --check
+	$(BIN)/python scripts/cli_docs.py --check && $(BIN)/python scripts/config_docs.py --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: .venv/dev  ## numbers of this machine

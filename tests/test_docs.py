@@ -1,4 +1,4 @@
-"""What the documentation shows is executed, and what it says about the commands is theirs."""
+"""Every snippet in the documentation runs, links lead somewhere, and generated pages are up to date."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import json
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
+from pcs_annotator.faces.cli.main import main
 from pcs_annotator.pipeline.relations import RelationChoice, try_relation
+from tests.stub import stub_process
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "pcs_annotator"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SNIPPETS = [
     pytest.param(snippet, id=f"{page.relative_to(ROOT)}-{number}")
@@ -75,10 +80,52 @@ def test_every_python_snippet_runs(snippet: str, run_snippet: Callable[[str, Pat
     assert (tmp_path / "stdout").read_text(encoding="utf-8")
 
 
-def test_command_line_page_is_what_the_commands_say() -> None:
-    command = [sys.executable, str(ROOT / "scripts" / "cli_docs.py"), "--check"]
+@pytest.mark.parametrize("script", ["cli_docs.py", "config_docs.py"])
+def test_generated_reference_page_is_up_to_date(script: str) -> None:
+    command = [sys.executable, str(ROOT / "scripts" / script), "--check"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("page", ["design/index.md", "extending.md", "one-text.md"])
+def test_files_named_by_a_page_exist(page: str) -> None:
+    missing = [path for path in named_files(page) if not (PACKAGE / path).exists()]
+    assert not missing
+
+
+def test_one_text_passes_through_every_file_that_its_page_lists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"{row},Sentence number {row} is about the weather.,{'good' if row % 2 else 'bad'}" for row in range(20)]
+    (tmp_path / "texts.csv").write_text("\n".join(["id,text,gold", *rows, "z,The last one has no gold label.,"]) + "\n")
+    (tmp_path / "pcs.toml").write_text('[learn]\noptimiser = "lr"\nresamples = 0\n')
+    monkeypatch.chdir(tmp_path)
+    visited: set[str] = set()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call":
+            visited.add(frame.f_code.co_filename)
+
+    with stub_process() as server:
+        threading.setprofile(note)
+        sys.setprofile(note)
+        try:
+            code = main(["run", "texts.csv", "--model", f"{server.url}#m", "--relations", "original,rule:frame", "-q"])
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
+    assert code == 0
+    page = (ROOT / "docs" / "one-text.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| \d+ \| `(\S+)` \|", page, re.MULTILINE)
+    assert len(listed) == 25
+    assert [path for path in listed if str(PACKAGE / path) not in visited] == []
+
+
+def named_files(page: str) -> set[str]:
+    """Return the files and folders of the package that a page names in code style, such as `core/bill.py`."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    folders = "|".join(path.name for path in PACKAGE.iterdir() if path.is_dir())
+    return set(re.findall(rf"`((?:{folders})/[\w/.]*)`", text))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
