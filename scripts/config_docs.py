@@ -49,10 +49,10 @@ def table(kind: type, entries: Iterable[Field[Any]]) -> str:
 
 
 def rows(kind: type, entries: Iterable[Field[Any]]) -> Iterable[str]:
-    """Yield a table row for every key."""
+    """Yield a table row for every key; a key that the docstring does not explain is an error."""
     hints, meanings = get_type_hints(kind), attribute_meanings(kind)
     for entry in entries:
-        cells = (f"`{entry.name}`", type_name(hints[entry.name]), default_of(entry), meanings.get(entry.name, ""))
+        cells = (f"`{entry.name}`", type_name(hints[entry.name]), default_of(entry), meanings[entry.name])
         yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 

@@ -70,7 +70,13 @@ class TaskSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSettings:
-    """The part `[data]`: names of columns; empty where they are to be found."""
+    """The part `[data]`: names of columns.
+
+    Attributes:
+        text_column: The column of texts; empty for one named `text` or similar, or the only column.
+        id_column: The column of ids; empty for `id`, else rows are numbered from 1.
+        gold_column: The column of gold labels, which may be partly empty; empty for `gold`, `label` or `labels`.
+    """
 
     text_column: str = ""
     id_column: str = ""
