@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
-from pcs_annotator.relations.function_words import FUNCTION_WORDS
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
 
 # A long text is told by its beginning.
 SAMPLE = 3_000
@@ -30,24 +31,12 @@ _SCRIPTS = (
     ("el", re.compile(r"[\u0370-\u03ff]")),
 )
 
-_ENGLISH = FUNCTION_WORDS["en"]
-_SPOKEN_IN: dict[str, tuple[str, ...]] = {
-    word: tuple(language for language, words in FUNCTION_WORDS.items() if word in words)
-    for word in frozenset().union(*FUNCTION_WORDS.values())
-}
-# Words that English does not have, and words that only English has: enough for most texts.
-_FOREIGN = frozenset(_SPOKEN_IN) - _ENGLISH
-_ONLY_ENGLISH = frozenset(word for word in _ENGLISH if len(_SPOKEN_IN[word]) == 1)
-
-# Where no small word tells, the endings do: few English words end in a vowel other than e or y.
-_ENGLISH_ENDING = re.compile(
-    r"(?:ing|ed|[^aoui]s|ers?|ly|tions?|ness|ments?|[^aeo]y|ey|ay|th|ck|sh|ght|ll|ff|nd|[^i]st|rt|nt|[lr][dkp]|w|gh|ch|ge"
-    r"|ve|ce|ke|ow|ee|ea|oo|ty|ry|ss|ct|ue|ous|ful|[ao]ry|'s|’s|['’]t|[aeiou][pgbdmk]|ship|ian|onal|ical|list)$"
-)
-_FOREIGN_ENDING = re.compile(
-    r".*[bcdfghjklmnpqrstvwxz](?:a|o|i|u)$|.*(?:os|as|ado|ada|ido|ien|ung|keit|schaft|lich|lichen|isch|chen|ebt"
-    r"|eux|eur|elle|ette|ment[eo]|dad|dade|zione|aan|ijk|ij|ski|owa|owy|lar|ler|yor|nya|kan|ar|or[ea]s|ez|aux|ais|que)$"
-)
+# Norwegian counts as Danish and Malay as Indonesian: a text and its rewrite must not be told apart by so little.
+LANGUAGES = ("en", "es", "fr", "de", "pt", "it", "nl", "sv", "da", "pl", "cs", "tr", "id", "tl", "ro", "fi", "hu", "vi")
+# Short English texts full of foreign names look foreign to the library, so a text is English unless that is most
+# unlikely. Measured in benchmarks/language.py; docs/design/rewrites.md has the figures.
+_LEAST_ENGLISH = 0.03
+_WORDS_READ = 100
 
 # A look at single characters comes first: most prose has none of these.
 _CODE_CHARACTERS = re.compile(r"[{}<>=|\\]")
@@ -93,29 +82,22 @@ def why_not_english(text: str) -> str:
     return "no words" if reason == "empty text" and text.strip() else reason
 
 
-# every rule asks about the same few texts
+# Every rule asks about the same few texts.
 @lru_cache(maxsize=1024)
 def _why_not(sample: str) -> str:
-    tokens = sample.lower().split()
-    if not tokens:
+    if not sample.strip():
         return "empty text"
-    if _is_code(sample, tokens):
+    if _is_code(sample):
         return "looks like code"
-    # Splitting at spaces is quicker than finding words, and enough for most texts.
-    if len(tokens) > 1 and _surely_english(tokens):
-        return ""
-    return _why_not_at_second_look(sample)
-
-
-def _why_not_at_second_look(sample: str) -> str:
     words = _words(sample)
     if not words:
         return "no words"
-    if not sample.isascii() and _script_of(sample, words):
+    # A script of which no language is known is not English either.
+    if _script_of(words):
         return "not English"
     if len(words) == 1:
         return "a single word"
-    return "" if _language_by_words(words) == "en" else "not English"
+    return "" if _latin_language(words) == "en" else "not English"
 
 
 def language_of(text: str) -> str:
@@ -126,13 +108,10 @@ def language_of(text: str) -> str:
     >>> language_of("Der Hund schläft nicht."), language_of("42")
     ('de', '')
     """
-    sample = text[:SAMPLE]
-    words = _words(sample)
-    if not words:
-        return ""
-    if not sample.isascii() and (script := _script_of(sample, words)):
+    words = _words(text[:SAMPLE])
+    if script := _script_of(words):
         return script.strip("?")
-    return "en" if _surely_english(words) else _language_by_words(words)
+    return _latin_language(words) if len(words) > 1 else ""
 
 
 def _words(sample: str) -> list[str]:
@@ -142,59 +121,44 @@ def _words(sample: str) -> list[str]:
     return (_PLAIN_WORD if lowered.isascii() else _WORD).findall(lowered)
 
 
-def _surely_english(words: list[str]) -> bool:
-    english = sum(map(_ONLY_ENGLISH.__contains__, words))
-    return 5 * english >= len(words) and english > sum(map(_FOREIGN.__contains__, words))
+def _latin_language(words: list[str]) -> str:
+    return _language_of_words(" ".join(words[:_WORDS_READ]))
 
 
-def _language_by_words(words: list[str]) -> str:
-    counts: Counter[str] = Counter()
-    for word in words:
-        for language in _SPOKEN_IN.get(word, ()):
-            counts[language] += 1
-    english = counts["en"]
-    best, most = max(counts.items(), key=lambda entry: (entry[1], entry[0] == "en"), default=("", 0))
-    if most > english:
-        # One small word more is no proof when the rest of the words look English, as in a headline with a foreign name.
-        return best if most > english + 1 or (most > 1 and english == 0) or _looks_english(words) < 0 else "en"
-    if 5 * english >= len(words):
-        return "en"
-    return "en" if _looks_english(words) + english > 0 else ""
+# Every rule and check asks about the same few texts.
+@lru_cache(maxsize=1024)
+def _language_of_words(words: str) -> str:
+    ranked = _identifier().rank(words)
+    return "en" if dict(ranked)["en"] >= _LEAST_ENGLISH else ranked[0][0]
 
 
-def _looks_english(words: list[str]) -> int:
-    """Return how many more words have an English shape than a foreign one."""
-    score = 0
-    for word in words[:60]:
-        if word in _ONLY_ENGLISH:
-            score += 2
-        elif word in _ENGLISH:
-            continue  # shared with other languages, and counted already
-        elif not word.isascii() and "’" not in word:
-            score -= 2
-        elif word in _FOREIGN or _FOREIGN_ENDING.match(word):
-            score -= 1
-        elif _ENGLISH_ENDING.search(word):
-            score += 1
-    return score
+@cache
+def _identifier() -> LanguageIdentifier:
+    # Imported at the first text: loading takes half a second.
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier.set_languages(LANGUAGES)
+    return identifier
 
 
-def _script_of(sample: str, words: list[str]) -> str:
-    """Return the language that goes with the script of most letters; empty when that is the Latin one."""
-    beyond = _BEYOND_LATIN.findall(sample)
-    if 3 * len(beyond) < sum(map(len, words)):
+def _script_of(words: list[str]) -> str:
+    """Return the language that goes with the script of at least a third of the letters; empty for the Latin script."""
+    letters = "".join(words)
+    beyond = "" if letters.isascii() else "".join(_BEYOND_LATIN.findall(letters))
+    if not beyond or 3 * len(beyond) < len(letters):
         return ""
-    letters = "".join(beyond)
-    counts = {language: len(script.findall(letters)) for language, script in _SCRIPTS}
-    if 10 * counts["ja"] > len(letters):
+    counts = {language: len(script.findall(beyond)) for language, script in _SCRIPTS}
+    if 10 * counts["ja"] > len(beyond):
         return "ja"
     best = max(counts, key=lambda language: counts[language])
     return best if counts[best] else "?"
 
 
-def _is_code(sample: str, tokens: list[str]) -> bool:
+def _is_code(sample: str) -> bool:
     if not _may_be_code(sample):
         return False
+    tokens = sample.split()
     if "://" in sample:
         sample = _LINK.sub(" ", sample)
     marks = len(_CODE.findall(sample)) + _MARKS_PER_STATEMENT * len(_STATEMENT.findall(sample))
