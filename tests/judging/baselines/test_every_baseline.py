@@ -80,7 +80,7 @@ def test_only_what_it_asks_for_matters(name: str, votes: Votes, seed: int) -> No
     other = rng.integers(-2, len(votes.labels), votes.codes.shape, dtype=np.int8)
     assert votes.stated is not None
     noise = rng.random(votes.stated.shape)
-    # what was never asked stays so, for asking it would be another panel
+    # what was never asked stays unasked: asking it would make another panel
     kept = asks.cells | (votes.codes == -2)
     changed = replace(
         votes,
@@ -174,13 +174,13 @@ def state_nothing(votes: Votes) -> Votes:
 PLAIN = ("zero-shot", "majority-vote", "self-consistency", "spuq")
 ELICITED = ("1s-top-k", "2s-top-k", "ling-1s", "p-true", "spuq-intra")
 LACKING = [
-    *((name, drop_original, "needs answers on the unchanged text.*record it") for name in NAMES),
-    *((name, drop_plain, "needs plain labels: record an annotator") for name in PLAIN),
-    *((name, drop_elicited, "record them with the elicitation") for name in ELICITED),
-    *((name, state_nothing, "record them with the elicitation") for name in ELICITED),
-    ("self-consistency", keep_one_draw, "needs several draws of the original.*--draws 5"),
-    ("spuq", keep_original, "needs answers on perturbed inputs.*record such relations"),
-    ("spuq-intra", keep_original, "needs answers on perturbed inputs.*record such relations"),
+    *((name, drop_original, "unchanged text.*paraphrase-1, dummy-1.*'original'") for name in NAMES),
+    *((name, drop_plain, "plain labels") for name in PLAIN),
+    *((name, drop_elicited, "with the elicitation '") for name in ELICITED),
+    *((name, state_nothing, "with the elicitation '") for name in ELICITED),
+    ("self-consistency", keep_one_draw, "several draws of the original.*--draws 5"),
+    ("spuq", keep_original, "perturbed inputs.*only original"),
+    ("spuq-intra", keep_original, "perturbed inputs.*only original"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Every baseline on an example that was computed by hand; the computation stands beside it."""
+"""Every baseline on an example worked by hand, with the computation beside it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def row(scores: Floats) -> list[float]:
 
 
 def test_zero_shot() -> None:
-    # The first draw says neutral: 0, 1, 0. The later draws are other calls.
+    # The first draw says neutral: 0, 1, 0. Later draws are not used.
     votes = votes_on_one_text([[[1, 2, 2]]])
 
     assert row(ZeroShot().scores(votes)) == [0, 1, 0]
@@ -72,7 +72,7 @@ def test_self_consistency() -> None:
 
 @pytest.mark.parametrize(("steps", "kind"), [(1, "1s-top-2"), (2, "2s-top-2")])
 def test_top_k(steps: int, kind: str) -> None:
-    # G1: positive, P1: 0.7; G2: neutral, P2: 0.2. The 0.1 that is left goes to negative, the only label not guessed.
+    # G1: positive, P1: 0.7; G2: neutral, P2: 0.2. The remaining 0.1 goes to negative, the only label not guessed.
     votes = votes_on_one_text([[[2]]], annotators=(f"gemma/{kind}",), stated=[[[[NAN, 0.2, 0.7]]]])
 
     assert row(TopKBaseline(steps=1 if steps == 1 else 2).scores(votes)) == pytest.approx([0.1, 0.2, 0.7])
@@ -121,8 +121,8 @@ def test_spuq_between_samples_weighs_by_similarity_to_the_original() -> None:
 
 
 def test_spuq_within_samples() -> None:
-    # How sure the model says it is of its own answer: original 0.9 of positive, paraphrase 0.7 of positive, dummy 0.5
-    # of negative. c = (0.9 + 0.7 + 0.5) / 3 = 0.7 at positive, 0.15 for each of the others.
+    # The model's stated confidence in its own answer: original 0.9 in positive, paraphrase 0.7 in positive, dummy 0.5
+    # in negative. c = (0.9 + 0.7 + 0.5) / 3 = 0.7 at positive, 0.15 for each of the others.
     # With the paraphrase at similarity 0.5: (0.9 + 0.35 + 0.5) / 2.5 = 0.7 as well; at 0: (0.9 + 0.5) / 2 = 0.7;
     # the dummy at 0: (0.9 + 0.7) / 2 = 0.8.
     stated = [[[[NAN, NAN, 0.9]], [[0.1, NAN, 0.7]], [[0.5, NAN, NAN]]]]

@@ -1,4 +1,4 @@
-"""Baselines: one published method per file, known by name; users' own register in the same way.
+"""Published baselines by name; your own register in the same way.
 
 >>> from pcs_annotator.judging.baselines import baselines
 >>> baselines.names()[:4]

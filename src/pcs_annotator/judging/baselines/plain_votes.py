@@ -1,4 +1,4 @@
-"""The label that most models give."""
+"""Baselines that need plain labels on the unchanged text: zero-shot, majority vote, self-consistency."""
 
 from __future__ import annotations
 
@@ -10,35 +10,27 @@ import numpy as np
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.baselines.baseline import (
-    Asks,
-    baseline,
-    cells_of,
-    mean_scores,
-    original_of,
-    plain_annotators,
-)
+from pcs_annotator.judging.baselines.baseline import Asks, baseline, cells_of, mean_scores, original_column, plain_rows
 
 
 @baseline("zero-shot")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZeroShot:
-    """1 for the label of the first answer on the unchanged text, 0 for the others.
+    """One call per text: 1 for the label of the first answer on the unchanged text, 0 for the others.
 
-    RQ1 of Salimian et al. compares PCS with it. Of several annotators the mean is taken, so select one for the
-    paper's figure.
+    RQ1 of Salimian et al. compares PCS with it. Several annotators are averaged, so select one for the paper's figure.
     """
 
     name: ClassVar[str] = "zero-shot"
 
     def scores(self, votes: Votes) -> Floats:
         """Return the first label as 1, the others as 0."""
-        rows, column = plain_annotators(votes, self.name), original_of(votes, self.name)
+        rows, column = plain_rows(votes, self.name), original_column(votes, self.name)
         return mean_scores(votes.select(draws=1).shares()[:, rows, column])
 
     def asks(self, votes: Votes) -> Asks:
         """Return one call per annotator."""
-        rows, column = plain_annotators(votes, self.name), original_of(votes, self.name)
+        rows, column = plain_rows(votes, self.name), original_column(votes, self.name)
         return Asks(cells_of(votes, rows, [column], 1))
 
 
@@ -50,7 +42,7 @@ class MajorityVote:
     RQ3 of Salimian et al. compares PCS with it.
 
     Attributes:
-        hard: Whether the winner takes all, tied winners sharing, as a vote that only names a label does.
+        hard: Whether the winner takes all, like a vote that only names a label; tied winners share.
     """
 
     name: ClassVar[str] = "majority-vote"
@@ -58,7 +50,7 @@ class MajorityVote:
 
     def scores(self, votes: Votes) -> Floats:
         """Return the share of annotators for every label, or 1 for the winner."""
-        _require_company(votes, self.name)
+        _require_two(votes, self.name)
         shares = ZeroShot().scores(votes)
         if not self.hard:
             return shares
@@ -67,23 +59,26 @@ class MajorityVote:
 
     def asks(self, votes: Votes) -> Asks:
         """Return one call per annotator."""
-        _require_company(votes, self.name)
+        _require_two(votes, self.name)
         return ZeroShot().asks(votes)
 
 
-def _require_company(votes: Votes, who: str) -> None:
-    if len(plain_annotators(votes, who)) < 2:
+def _require_two(votes: Votes, who: str) -> None:
+    if len(plain_rows(votes, who)) < 2:
         raise UndefinedMetric(f"{who} needs two annotators or more, and these votes have one: record another model")
 
 
 @baseline("self-consistency")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfConsistency:
-    """The share of draws on the unchanged text that give a label: (1/m) Σ_i 1[a_i = a], whose arg max is the paper's.
+    """The share of draws on the unchanged text that give a label: the same question asked several times.
+
+    Wang et al. 2022, *Self-Consistency Improves Chain of Thought Reasoning in Language Models*, arXiv:2203.11171: of m
+    sampled answers a_1 … a_m take arg max_a Σ_i 1[a_i = a]. The score is (1/m) Σ_i 1[a_i = a], which has that arg max.
 
     Attributes:
-        draws: How many draws to take, the first ones; all of them when None. With the number of calls that another
-            method makes, it is that method's fair rival.
+        draws: Use only the first draws; all of them when None. Set it to the number of calls that another method
+            makes, for a fair comparison with that method.
     """
 
     name: ClassVar[str] = "self-consistency"
@@ -104,12 +99,12 @@ class SelfConsistency:
         return Asks(cells_of(votes, rows, [column], self.draws))
 
     def _places(self, votes: Votes) -> tuple[list[int], int]:
-        rows, column = plain_annotators(votes, self.name), original_of(votes, self.name)
+        rows, column = plain_rows(votes, self.name), original_column(votes, self.name)
         drawn = (votes.codes[:, rows, column] >= 0).any(axis=0).sum(axis=1)
-        scarce = int(np.argmin(drawn))
-        if drawn[scarce] < (self.draws or 2):
+        fewest = int(np.argmin(drawn))
+        if drawn[fewest] < (self.draws or 2):
             raise UndefinedMetric(
                 f"self-consistency needs {self.draws or 'several'} draws of the original, and "
-                f"{votes.annotators[rows[scarce]]} has {drawn[scarce]}: record them with --draws {self.draws or 5}"
+                f"{votes.annotators[rows[fewest]]} has {drawn[fewest]}: record them with --draws {self.draws or 5}"
             )
         return rows, column

@@ -4,10 +4,10 @@ Gao et al. 2024, *SPUQ: Perturbation-Based Uncertainty Quantification for Large 
 arXiv:2403.02509. With the original input x_0 and its output y_0, perturbed inputs x_i and their outputs y_i:
 
 * inter-sample: c = Σ_{i≥1} w_i s(y_0, y_i) / Σ_{i≥1} w_i
-* intra-sample: c = Σ_{i≥0} w_i c_i / Σ_{i≥0} w_i, where c_i is how sure the model says it is of y_i
+* intra-sample: c = Σ_{i≥0} w_i c_i / Σ_{i≥0} w_i, where c_i is the model's stated confidence in y_i
 
-w_i is the similarity of x_i to x_0. Labels are the same or not, so s is 1 or 0. c belongs to y_0; the rest is spread
-evenly over the other labels.
+w_i is the similarity of x_i to x_0. Two labels are equal or not, so s is 1 or 0. c is the confidence in y_0; the rest
+is spread evenly over the other labels.
 """
 
 from __future__ import annotations
@@ -20,31 +20,22 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Floats, Integers
-from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.baselines.baseline import (
-    Asks,
-    baseline,
-    cells_of,
-    mean_scores,
-    original_of,
-    plain_annotators,
-    spread,
-)
-from pcs_annotator.judging.baselines.stated import elicited
+from pcs_annotator.judging.baselines.baseline import Asks, baseline, cells_of, mean_scores, original_column, plain_rows
+from pcs_annotator.judging.baselines.stated import elicited, kinds_on
 
 PERTURBATIONS = ("paraphrase", "dummy", "system", "temperature")
-"""Those of the paper; each may come in numbered variants such as `paraphrase-2`."""
+"""Those of the paper; each may have numbered variants such as `paraphrase-2`."""
 FREE = frozenset(["dummy", "system", "temperature"])
-"""Those that no model has to write."""
+"""Those that need no model to write them."""
 
 _NUMBER = re.compile(r"[-_ ]?\d+\Z")
 
 
 class _Places(NamedTuple):
-    """Which annotators and relations count, and what was stated; None where only labels count."""
+    """The annotators and relations to use, and the stated probabilities; None where only labels count."""
 
     rows: list[int]
     columns: list[int]
@@ -56,12 +47,12 @@ class Spuq:
     """Confidence in the answer on the original, from the answers on perturbed inputs.
 
     Attributes:
-        aggregation: `inter`: how many answers agree with the original one. `intra`: how sure the model says it is.
+        aggregation: `inter`: the share of answers that agree with the original one. `intra`: the stated confidence.
         perturbations: Relations to use, with all their numbered variants; by default those of the paper that the votes
-            hold, or else every relation but the original.
+            have, or else every relation but the original.
         similarity: (item id, relation) → similarity of the perturbed input to the original; 1 where none is given.
-        elicitation: The kind of stated confidence for `intra`; by default the first kind, in alphabetical order, that
-            was asked about perturbed inputs.
+        elicitation: The kind of stated confidence for `intra`; by default the alphabetically first kind that was asked
+            about perturbed inputs.
     """
 
     aggregation: Literal["inter", "intra"] = "inter"
@@ -82,7 +73,7 @@ class Spuq:
     def scores(self, votes: Votes) -> Floats:
         """Return the confidence at the answer on the original, the rest at the other labels."""
         places = self._places(votes)
-        guess = votes.codes[:, places.rows, original_of(votes, self.name), 0].astype(np.intp)
+        guess = votes.codes[:, places.rows, original_column(votes, self.name), 0].astype(np.intp)
         answers = votes.codes[:, places.rows][:, :, places.columns].astype(np.intp)
         if places.stated is None:
             signs = np.where(answers >= 0, answers == guess[:, :, np.newaxis, np.newaxis], np.nan)
@@ -91,21 +82,21 @@ class Spuq:
         weights = np.where(np.isnan(signs), 0.0, self._weights(votes, places.columns))
         total = weights.sum(axis=(2, 3))
         confidence = (np.nan_to_num(signs) * weights).sum(axis=(2, 3)) / np.where(total > 0, total, 1.0)
-        return mean_scores(spread(len(votes.labels), np.where(total > 0, guess, -1), confidence))
+        return mean_scores(_spread(len(votes.labels), np.where(total > 0, guess, -1), confidence))
 
     def asks(self, votes: Votes) -> Asks:
         """Return the first answer on the original, those on perturbed inputs, and the inputs that a model wrote."""
         places = self._places(votes)
-        first = cells_of(votes, places.rows, [original_of(votes, self.name)], 1)
+        first = cells_of(votes, places.rows, [original_column(votes, self.name)], 1)
         names = {votes.relations[column] for column in places.columns} - {ORIGINAL}
         written = frozenset(name for name in names if _family(name) not in FREE)
         return Asks(first | cells_of(votes, places.rows, places.columns), written)
 
     def _places(self, votes: Votes) -> _Places:
-        original, perturbed = original_of(votes, self.name), self._perturbed(votes)
+        original, perturbed = original_column(votes, self.name), self._perturbed(votes)
         if self.aggregation == "inter":
-            return _Places(plain_annotators(votes, self.name), perturbed, None)
-        kinds = [kind for kind in _kinds_on(votes, perturbed) if self.elicitation in (None, kind)]
+            return _Places(plain_rows(votes, self.name), perturbed, None)
+        kinds = [kind for kind in kinds_on(votes, perturbed) if self.elicitation in (None, kind)]
         wanted = min(kinds, default="")
         source = elicited(votes, wanted.__eq__, f"{self.name}, on perturbed inputs,", self.elicitation or "1s-top-1")
         return _Places(source.rows, [original, *perturbed], source.stated)
@@ -135,13 +126,13 @@ class Spuq:
 
 @baseline("spuq")
 def inter_sample() -> Spuq:
-    """Return SPUQ by agreement of the answers."""
+    """Return SPUQ by agreement between answers."""
     return Spuq()
 
 
 @baseline("spuq-intra")
 def intra_sample() -> Spuq:
-    """Return SPUQ by what the model says of its confidence."""
+    """Return SPUQ by the model's stated confidence."""
     return Spuq(aggregation="intra")
 
 
@@ -149,15 +140,22 @@ def _family(relation: str) -> str:
     return _NUMBER.sub("", relation)
 
 
-def _kinds_on(votes: Votes, columns: list[int]) -> set[str]:
-    """Return the kinds of elicitation that were asked about some of these relations."""
-    if votes.stated is None:
-        return set()
-    said = votes.stated[:, :, columns]
-    return {kind_of(name) for row, name in enumerate(votes.annotators) if not np.isnan(said[:, row]).all()} - {""}
-
-
 def _own_confidence(answers: Integers, stated: Floats) -> Floats:
-    """Return the probability that each answer was given by whoever gave it, nan where there is none."""
+    """Return the probability that each annotator stated for its own answer, nan where there is none."""
     own = np.take_along_axis(stated, np.maximum(answers, 0)[..., np.newaxis], axis=-1)[..., 0]
     return np.where(answers >= 0, np.clip(own, 0.0, 1.0), np.nan)
+
+
+def _spread(labels: int, guess: Integers, confidence: Floats) -> Floats:
+    """Return the confidence at the guessed label and the rest spread evenly over the others, `[..., label]`.
+
+    Args:
+        labels: Number of labels.
+        guess: Codes `[...]`; a negative one gives zeros.
+        confidence: Probability of the guess `[...]`.
+    """
+    if labels == 1:
+        confidence = np.ones_like(confidence)  # no other label can take the rest
+    hit = guess[..., np.newaxis] == np.arange(labels)
+    shares = np.where(hit, confidence[..., np.newaxis], (1 - confidence[..., np.newaxis]) / max(labels - 1, 1))
+    return np.where(guess[..., np.newaxis] >= 0, shares, 0.0)

@@ -1,4 +1,4 @@
-"""Scores from the probabilities that annotators stated themselves."""
+"""Baselines that use the probabilities annotators state themselves: Ling 1S, P(True), 1S and 2S top-k."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.elicitations import LING_1S, P_TRUE, guesses_of, kind_of
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.baselines.baseline import Asks, baseline, cells_of, mean_scores, original_of
+from pcs_annotator.judging.baselines.baseline import Asks, baseline, cells_of, mean_scores, original_column
 
 
 def complete(stated: Floats) -> Floats:
     """Return stated probabilities `[..., label]` as shares that sum to 1; zeros where nothing was stated.
 
-    What the named labels leave is spread evenly over those that were not named (nan); probabilities that add up to
-    more than 1, or to less with every label named, are divided by their sum.
+    The remainder is spread evenly over the labels that were not named (nan). Probabilities that add up to more than
+    1, or to less with every label named, are divided by their sum.
     """
     named = ~np.isnan(stated)
     given = np.clip(np.where(named, stated, 0.0), 0.0, 1.0)
@@ -28,17 +28,17 @@ def complete(stated: Floats) -> Floats:
     rest = np.maximum(1 - given.sum(axis=-1, keepdims=True), 0.0)
     filled = np.where(named, given, rest / np.maximum(unnamed, 1))
     total = filled.sum(axis=-1, keepdims=True)
-    # "0 % for every label" tells nothing apart, which is not the same as saying nothing
+    # "0 % for every label" is uniform, which differs from no answer
     shares = np.where(total > 0, filled / np.where(total > 0, total, 1.0), 1 / stated.shape[-1])
     return np.where(named.any(axis=-1, keepdims=True), shares, 0.0)
 
 
 class Source(NamedTuple):
-    """The annotators that a method listens to.
+    """The annotators that a method uses.
 
     Attributes:
-        rows: Where they stand among the annotators.
-        stated: Everything that was stated, `[item, annotator, relation, draw, label]`.
+        rows: Their positions among the annotators.
+        stated: All stated probabilities, `[item, annotator, relation, draw, label]`.
     """
 
     rows: list[int]
@@ -46,13 +46,13 @@ class Source(NamedTuple):
 
 
 def elicited(votes: Votes, fits: Callable[[str], bool], who: str, record: str) -> Source:
-    """Return the annotators whose kind fits.
+    """Return the annotators whose kind of elicitation fits.
 
     Args:
         votes: Votes with elicited annotators among them.
-        fits: Whether a kind is meant.
-        who: The method that needs them.
-        record: The elicitation to record where there is none.
+        fits: Whether a kind fits.
+        who: The method that needs them, for the error message.
+        record: The elicitation to recommend when none fits.
     """
     rows = [row for row, name in enumerate(votes.annotators) if kind_of(name) and fits(kind_of(name))]
     if not rows or votes.stated is None or np.isnan(votes.stated[:, rows]).all():
@@ -63,12 +63,20 @@ def elicited(votes: Votes, fits: Callable[[str], bool], who: str, record: str) -
     return Source(rows, votes.stated)
 
 
+def kinds_on(votes: Votes, columns: list[int]) -> set[str]:
+    """Return the kinds of elicitation with stated probabilities on some of these relations."""
+    if votes.stated is None:
+        return set()
+    stated = votes.stated[:, :, columns]
+    return {kind_of(name) for row, name in enumerate(votes.annotators) if not np.isnan(stated[:, row]).all()} - {""}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedBaseline(ABC):
-    """A method that takes what annotators stated about the original.
+    """A method that uses the probabilities stated about the original.
 
     Attributes:
-        draws: How many draws to average, the first ones; all of them when None.
+        draws: Average only the first draws; all of them when None.
     """
 
     draws: int | None = 1
@@ -76,28 +84,32 @@ class StatedBaseline(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name for tables; unless `source` says otherwise, the kind of its annotators as well."""
+        """The name for tables, and the kind of elicitation to use unless `source` chooses another."""
 
     def source(self, votes: Votes) -> Source:
-        """Return the annotators to listen to."""
+        """Return the annotators to use."""
         return elicited(votes, self.name.__eq__, self.name, self.name)
 
     def scores(self, votes: Votes) -> Floats:
-        """Return what was stated about the original, averaged over draws, then over annotators."""
+        """Return the probabilities stated about the original, averaged over draws, then over annotators."""
         source = self.source(votes)
-        shares = complete(source.stated[:, source.rows, original_of(votes, self.name), : self.draws])
+        shares = complete(source.stated[:, source.rows, original_column(votes, self.name), : self.draws])
         answers = (shares.sum(axis=-1, keepdims=True) > 0).sum(axis=2)
         return mean_scores(shares.sum(axis=2) / np.maximum(answers, 1))
 
     def asks(self, votes: Votes) -> Asks:
-        """Return the answers on the original that count, of one or two calls each."""
-        return Asks(cells_of(votes, self.source(votes).rows, [original_of(votes, self.name)], self.draws))
+        """Return the answers on the original that it uses, of one or two calls each."""
+        return Asks(cells_of(votes, self.source(votes).rows, [original_column(votes, self.name)], self.draws))
 
 
 @baseline("ling-1s")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinguisticBaseline(StatedBaseline):
-    """The probability that the phrase stands for at the guessed label, the rest spread evenly over the others."""
+    """Ling 1S: one guess and a phrase for how likely it is; the rest is spread evenly over the other labels.
+
+    Tian et al. 2023, *Just Ask for Calibration*, EMNLP 2023, arXiv:2305.14975 (“Ling. 1S-human”). The phrases and their
+    probabilities are `pcs_annotator.core.elicitations.PHRASES`.
+    """
 
     @property
     def name(self) -> str:
@@ -108,7 +120,12 @@ class LinguisticBaseline(StatedBaseline):
 @baseline("p-true")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PTrueBaseline(StatedBaseline):
-    """The mean over draws: 1 for the proposed label when the model says *True*; else the others share the 1 evenly."""
+    """P(True): the model proposes a label, then says whether it is right.
+
+    Kadavath et al. 2022, *Language Models (Mostly) Know What They Know*, arXiv:2207.05221. The paper reads the
+    probability of the token for *True*. Most APIs hide tokens, so here it is the share of draws that say *True*: a
+    draw gives the proposed label 1 when the model says *True*, else the other labels share the 1 evenly.
+    """
 
     draws: int | None = None
 
@@ -120,11 +137,13 @@ class PTrueBaseline(StatedBaseline):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopKBaseline(StatedBaseline):
-    """The probabilities stated for k guesses; what they leave is spread evenly over labels that were not guessed.
+    """1S and 2S top-k: the probabilities stated for k guesses; the rest is spread evenly over the other labels.
+
+    Tian et al. 2023, *Just Ask for Calibration*, EMNLP 2023, arXiv:2305.14975 (“Verb. 1S top-k”, “Verb. 2S top-k”).
 
     Attributes:
-        steps: 1 when guesses and probabilities come in one reply, 2 when the probabilities are asked for afterwards.
-        k: How many guesses; by default the only number that the votes hold.
+        steps: 1 when guesses and probabilities come in one reply, 2 when a second question asks for the probabilities.
+        k: Number of guesses; by default the only number that the votes have.
     """
 
     steps: Literal[1, 2] = 1
@@ -132,11 +151,11 @@ class TopKBaseline(StatedBaseline):
 
     @property
     def name(self) -> str:
-        """`1s-top-2` and so on; `1s-top-k` where k is left open."""
+        """`1s-top-2` and so on; `1s-top-k` when k is not set."""
         return f"{self.steps}s-top-{self.k or 'k'}"
 
     def source(self, votes: Votes) -> Source:
-        """Return the annotators that gave so many guesses."""
+        """Return the annotators that gave k guesses."""
         source = elicited(votes, self._fits, self.name, f"{self.steps}s-top-{self.k or 2}")
         kinds = sorted({kind_of(votes.annotators[row]) for row in source.rows}, key=guesses_of)
         if len(kinds) > 1:
@@ -151,11 +170,11 @@ class TopKBaseline(StatedBaseline):
 
 @baseline("1s-top-k")
 def one_step() -> TopKBaseline:
-    """Return the method with one prompt, for whatever k the votes hold."""
+    """Return the method with one prompt, for the k that the votes have."""
     return TopKBaseline(steps=1)
 
 
 @baseline("2s-top-k")
 def two_steps() -> TopKBaseline:
-    """Return the method with two prompts, for whatever k the votes hold."""
+    """Return the method with two prompts, for the k that the votes have."""
     return TopKBaseline(steps=2)
