@@ -101,10 +101,6 @@ def test_a_clear_clause_changes_its_voice(text: str, expected: str) -> None:
     assert rewritten(text).text == expected
 
 
-def test_the_golden_file_has_enough_pairs_to_mean_something() -> None:
-    assert len(PAIRS) >= 50
-
-
 @pytest.mark.parametrize(("text", "reason"), [(text, reason) for reason, texts in TRAPS.items() for text in texts])
 def test_a_trap_is_left_alone_for_the_right_reason(text: str, reason: str) -> None:
     variant = rewritten(text)

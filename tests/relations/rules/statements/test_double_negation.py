@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,7 +20,6 @@ CONTEXT = Context()
 GOLDEN = (Path(__file__).parent / "double_negation_golden.txt").read_text(encoding="utf-8").splitlines()
 PAIRS = [(old[2:], new[2:]) for old, new in pairwise(GOLDEN) if old.startswith("- ")]
 LEFT_ALONE = [line[2:] for line in GOLDEN if line.startswith("= ")]
-NEGATIONS = re.compile(rf"\b(?:not|cannot|incorrect|{'|'.join(PARTNERS.values())})\b", re.IGNORECASE)
 
 ODD = [
     "",
@@ -68,17 +66,6 @@ def test_invented_sentence_gets_the_expected_double_negation(text: str, expected
 @pytest.mark.parametrize("text", LEFT_ALONE)
 def test_sentence_that_cannot_be_negated_twice_is_left_alone(text: str) -> None:
     assert rewrite(text).status == "not_applicable"
-
-
-@pytest.mark.parametrize(("text", "expected"), PAIRS)
-def test_golden_rewrites_add_an_even_number_of_negations(text: str, expected: str) -> None:
-    added = len(NEGATIONS.findall(expected)) - len(NEGATIONS.findall(text))
-    assert added == 2
-
-
-def test_golden_file_holds_enough_to_mean_something() -> None:
-    assert len(PAIRS) >= 50
-    assert len(LEFT_ALONE) >= 20
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -74,12 +75,6 @@ def test_a_trap_is_left_alone(text: str) -> None:
     assert isinstance(rewritten(text), NotApplicable)
 
 
-def test_the_golden_file_is_large_enough() -> None:
-    assert len(CHANGED) >= 50
-    assert len(KEPT) >= 30
-    assert len(set(CHANGED)) == len(CHANGED)
-
-
 def test_the_relation_is_known_by_its_name() -> None:
     variant = asyncio.run(relations.create("rule:synonym").rewrite("The council began a review.", Context()))
     assert (variant.status, variant.text) == ("changed", "The council started a review.")
@@ -149,32 +144,38 @@ def name_of(entry: LexiconEntry) -> str:
     return f"{' '.join(entry.words)} → {entry.to}"
 
 
-@pytest.mark.parametrize("entry", load(), ids=name_of)
-def test_every_entry_is_well_formed(entry: LexiconEntry) -> None:
-    assert entry.rank in (1, 2, 3)
-    assert entry.words == tuple(" ".join(entry.words).lower().split())
-    assert entry.words != tuple(entry.to.split())
-    assert entry.tags <= (set(TAGS[entry.kind]) or PENN)
-    assert {name.removeprefix("!") for name in entry.frame} <= set(FRAMES)
-    assert not any(f"!{name}" in entry.frame for name in entry.frame)
-    assert entry.next.isdisjoint(entry.not_next)
-    assert entry.prev.isdisjoint(entry.not_prev)
-    assert entry.object.isdisjoint(entry.not_object)
+def test_every_entry_is_well_formed() -> None:
+    def faults(entry: LexiconEntry) -> dict[str, bool]:
+        return {
+            "rank": entry.rank not in (1, 2, 3),
+            "capital letters": entry.words != tuple(" ".join(entry.words).lower().split()),
+            "replaces itself": entry.words == tuple(entry.to.split()),
+            "unknown tag": not entry.tags <= (set(TAGS[entry.kind]) or PENN),
+            "unknown frame": not {name.removeprefix("!") for name in entry.frame} <= set(FRAMES),
+            "frame and its opposite": any(f"!{name}" in entry.frame for name in entry.frame),
+            "next and not_next": not entry.next.isdisjoint(entry.not_next),
+            "prev and not_prev": not entry.prev.isdisjoint(entry.not_prev),
+            "object and not_object": not entry.object.isdisjoint(entry.not_object),
+        }
+
+    assert [(name_of(entry), fault) for entry in load() for fault, found in faults(entry).items() if found] == []
 
 
-@pytest.mark.parametrize("entry", load(), ids=name_of)
-def test_every_entry_has_all_its_forms(entry: LexiconEntry) -> None:
-    forms = list(entry.forms())
-    assert len(forms) == (1 if entry.kind == "word" else len(entry.tags or TAGS[entry.kind]))
-    for form in forms:
-        assert " ".join(form.words) != form.to
-        assert form.to == form.to.strip() != ""
+def test_every_entry_has_all_its_forms() -> None:
+    def faults(entry: LexiconEntry) -> Iterator[str]:
+        forms = list(entry.forms())
+        if len(forms) != (1 if entry.kind == "word" else len(entry.tags or TAGS[entry.kind])):
+            yield f"{len(forms)} forms"
+        for form in forms:
+            if " ".join(form.words) == form.to or form.to != form.to.strip() or not form.to:
+                yield f"{' '.join(form.words)!r} becomes {form.to!r}"
+
+    assert [(name_of(entry), fault) for entry in load() for fault in faults(entry)] == []
 
 
-def test_the_lexicon_has_no_entry_twice_and_is_large_enough() -> None:
+def test_the_lexicon_has_no_entry_twice() -> None:
     seen = [(e.kind, e.words, e.to, e.tags, e.frame, e.next, e.prev, e.object) for e in load()]
     assert len(seen) == len(set(seen))
-    assert 250 <= len(seen) <= 500
 
 
 def test_no_word_of_law_or_politics_is_exchanged() -> None:
