@@ -1,8 +1,8 @@
-"""Write docs/how-good.md from real votes: the embedded model on the tour's news, and BABE where it is at hand.
+"""Write docs/how-good.md from real votes: the embedded model on the tour's news, and BABE if it is present.
 
     python scripts/how_good.py
 
-The news are asked again only if the ledger in the folder given by PCS_DEMO (pcs-demo by default) does not hold them.
+The model is called only for news items that are not in the ledger of the folder PCS_DEMO (pcs-demo by default).
 """
 
 from __future__ import annotations
@@ -30,35 +30,35 @@ HEAD = """# How good is it?
 
 <!-- written by scripts/how_good.py; do not edit -->
 
-Two sets of votes from real models, every method on the same rows and the same splits, every figure on rows that the
-fit did not see, in brackets 95 % intervals over rows. `pcs evaluate` makes the same tables from your own votes, and
-those are the ones that matter: whether rewrites help depends on the models and on the texts.
+Two sets of votes from real models. Every method uses the same rows and the same splits. Every figure is measured on
+rows that the fit did not see, with 95 % intervals over rows in brackets. `pcs evaluate` makes the same tables from
+your own votes, and those are the ones that matter: whether rewrites help depends on the models and on the texts.
 
-What to look for: *AUROC* says how well the score ranks right labels above wrong ones. A single answer has no grades,
-so compare its *hard* AUROC with the hard AUROC of others, and *accuracy* with accuracy. Calls count; more calls
-should buy something.
+What to look for: *AUROC* measures how well the score ranks right labels above wrong ones. A single answer has no graded
+score, so compare its *hard* AUROC with the hard AUROC of other methods, and *accuracy* with accuracy. Calls cost
+money; more calls should buy something.
 """
 
 NEWS = """
 ## A very small model, on easy news
 
-SmolLM2, 135 million weights, in two prompt styles and four ways of showing each text; {n} short invented news items
-of four topics, the tour of `pcs demo`. Sixty rows say little: look at the intervals. The model is a thousandth of a
-large one, and nothing here says how large ones do.
+SmolLM2, 135 million weights, with two prompt styles and four ways of showing each text; {n} short invented news items
+on four topics, as in `pcs demo`. Sixty rows say little: look at the intervals. The model is a thousandth the size of a
+large one, and nothing here says how well large ones do.
 """
 
 BABE = """
 ## Seven language models on biased news
 
-BABE: is a news sentence biased? {n} sentences, each answered by seven models in four prompt settings, recorded by
-others and not part of this project. The settings are prompts, not rewrites, so this shows what learning whom to
-believe is worth, and nothing about rewriting.
+BABE: is a news sentence biased? {n} sentences, each labelled by seven models with four prompt settings; recorded by
+others and not part of this project. The settings are prompts, not rewrites, so this shows what it is worth to learn
+which models to trust, and nothing about rewriting.
 """
 
 THREE = """
 ### Three of them
 
-{models}: the same with fewer votes.
+{models}: the same evaluation with fewer votes.
 """
 
 
@@ -86,7 +86,7 @@ def narrowed(table: ResultTable, columns: Sequence[str]) -> ResultTable:
 
 
 def demoted(table: ResultTable) -> str:
-    """Return the table in Markdown, with its title as a plain line: it stands inside a section."""
+    """Return the table in Markdown, with its title as a bold line, because it is part of a section."""
     lines = to_markdown(table).splitlines()
     return "\n".join(f"**{line.lstrip('# ')}**" if line.startswith("#") else line for line in lines) + "\n"
 
@@ -95,13 +95,13 @@ def babe(models: tuple[str, ...], folder: Path) -> Evaluated:
     """Return figures on the votes of some models, of all when none is named."""
     import pandas as pd
 
-    said = pd.read_csv(DATA / "babe/votes.csv.gz", dtype=str).rename(
+    answers = pd.read_csv(DATA / "babe/votes.csv.gz", dtype=str).rename(
         columns={"model": "annotator", "setting": "relation"}
     )
     gold = pd.read_csv(DATA / "babe/items.csv", dtype=str)[["id", "gold"]]
-    said = said[said.annotator.isin(models)] if models else said
+    answers = answers[answers.annotator.isin(models)] if models else answers
     path = folder / f"babe-{len(models)}.csv"
-    said.merge(gold, on="id").to_csv(path, index=False)
+    answers.merge(gold, on="id").to_csv(path, index=False)
     return evaluate_source(EvaluateRequest(source=path))
 
 

@@ -116,7 +116,7 @@ def test_one_text_passes_through_every_file_that_its_page_lists(
             threading.setprofile(None)
     assert code == 0
     page = (ROOT / "docs" / "one-text.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^\| \d+ \| `(\S+)` \|", page, re.MULTILINE)
+    listed = re.findall(r"^\d+\. `(\S+)`", page, re.MULTILINE)
     assert len(listed) == 25
     assert [path for path in listed if str(PACKAGE / path) not in visited] == []
 
