@@ -187,7 +187,7 @@ def test_what_cannot_be_designed_is_refused_with_a_remedy() -> None:
 
 
 def test_recorded_votes_of_small_models_give_a_panel_of_better_quality_for_more_calls(shared_data: Path) -> None:
-    with pytest.warns(PcsWarning, match="ids repeat"):
+    with pytest.warns(PcsWarning, match="5177"):
         votes, names = read_vote_table(shared_data / "recorded/votes_sentiment.csv.gz")
     votes, gold = votes.select(annotators=["qwen2.5-coder-0.5b@0", "qwen2.5-coder-0.5b@0.7"]), gold_codes(votes, names)
     rows = np.sort(np.random.default_rng(0).permutation(len(votes))[:100])

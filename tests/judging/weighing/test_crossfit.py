@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from pcs_annotator.judging.weighing.crossfit import (
     cross_fits,
     stratified_folds,
 )
-from pcs_annotator.judging.weighing.optimiser import optimisers
+from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser, optimisers
 from pcs_annotator.judging.weighing.optimisers.lr import LinearRegression
 from pcs_annotator.judging.weighing.optimisers.simple import Uniform
 from pcs_annotator.judging.weighing.scoring import score
@@ -142,3 +142,27 @@ def test_every_row_is_held_out_exactly_once() -> None:
     cross_fit(nosy, votes, coded(votes, names), Splits())
     held_out = [name for seen in nosy.seen for name in set(votes.ids) - seen]
     assert sorted(held_out) == sorted(votes.ids)
+
+
+def test_the_same_folds_are_fitted_once_and_those_of_ones_own_optimiser_every_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    votes, names = simulated_votes([0.8, 0.6], items=40, seed=77)
+    gold = coded(votes, names)
+    fits: list[Optimiser] = []
+
+    def counted(chosen: Optimiser, *rest: Any) -> Weights:
+        fits.append(chosen)
+        return fit_optimiser(chosen, *rest)
+
+    monkeypatch.setattr(crossfit, "fit_optimiser", counted)
+    splits = Splits(repeats=1)
+    first, again = (cross_fits(LinearRegression(), votes, gold, splits) for _ in range(2))
+    np.testing.assert_array_equal(first[0].probabilities, again[0].probabilities)
+    assert len(fits) == 5
+    cross_fits(LinearRegression(shrinkage=3.0), votes, gold, splits)
+    assert len(fits) == 10
+    mine = Nosy([])
+    for _ in range(2):
+        cross_fits(mine, votes, gold, splits)
+    assert len(fits) == 20

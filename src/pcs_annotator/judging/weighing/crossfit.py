@@ -122,15 +122,15 @@ def held_out(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn:
     The same fits are wanted several times: by `auto` to choose, and for figures, curves and certificate. So those of
     built-in optimisers, which never change, are remembered by the content of votes and gold.
     """
-    params = getattr(chosen, "__dataclass_params__", None)
-    if params is None or not params.frozen:
+    if not type(chosen).__module__.startswith(__name__.partition(".")[0] + "."):
         return _fit_folds(chosen, votes, gold, splits, turn)
-    key = (chosen, splits.folds, splits.seed + turn, _digest(votes, gold))
-    if key not in _REMEMBERED:
-        _REMEMBERED[key] = _fit_folds(chosen, votes, gold, splits, turn)
-        if len(_REMEMBERED) > MAX_REMEMBERED:
+    key = (repr(chosen), splits.folds, splits.seed + turn, _digest(votes, gold))
+    found = _REMEMBERED.get(key)
+    if found is None:
+        found = _REMEMBERED[key] = _fit_folds(chosen, votes, gold, splits, turn)
+        while len(_REMEMBERED) > MAX_REMEMBERED:
             _REMEMBERED.popitem(last=False)
-    return _REMEMBERED[key]
+    return found
 
 
 _REMEMBERED: OrderedDict[Hashable, tuple[HeldOut, ...]] = OrderedDict()

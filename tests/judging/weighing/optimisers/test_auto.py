@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
 from pcs_annotator.judging.weighing.fitting import fit_weights
+from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.judging.weighing.optimisers.auto import Auto
 from pcs_annotator.judging.weighing.scoring import score
 from tests.builders import simulated_votes
-from tests.judging.strategies import biased_votes
+from tests.judging.strategies import biased_votes, coded
 
 
 def test_picks_naive_bayes_where_models_confuse_labels() -> None:
@@ -49,3 +52,20 @@ def test_intervals_belong_to_the_winner() -> None:
     auto, alone = (fit_weights(votes, gold, name, resamples=20).diagnostics for name in ("auto", "naive-bayes"))
     assert auto.annotator_intervals == alone.annotator_intervals
     assert auto.relation_intervals == alone.relation_intervals
+
+
+def test_every_fold_takes_the_candidate_that_predicts_the_other_folds_best() -> None:
+    votes, names = simulated_votes([0.85, 0.7, 0.4], items=60)
+    gold, splits = coded(votes, names), Splits(repeats=2)
+    rows = np.arange(len(gold))
+    own = {name: cross_fits(optimisers.create(name), votes, gold, splits) for name in Auto().candidates}
+    losses = {
+        name: np.mean([-np.log(fit.probabilities[rows, gold]) for fit in fits], axis=0) for name, fits in own.items()
+    }
+    for turn, found in enumerate(cross_fits(Auto(), votes, gold, splits)):
+        fold = splits.fold_of(gold, turn)
+        for number in range(5):
+            inside = fold == number
+            best = min(losses, key=lambda name, outside=~inside: losses[name][outside].mean())
+            np.testing.assert_array_equal(found.scores[inside], own[best][turn].scores[inside])
+            np.testing.assert_array_equal(found.probabilities[inside], own[best][turn].probabilities[inside])
