@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.base import Context
-from pcs_annotator.relations.checks.base import Rewrite
+from pcs_annotator.relations.checks.reading import Rewrite
 from pcs_annotator.relations.checks.run import run_checks, verdicts
 from pcs_annotator.relations.checks.surface import length, numbers, unchanged
 from pcs_annotator.relations.choose import known_relations

@@ -9,7 +9,7 @@ from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.errors import ConfigError, UnknownNameError
 from pcs_annotator.relations.base import Context, Original, relations
-from pcs_annotator.relations.checks.checked import CheckedRelation
+from pcs_annotator.relations.checks.run import CheckedRelation
 from pcs_annotator.relations.choose import RelationOptions, choose_relations, find_relation, known_relations
 from pcs_annotator.relations.compose import FirstOf, InTurn
 from pcs_annotator.relations.prompted.prompted import PromptedRelation

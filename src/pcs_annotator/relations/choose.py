@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.errors import ConfigError, UnknownNameError
 from pcs_annotator.relations.base import Relation, relations
-from pcs_annotator.relations.checks.checked import CheckedRelation
+from pcs_annotator.relations.checks.run import CheckedRelation
 from pcs_annotator.relations.compose import FirstOf, InTurn
 from pcs_annotator.relations.prompted import prompted
 from pcs_annotator.relations.prompted.joint import join

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.relations.base import Context
-from pcs_annotator.relations.checks.checked import CheckedRelation
+from pcs_annotator.relations.checks.run import CheckedRelation
 from pcs_annotator.relations.function import FunctionRelation
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
 

@@ -6,8 +6,8 @@ import pytest
 
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.variant import Verdict
-from pcs_annotator.relations.checks.base import Rewrite
-from pcs_annotator.relations.checks.judge import judge, read_judgement
+from pcs_annotator.relations.checks.reading import Rewrite
+from pcs_annotator.relations.checks.run import judge, read_judgement
 
 
 @pytest.mark.parametrize("reply", ["SAME", "same.", "**Same**", "SAME: both say that it rained"])

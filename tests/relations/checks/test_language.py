@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcs_annotator.relations.checks.base import Rewrite
+from pcs_annotator.relations.checks.reading import Rewrite
 from pcs_annotator.relations.checks.surface import certainty, language
 
 SENTENCES = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pcs_annotator.relations.checks.base import Rewrite
 from pcs_annotator.relations.checks.names import names
+from pcs_annotator.relations.checks.reading import Rewrite
 
 
 @pytest.mark.parametrize(

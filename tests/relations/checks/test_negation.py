@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.checks.base import Rewrite
-from pcs_annotator.relations.checks.cues import LEXICAL
-from pcs_annotator.relations.checks.negation import negation
+from pcs_annotator.relations.checks.negation import LEXICAL, negation
+from pcs_annotator.relations.checks.reading import Rewrite
 
 DOUBLED = Expectation(negations="doubled")
 

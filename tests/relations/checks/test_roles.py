@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.checks.base import Rewrite
+from pcs_annotator.relations.checks.reading import Rewrite
 from pcs_annotator.relations.checks.roles import roles
 from pcs_annotator.relations.parse import Parser
 

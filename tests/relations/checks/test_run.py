@@ -9,7 +9,7 @@ import pytest
 
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.checks.base import Rewrite
+from pcs_annotator.relations.checks.reading import Rewrite
 from pcs_annotator.relations.checks.run import CHECKS, check_rewrite, run_checks, verdicts
 from pcs_annotator.relations.parse import Parser
 
@@ -121,7 +121,7 @@ def test_no_text_raises(text: str) -> None:
         run_checks(Rewrite(other, text, EXPECTS["double-negation"]))
 
 
-def test_slips_of_the_finger_may_be_allowed() -> None:
+def test_typos_may_be_allowed() -> None:
     source, text = "Mira Lindqvist did not buy 3 boats.", "Mira Lidnqvist did nto buy 3 baots."
     assert not all(verdict.passed for verdict in run_checks(Rewrite(source, text)))
     allowed = Expectation(misspells=True)

@@ -7,9 +7,8 @@ import time
 import pytest
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.checks.base import Rewrite
-from pcs_annotator.relations.checks.numbers import read_numbers
-from pcs_annotator.relations.checks.surface import length, numbers, unchanged
+from pcs_annotator.relations.checks.reading import Rewrite
+from pcs_annotator.relations.checks.surface import length, numbers, read_numbers, unchanged
 
 SENTENCE = "The mayor of Norwick said on Monday that the council would spend 40 million crowns on the old bridge."
 

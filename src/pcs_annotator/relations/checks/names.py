@@ -2,23 +2,168 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import NamedTuple
 
-from pcs_annotator.relations.checks.base import Rewrite, quoted
-from pcs_annotator.relations.checks.entities import (
-    SAME,
-    Entity,
-    bare,
-    capitals,
-    entities,
-    is_word,
-    joined_initials,
+from pcs_annotator.relations.checks.reading import Rewrite, addresses, mentions, prose, quoted, words
+from pcs_annotator.relations.checks.surface import SPELT
+from pcs_annotator.relations.rules.words import word_set
+
+_CAPITALISED = re.compile(r"(?<![\w'])[A-ZÀ-ÖØ-Þ][^\W_]*(?:['&-][^\W_]+)*")
+_WORD = re.compile(r"(?<![\w'])[^\W\d_][^\W_]*")
+_INITIALS = re.compile(r"\b(?:[A-Z]\.){2,}|\b(?:[A-Z]\.)+(?=[A-Z]\b)")
+_OPENING = re.compile(r"(?:^|[.!?:;*|\n]|\.\.\.|[\"'(\[] ?| -+)\s*[\"'(\[]?$")
+_CONTRACTED = re.compile(r"(?:n't|'(?:re|ve|ll|d|m))$")
+# The words of one name are separated by a space, or by a particle such as "von".
+_WITHIN = re.compile(r"\s(?:(?:de|del|della|von|van|der|den|la|le|al|bin)\s)?$")
+
+# Headline words such as "wrapup" and "lockdown" are in no dictionary, but they are not names.
+_PARTICLE = re.compile(r"(?<=\w{3})(?:up|off|out|down)s?$")
+
+SMALL = word_set(
+    "a an the and or but nor so yet if of in on at to for from by with about as into over after before under between "
+    "against during without through while when where why how who whom whose what which that this these those there "
+    "here it its he she his her him they them their we us our you your i me my mine is are was were be been being am "
+    "do does did has have had will would can could may might must shall should not no yes all any some each every "
+    "both more most many much few such only own same than too very just also now then once again up down out off oh "
+    "ok okay hey hi hello wow yeah yay lol lmao omg wtf haha ha hahaha xoxo ugh aww gosh thanks thank please sorry "
+    "because since until whilst amid unlike upon within among toward towards across besides whereas although though "
+    "however despite yesterday today tomorrow tonight mr mrs ms dr sir sen rep gov pres gen col lt sgt st jr sr said "
+    "says new old let's it's i'm i'll i've i'd that's what's he's she's don't can't im ive ill dont"
 )
-from pcs_annotator.relations.checks.reading import addresses, mentions, prose, words
+# Words that people capitalise although they are not names.
+_LOUD = word_set(
+    "mom mum dad mommy daddy mother father grandma grandpa god lord internet love hate baby girl boy ever never "
+    "always so much really best worst good great bad happy sad birthday bday day night week weekend year work home "
+    "fun free life people guy guys man woman thing things time way lot big little go going gone get got want need "
+    "know think see saw look make made take back come came like miss one two win won app update version star stars "
+    "phone wish hope feel still soon first last next breaking exclusive update watch video photos photo pics pic live "
+    "read must report opinion review fake news real true fact check spoiler warning sooo soooo waaay please "
+    "everything everyone anything something nothing nobody everybody awesome amazing cool hot cold sick tired dead "
+    "killing bring stop start wait wanna gonna gotta cant wont dont aint isnt lots huge super total totally "
+    "absolutely full stupid crazy damn hell shit fuck crap ass sucks suck hard easy fast slow ugly cute sweet nice "
+    "funny family friend friends school class morning afternoon evening summer winter spring fall autumn internet web "
+    "wifi tv pm am"
+)
+# Names that are also words.
+_NAMES_TOO = word_set(
+    "trump bush apple amazon google mars rose drake prince grant hope grace mark bill pitt west swift gates cook rock "
+    "cruise stone fox ford king jay chris will pink cash smith carter turner baker cooper taylor miller hunter mason "
+    "parker tyler walker fisher hill young wood woods brook brooks reed read banks rice price jack frank drew guy tom "
+    "bob rob nick pat sue harry faith joy lily daisy amber ruby jade crystal dawn carol ivy iris olive violet robin "
+    "gene chase dean earl duke hank lance pierce ray rod wade warren victor jimmy miles twitter target shell gap visa "
+    "nike house china turkey china jordan chad georgia victoria sandy florence"
+)
+SAME = {"usa": "us", "america": "us", "american": "us", "americans": "us", "britain": "uk", "british": "uk"}
+
+
+class Entity(NamedTuple):
+    """A name of one or more words.
+
+    Attributes:
+        words: Its words, in lower case; any of them may stand for it.
+        opens: Whether it opens a sentence, where every word has a capital.
+    """
+
+    words: tuple[str, ...]
+    opens: bool
+
+
+@lru_cache(maxsize=64)
+def is_title(text: str) -> bool:
+    """Return whether nearly every word has a capital, as in a headline, so that capitals do not mark names.
+
+    >>> is_title("How the Mayor Saved Her Old School"), is_title("How Ann Lee saved her old school")
+    (True, False)
+    """
+    found = [word for word in _WORD.findall(prose(text)) if word.lower() not in SMALL]
+    return len(found) > 2 and sum(word[0].isupper() for word in found) >= 0.85 * len(found)
+
+
+@lru_cache(maxsize=64)
+def capitals(text: str) -> tuple[str, ...]:
+    """Return all words with a capital, in order; if they are the same in two texts, so are the names."""
+    return tuple(_CAPITALISED.findall(prose(text)))
+
+
+@lru_cache(maxsize=64)
+def entities(text: str) -> tuple[Entity, ...]:
+    """Return the names, each as one group of adjacent words.
+
+    >>> [entity.words for entity in entities("Then Ann Lee met the BBC's Bob.")]
+    [('ann', 'lee'), ('bbc',), ('bob',)]
+    """
+    title = is_title(text)
+    text = joined_initials(prose(text))
+    groups: list[list[tuple[str, bool]]] = []
+    end = -1
+    for found in _CAPITALISED.finditer(text):
+        word, start = found.group(), found.start()
+        opens = _OPENING.search(text[max(0, start - 8) : start] if start > 8 else text[:start]) is not None
+        if not _is_name(word, title):
+            end = -1
+            continue
+        if end >= 0 and groups and not _separates(text[end:start]):
+            groups[-1].append((word, opens))
+        else:
+            groups.append([(word, opens)])
+        # "The BBC's Bob" is two names.
+        end = -1 if word.endswith("'s") else found.end()
+    return tuple(Entity(tuple(_parts(group)), group[0][1]) for group in groups if _parts(group))
+
+
+def _separates(between: str) -> bool:
+    """Return whether the characters between two capitalised words separate two names."""
+    return between != " " and not _WITHIN.match(between)
+
+
+def joined_initials(text: str) -> str:
+    """Return the text with U.S. as US."""
+    return _INITIALS.sub(lambda found: found.group().replace(".", ""), text) if "." in text else text
+
+
+def _is_name(word: str, title: bool) -> bool:
+    low = bare(word)
+    if low == "cannot" or _CONTRACTED.search(low):
+        return False
+    if low in SMALL and not (word.isupper() and low == "us" and len(word) == 2):
+        return False
+    if title:
+        return low in _NAMES_TOO or not is_word(low)
+    return low not in _LOUD and not (word.isupper() and len(word) > 5)
+
+
+def _parts(group: list[tuple[str, bool]]) -> list[str]:
+    words = [part for word, _ in group for part in re.split(r"[-&]", bare(word)) if len(part) > 1]
+    return [SAME.get(word, word) for word in words]
+
+
+def bare(word: str) -> str:
+    """Return a word in lower case without a possessive ending."""
+    word = word.lower()
+    return word[:-2] if word.endswith("'s") else word.rstrip("'")
+
+
+@lru_cache(maxsize=20_000)
+def is_word(word: str) -> bool:
+    """Return whether a word is an ordinary English word; without lemminflect, only common ones are known."""
+    if word in SMALL or word in _LOUD or word in SPELT:
+        return True
+    if find_spec("lemminflect") is None:
+        return False
+    import lemminflect
+
+    if word in _NAMES_TOO:
+        return False
+    stem = _PARTICLE.sub("", word)
+    return bool(lemminflect.getAllLemmas(word) or (stem != word and lemminflect.getAllLemmas(stem)))
 
 
 def names(rewrite: Rewrite) -> str:
-    """Complain when a name is missing or new; a part of a longer name may stand for it."""
+    """Complain when a name is missing or new; part of a longer name is enough."""
     lost = _lost_addresses(rewrite.source, rewrite.text)
     if lost:
         return f"missing: {quoted(lost)}; keep addresses, @names and #tags as they are"
@@ -37,7 +182,7 @@ def names(rewrite: Rewrite) -> str:
 
 
 def known_words(text: str) -> frozenset[str]:
-    """Return every word a name may be found by, in lower case and without possessive endings."""
+    """Return the words in which names are looked up: lower case, without possessive endings."""
     found = {bare(word) for word in words(joined_initials(prose(text)))}
     found.update(mention[1:] for mention in mentions(text))
     return frozenset(found | {SAME[word] for word in found & SAME.keys()} | _united(found))
@@ -50,20 +195,20 @@ def _united(found: set[str]) -> set[str]:
 
 
 def _missing(named: Iterable[Entity], known: frozenset[str]) -> list[str]:
-    """Return the names of which no word is left."""
+    """Return the names of which no word occurs in the other text."""
     absent = [each for each in named if known.isdisjoint(each.words) and not _alone_at_start(each)]
     return [" ".join(each.words) for each in absent if not any(_is_related(word, known) for word in each.words)]
 
 
 def _new(named: Iterable[Entity], known: frozenset[str]) -> list[str]:
-    """Return the words of names that the text does not have; not those that may be ordinary words with a capital."""
+    """Return words of names that the text does not have, except ordinary words that happen to have a capital."""
     new = [word for each in named for word in each.words if word not in known]
     return [word for word in new if not is_word(word) and not _is_related(word, known)]
 
 
 def _alone_at_start(entity: Entity) -> bool:
-    # Every first word has a capital: alone, it is a name only if it is no ordinary word.
-    return entity.opens and (len(entity.words) == 1 and is_word(entity.words[0]))
+    # Every first word has a capital; a single one is a name only if it is not an ordinary word.
+    return entity.opens and len(entity.words) == 1 and is_word(entity.words[0])
 
 
 def _is_related(name: str, known: frozenset[str]) -> bool:

@@ -1,11 +1,51 @@
-"""A text as the checks read it: in lower case, with plain quotation marks, as a row of words."""
+"""A rewrite as the checks read it: in lower case, with plain quotation marks, as words."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from pcs_annotator.relations.checks.base import Rewrite
+from pcs_annotator.core.variant import Expectation
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A text, its rewrite, and what the rewrite may do.
+
+    Attributes:
+        source: The text that was rewritten.
+        text: The rewrite.
+        expects: What the relation may do to a text.
+        source_doc: Parse of the source; None if not parsed.
+        text_doc: Parse of the rewrite; None if not parsed.
+    """
+
+    source: str
+    text: str
+    expects: Expectation = field(default_factory=Expectation)
+    source_doc: Doc | None = None
+    text_doc: Doc | None = None
+
+
+Check = Callable[[Rewrite], str]
+"""Returns what is wrong with a rewrite, as an instruction for the rewriting model; empty if nothing is wrong."""
+
+
+def quoted(words: Iterable[str], most: int = 4) -> str:
+    """Return quoted words for a complaint; only the first few if there are many.
+
+    >>> quoted(["a", "b"])
+    '"a", "b"'
+    """
+    shown = [f'"{word}"' for word in words]
+    return ", ".join(shown[:most]) + (" and others" if len(shown) > most else "")
+
 
 _PLAIN = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " "})
 _WORD = re.compile(r"[^\W_]+(?:'[^\W\d_]+)*")
@@ -28,7 +68,7 @@ def plain(text: str) -> str:
 
 @lru_cache(maxsize=64)
 def prose(text: str) -> str:
-    """Return the text without web addresses, mentions, tags and HTML entities: what is left to read."""
+    """Return the text without web addresses, mentions, tags and HTML entities."""
     text = plain(text)
     if "/" in text or "www." in text:
         text = _ADDRESS.sub(" ", text)
@@ -39,7 +79,7 @@ def prose(text: str) -> str:
 
 @lru_cache(maxsize=64)
 def words(text: str) -> tuple[str, ...]:
-    """Return the words in lower case, addresses left out.
+    """Return the words in lower case, without addresses.
 
     >>> words("Don’t look: http://a.b/c it's 5!")
     ("don't", 'look', "it's", '5')
@@ -49,7 +89,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def addresses(text: str) -> list[str]:
-    """Return web addresses, without their scheme and closing punctuation."""
+    """Return web addresses without scheme and trailing punctuation."""
     found = _ADDRESS.findall(text) if "/" in text or "www." in text.lower() else []
     return [re.sub(r"^https?://", "", address.lower()).rstrip(".,;:!?)\"'/") for address in found]
 
@@ -60,7 +100,7 @@ def mentions(text: str) -> list[str]:
 
 
 def without_typos(rewrite: Rewrite) -> str:
-    """Return the rewrite with every misspelt word put back, so that the checks see what was meant."""
+    """Return the rewrite with typos corrected from the source, so that the other checks can read it."""
     known = set(_WORD.findall(plain(rewrite.source)))
     missing = known - set(_WORD.findall(plain(rewrite.text)))
 
@@ -68,15 +108,15 @@ def without_typos(rewrite: Rewrite) -> str:
         word = found.group()
         if word in known:
             return word
-        return next((meant for meant in sorted(missing) if one_slip(word, meant)), word)
+        return next((meant for meant in sorted(missing) if one_typo(word, meant)), word)
 
     return _WORD.sub(put_back, plain(rewrite.text))
 
 
-def one_slip(typed: str, meant: str) -> bool:
-    """Return whether one slip of the finger, or two letters in the wrong order, makes the one of the other.
+def one_typo(typed: str, meant: str) -> bool:
+    """Return whether two words differ by one typo: a letter added, missing or changed, or two letters swapped.
 
-    >>> one_slip("hte", "the"), one_slip("cat", "dog"), one_slip("helo", "hello")
+    >>> one_typo("hte", "the"), one_typo("cat", "dog"), one_typo("helo", "hello")
     (True, False, True)
     """
     typed, meant = typed.lower(), meant.lower()

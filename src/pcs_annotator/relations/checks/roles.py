@@ -3,14 +3,174 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from pcs_annotator.relations.checks.base import Rewrite
-from pcs_annotator.relations.checks.entities import bare, capitals, entities, is_title
-from pcs_annotator.relations.checks.facts import PRONOUNS, exchanged
-from pcs_annotator.relations.checks.reading import plain, words
-from pcs_annotator.relations.rules.words import word_set
+from pcs_annotator.relations.checks.names import bare, capitals, entities, is_title
+from pcs_annotator.relations.checks.reading import Rewrite, plain, words
+from pcs_annotator.relations.rules.words import lemma, word_set
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+Facts = dict[tuple[str, str], set[str]]
+"""(Verb or noun, and its role: `does`, `undergoes`, `owns` or a preposition) → the words in that role."""
+
+PRONOUNS = {
+    "i": "I", "me": "I", "my": "I", "mine": "I", "we": "we", "us": "we", "our": "we", "you": "you", "your": "you",
+    "u": "you", "he": "he", "him": "he", "his": "he", "she": "she", "her": "she", "they": "they", "them": "they",
+    "their": "they",
+}  # fmt: skip
+_NO_ACTION = frozenset(("be", "have", "do", "get", "let", "make", "seem"))
+_NO_PREPOSITION = ("does", "undergoes", "owns", "left behind", "mentioned", "by", "of")
+_SUBJECTS = ("nsubj", "csubj")
+_VERBS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
+
+
+def exchanged(source: Doc, text: Doc) -> str:
+    """Complain when the parses show that a word changed its role."""
+    before, after = read_facts(source), read_facts(text)
+    known = _persons(source) & _persons(text)
+    return (
+        _turned_round(before, after)
+        or _other_doer(before, after, known)
+        or _other_owner(before, after, known)
+        or _other_possession(before, after, known)
+        or _other_place(before, after, known)
+    )
+
+
+def _persons(doc: Doc) -> set[str]:
+    """Return names and pronouns; a small parser is often wrong about everything else."""
+    names = {token.lower_ for token in doc if token.tag_ in ("NNP", "NNPS")}
+    return names | {PRONOUNS[token.lower_] for token in doc if token.lower_ in PRONOUNS}
+
+
+def read_facts(doc: Doc) -> Facts:
+    """Return who does, undergoes and owns what, and which words follow which preposition."""
+    facts: Facts = defaultdict(set)
+    facts["*", "mentioned"] = {lemma(token) for token in doc if token.tag_.startswith("NN")}
+    for token in doc:
+        if token.tag_ in _VERBS:
+            _read_verb(token, facts)
+        if token.dep_ == "poss":
+            facts[lemma(token.head), "owns"] |= _fills(token)
+        elif token.dep_ == "pobj" and token.head.dep_ in ("prep", "agent"):
+            facts["*", token.head.lower_] |= _fills(token)
+    return dict(facts)
+
+
+def _read_verb(verb: Token, facts: Facts) -> None:
+    name = lemma(verb)
+    passive = any(child.dep_ == "auxpass" for child in verb.children)
+    for child in verb.children:
+        if child.dep_ in _SUBJECTS and not passive:
+            facts[name, "does"] |= _fills(child)
+        elif child.dep_ in ("nsubjpass", "dobj", "dative") or (passive and child.dep_ in _SUBJECTS):
+            facts[name, "undergoes"] |= _fills(child)
+        elif child.dep_ in ("prep", "agent"):
+            _read_preposition(name, child, passive, facts)
+
+
+def _read_preposition(name: str, preposition: Token, passive: bool, facts: Facts) -> None:
+    place = "does" if preposition.lower_ == "by" and passive else preposition.lower_
+    objects = [child for child in preposition.children if child.dep_ == "pobj"]
+    for child in objects:
+        facts[name, place] |= _fills(child)
+    if not objects:
+        # "It was looked at": the preposition has no object.
+        facts[name, "left behind"].add(preposition.lower_)
+
+
+def _fills(token: Token) -> set[str]:
+    """Return the words that identify a phrase: its head, the rest of a name, and whatever "and" joins to it."""
+    found: set[str] = set()
+    for head in _joined(token):
+        if head.tag_ in ("WDT", "WP", "WP$", "EX"):
+            continue
+        found.add(PRONOUNS.get(head.lower_) or lemma(head).removesuffix("'s"))
+        if head.tag_ in ("NNP", "NNPS"):
+            found.update(child.lower_ for child in head.children if child.dep_ == "compound")
+    return found
+
+
+def _joined(token: Token) -> Iterator[Token]:
+    yield token
+    for child in token.children:
+        if child.dep_ == "conj":
+            yield from _joined(child)
+
+
+def _fillers(facts: Facts, verb: str, place: str) -> set[str]:
+    return facts.get((verb, place), set())
+
+
+def _turned_round(before: Facts, after: Facts) -> str:
+    """Complain when the subject of an action is now its object, or the other way round."""
+    for verb in sorted({verb for verb, _ in before} & {verb for verb, _ in after} - _NO_ACTION):
+        did, underwent = _fillers(before, verb, "does"), _fillers(before, verb, "undergoes")
+        does, undergoes = _fillers(after, verb, "does"), _fillers(after, verb, "undergoes")
+        # With only one of the two, "the door opened" may mean "the door was opened".
+        if not ((did and underwent) or (does and undergoes)):
+            continue
+        victims = did & (undergoes | _fillers(after, verb, "to")) - does - underwent
+        doers = underwent & does - undergoes - did
+        # Only one of the two may be a parsing error, unless the action has no subject left.
+        if victims and (doers or not does):
+            return f'"{min(victims)}" changed sides in "{verb}"; keep who does it and to whom'
+    return ""
+
+
+def _other_doer(before: Facts, after: Facts, known: set[str]) -> str:
+    """Complain when another name from the text is now the subject of an action."""
+    for verb, place in sorted(before.keys() & after.keys()):
+        if place != "does" or verb in _NO_ACTION:
+            continue
+        did, does = before[verb, place], after[verb, place]
+        if did & known and does & known and not did & does:
+            return f'"{min(does)}" took the place of "{min(did)}" in "{verb}"; keep who does what'
+    return ""
+
+
+def _other_owner(before: Facts, after: Facts, known: set[str]) -> str:
+    """Complain when a thing has another owner."""
+    old = {thing: fills for (thing, place), fills in before.items() if place == "owns"}
+    new = {thing: fills for (thing, place), fills in after.items() if place == "owns"}
+    for thing in sorted(old.keys() & new.keys()):
+        if old[thing] & known and new[thing] & known and not old[thing] & new[thing]:
+            return f'"{thing}" belongs to "{min(new[thing])}" now; keep to whom it belongs'
+    return ""
+
+
+def _other_possession(before: Facts, after: Facts, known: set[str]) -> str:
+    """Complain when an owner now owns something else that the text mentions."""
+    for owner in sorted(known - set(PRONOUNS.values())):
+        had = {thing for (thing, place), fills in before.items() if place == "owns" and owner in fills}
+        has = {thing for (thing, place), fills in after.items() if place == "owns" and owner in fills}
+        if had and has and not had & has and has <= _mentioned(before) and had <= _mentioned(after):
+            return f'"{owner}" goes with "{min(has)}" now, no longer with "{min(had)}"; keep what belongs together'
+    return ""
+
+
+def _mentioned(facts: Facts) -> set[str]:
+    return facts["*", "mentioned"]
+
+
+def _other_place(before: Facts, after: Facts, known: set[str]) -> str:
+    """Complain when two words swapped prepositions, or one lost its preposition."""
+    for _, preposition in sorted(key for key in before.keys() & after.keys() if key[0] == "*"):
+        old, new = before["*", preposition], after["*", preposition]
+        if preposition not in _NO_PREPOSITION and not old & new and old & known and new & known:
+            return f'"{min(new)}" took the place of "{min(old)}" after "{preposition}"; keep who does what'
+    for (verb, place), fills in before.items():
+        moved = fills & _fillers(after, verb, "undergoes") - _fillers(before, verb, "undergoes")
+        stranded = place in _fillers(after, verb, "left behind")
+        if moved and place not in _NO_PREPOSITION and not stranded and ("*", place) not in after:
+            return f'"{min(moved)}" lost its "{place}"; keep who does what to whom'
+    return ""
+
 
 _PERSONS = (
     ("the one who speaks", "i me my mine myself i'm i've i'll i'd im ive we us our ours we're we've we'll"),
@@ -29,12 +189,12 @@ _AUXILIARIES = word_set(
 _MOST_OWNERS = 50
 _RELATIVE = word_set("which that who it")
 _LINKS = word_set("and or & plus")
-# These come and go with the voice or with style, and leave who did what as it was.
+# These change with voice or style without changing who did what.
 _STYLE = word_set("a an the 's that")
 
 
 def roles(rewrite: Rewrite) -> str:
-    """Complain when two names have changed places in what is said; with parses, also when other words have."""
+    """Complain when two names have swapped roles; with parses, also when other words have."""
     source, text = _bare_words(rewrite.source), _bare_words(rewrite.text)
     complaint = _other_person(source, text) or _swapped_order(rewrite, source, text) or _passive_in_place(source, text)
     complaint = complaint or _other_thing(rewrite.source, rewrite.text)
@@ -44,7 +204,7 @@ def roles(rewrite: Rewrite) -> str:
 
 
 def in_order(source: str, text: str) -> bool:
-    """Return whether nothing moved and no voice changed, so that everybody does what they did.
+    """Return whether no word moved and no voice changed, so that every role is the same.
 
     >>> in_order("I saw her", "I noticed her"), in_order("I saw her", "She saw me"), in_order("I saw", "I was seen by")
     (True, False, False)
@@ -58,7 +218,7 @@ def in_order(source: str, text: str) -> bool:
 
 
 def _other_thing(source: str, text: str) -> str:
-    """Complain when somebody's something became somebody's something else of the text."""
+    """Complain when a possessive such as `Ann's car` now owns another thing from the text."""
     owned_now = _OWNED.findall(plain(text))
     if owned_now == _OWNED.findall(plain(source)):
         return ""
@@ -85,7 +245,7 @@ def _other_person(source: tuple[str, ...], text: tuple[str, ...]) -> str:
 
 
 def _swapped_order(rewrite: Rewrite, source: tuple[str, ...], text: tuple[str, ...]) -> str:
-    """Complain about names in another order, unless the grammar around them changed as well."""
+    """Complain about names in a different order, unless the grammar around them changed as well."""
     if capitals(rewrite.source) == capitals(rewrite.text):
         return ""
     named = [entity.words for entity in entities(rewrite.source)]
@@ -102,7 +262,7 @@ def _swapped_order(rewrite: Rewrite, source: tuple[str, ...], text: tuple[str, .
 
 
 def _places(named: list[tuple[str, ...]], source: tuple[str, ...], text: tuple[str, ...]) -> set[tuple[int, int]]:
-    """Return where each name stands first in the one and in the other."""
+    """Return where each name first occurs in the text and in the rewrite."""
     common = Counter(word for name in named for word in set(name))
     first, then = _first_places(source), _first_places(text)
     places = set()
@@ -120,15 +280,15 @@ def _first_places(row: tuple[str, ...]) -> dict[str, int]:
 
 
 def _linked(start: int, end: int, row: tuple[str, ...]) -> bool:
-    """Return whether two words are the parts of a list, whose order means nothing."""
+    """Return whether two words are parts of a list, whose order does not matter."""
     between = row[start + 1 : end]
     return len(between) < 4 and any(word in _LINKS for word in between)
 
 
 def _same_frame(rewrite: Rewrite, source: tuple[str, ...], text: tuple[str, ...]) -> bool:
-    """Return whether the words around the names are the same, in the same order, give or take a few."""
+    """Return whether most of the words around the names are the same and in the same order."""
     own = {word for entity in entities(rewrite.source) for word in entity.words} | _STYLE
-    # In a headline only half of a name may have been seen; the other half goes where it goes.
+    # In a headline only half of a name may have been found; the other half moves with it.
     pairs = set(pairwise(source)) & set(pairwise(text)) if is_title(rewrite.source) else set()
     own |= {word for pair in pairs if own & set(pair) - _STYLE for word in pair}
     before = [word for word in source if word not in own]
@@ -142,7 +302,7 @@ def _same_frame(rewrite: Rewrite, source: tuple[str, ...], text: tuple[str, ...]
 
 
 def _passive_in_place(source: tuple[str, ...], text: tuple[str, ...]) -> str:
-    """Complain when the one who did it now has it done to them: the verb turned passive, and nobody moved."""
+    """Complain when the verb became passive but no name moved, so that the subject is now the one acted upon."""
     places = range(1, len(text) - 3) if text.count("by") > source.count("by") else ()
     for place in places:
         if text[place] not in _BE or "by" not in text[place + 2 : place + 4]:

@@ -1,42 +1,146 @@
-"""Checks that need nothing but the words: did anything change, is all of it there, are the numbers the same?"""
+"""Checks that need only the words: did anything change, is all of it there, are the numbers the same?"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from functools import lru_cache
 
-from pcs_annotator.relations.checks.base import Rewrite, quoted
-from pcs_annotator.relations.checks.numbers import changed_numbers
-from pcs_annotator.relations.checks.reading import plain, prose, words
+from pcs_annotator.relations.checks.reading import Rewrite, plain, prose, quoted, words
 from pcs_annotator.relations.language import language_of
 from pcs_annotator.relations.rules.words import word_set
 
-# A voice or a contraction comes and goes with these, so they are no sign that something was left out.
+_UNIT_ROW = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+)
+_TEN_ROW = "twenty thirty forty fifty sixty seventy eighty ninety"
+_UNITS = {word: value for value, word in enumerate(_UNIT_ROW.split())}
+_TENS = {word: 10 * value for value, word in enumerate(_TEN_ROW.split(), start=2)}
+_SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_SHORT = {"k": 1000, "m": 10**6, "mn": 10**6, "mln": 10**6, "b": 10**9, "bn": 10**9, "tn": 10**12}
+_OTHER = {"dozen": 12, "couple": 2, "both": 2, "pair": 2, "twice": 2}
+_ORDINALS = {
+    "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
+    "tenth": 10, "eleventh": 11, "twelfth": 12, "thirteenth": 13, "twentieth": 20, "thirtieth": 30,
+}  # fmt: skip
+SPELT = frozenset((*_UNITS, *_TENS, *_ORDINALS, *_OTHER))
+"""Words that are, or may be, numbers."""
+_SCALE = "|".join(_SCALES)
+
+_SIGNS = frozenset("<:;=)(DP")
+_HEART = re.compile(r"<3+|[:;=]['-]?3\b|\b[8xX]-?[DP)(]")
+_DIGITS = re.compile(
+    r"(?<!\w)(?<!\d[.,])(\d+(?:[,.]\d{3})*(?:\.\d+)?|\.\d+)"
+    rf"(?:(?:\s|-)?({_SCALE})s?\b|(st|nd|rd|th|s|am|pm|a\.m|p\.m|%)?(?![^\W\d_])|(k|m|mn|mln|b|bn|tn)\b|"
+    r"(?:-?(?:year|month|week|day|hour|minute|second|mph|km|kg|lbs?|ft|cm|mm|gb|mb|mp|hrs?|min|mins|yrs?|yo|x|p)s?)\b)",
+    re.IGNORECASE,
+)
+_BELOW_HUNDRED = rf"(?:(?:{'|'.join(_TENS)})(?:[ -](?:{'|'.join(list(_UNITS)[1:10])}))?|{'|'.join(_UNITS)})"
+_WORDS = re.compile(
+    rf"\b(?:({_BELOW_HUNDRED}(?:[ -](?:{_SCALE})(?:[ -](?:and )?{_BELOW_HUNDRED})?)*)|"
+    rf"({'|'.join([*_ORDINALS, *_OTHER])}))\b",
+    re.IGNORECASE,
+)
+# Spelt out, these are mostly not numbers ("one of them", "at first", "wait a second").
+_LOOSE = (0.0, 1.0)
+# In hurried writing, 2 stands for "to" and 4 for "for".
+_SOUNDS = {
+    2.0: re.compile(r"\bto(?:o|day|night|morrow)?\b", re.I),
+    4.0: re.compile(r"\bfor\b", re.I),
+    1.0: re.compile(r"one\b", re.I),
+}
+
+
+@lru_cache(maxsize=64)
+def read_numbers(text: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the values of the numbers that a rewrite must keep, and of words that may be numbers.
+
+    >>> read_numbers("1,000 of 2.5 million, twenty-five and one")
+    ((1000.0, 2500000.0, 25.0), (1.0,))
+    """
+    text = prose(text)
+    sure: list[float] = []
+    loose: list[float] = []
+    if any(map(str.isdigit, text)):
+        if not _SIGNS.isdisjoint(text):
+            text = _HEART.sub(" ", text)
+        sure += map(_of_digits, _DIGITS.finditer(text))
+    for found in _WORDS.finditer(text) if not SPELT.isdisjoint(words(text)) else ():
+        value = _of_words(found)
+        (loose if value in _LOOSE or found[2] else sure).append(value)
+    return tuple(sure), tuple(loose)
+
+
+def changed_numbers(source: str, text: str) -> tuple[list[str], list[str]]:
+    """Return the numbers that a rewrite lost, and those that it added."""
+    before, maybe_before = read_numbers(source)
+    after, maybe_after = read_numbers(text)
+    if before == after:
+        return [], []
+    missing = Counter(before) - Counter(after) - Counter(maybe_after)
+    new = Counter(after) - Counter(before) - Counter(maybe_before)
+    missing_values = [value for value in missing if not _spelt_by_sound(value, source, text)]
+    new_values = [value for value in new if not _spelt_by_sound(value, text, source)]
+    return [f"{value:.12g}" for value in missing_values], [f"{value:.12g}" for value in new_values]
+
+
+def _spelt_by_sound(value: float, source: str, text: str) -> bool:
+    sound = _SOUNDS.get(value)
+    return sound is not None and len(sound.findall(text)) > len(sound.findall(source))
+
+
+def _of_digits(found: re.Match[str]) -> float:
+    digits, scale, _, short = found.group(1, 2, 3, 4)
+    digits = digits.replace(",", "")
+    if digits.count(".") > 1:
+        digits = digits.replace(".", "")
+    factor = _SCALES[scale.lower()] if scale else _SHORT[short.lower()] if short else 1
+    return float(f"{float(digits) * factor:.12g}")
+
+
+def _of_words(found: re.Match[str]) -> float:
+    number, other = found.groups()
+    if other:
+        return float((_ORDINALS | _OTHER)[other.lower()])
+    total, part = 0, 0
+    for word in re.split(r"[ -]", number.lower()):
+        if word == "hundred":
+            part = (part or 1) * 100
+        elif word in _SCALES:
+            total, part = total + (part or 1) * _SCALES[word], 0
+        else:
+            part += _UNITS.get(word, 0) + _TENS.get(word, 0)
+    return float(total + part)
+
+
+# These change with voice and contractions, so a missing one does not mean that something was left out.
 _SMALL = word_set(
     "a an the to of by that which who it its is are was were be been being am 's has have had do does did will would "
     "and or so too very just really then there"
 )
-# Below these shares of the words, and of all but the small ones, a part of the text is gone.
+# Below these shares of all words, and of all but the small ones, part of the text is missing.
 _FEWEST = 0.7
 _FEWEST_BIG = 0.74
-# In a handful of words, one that goes is no part of a text.
+# A text this short may lose a word without losing a part.
 _HANDFUL = 6
 
 
 def unchanged(rewrite: Rewrite) -> str:
-    """Complain when nothing but spaces differs."""
+    """Complain when the two differ only in spaces."""
     if rewrite.source.split() == rewrite.text.split():
         return "the rewrite is the same as the text; change it as asked"
     return ""
 
 
 def length(rewrite: Rewrite) -> str:
-    """Complain when a part is missing or a lot was added."""
+    """Complain when part of the text is missing or a lot was added."""
     source, text = len(rewrite.source.strip()), len(rewrite.text.strip())
     if not text:
         return "the rewrite is empty; write the whole text"
     if not source:
         return "there is no text to rewrite"
-    # A few more characters are much of a short text: "It is not bad" for "Good".
+    # A short text may grow a lot in relative terms: "It is not bad" for "Good".
     if text > source * rewrite.expects.longest + 16:
         return "the rewrite is much longer than the text; add nothing"
     if text < source * rewrite.expects.shortest - 8 or _dropped(rewrite):
@@ -88,7 +192,7 @@ _CHATTER = re.compile(
 )
 
 
-# No talk without one of these, or a mark that rewrites do not have.
+# Chatter has at least one of these words, or a mark that rewrites do not have.
 _TALK_WORDS = word_set(
     "sure certainly course absolutely okay ok here here's rewritten revised rephrased original modified paraphrased "
     "converted ai artificial language model assistant sorry unable afraid able i cannot can't can won't please could "
@@ -104,9 +208,9 @@ def _may_talk(rewrite: Rewrite) -> bool:
 
 
 def language(rewrite: Rewrite) -> str:
-    """Complain when the language changed, or when a model talked instead of rewriting."""
+    """Complain when the language changed, or when the model commented instead of rewriting."""
     talk = _CHATTER.search(plain(rewrite.text)) if _may_talk(rewrite) else None
-    # What the text itself says is no talk of the model.
+    # Words from the text itself are not the model's chatter.
     if talk and talk.group().strip().lower() not in plain(rewrite.source).lower():
         return "the reply talks about the text or answers it; write nothing but the rewritten text"
     before, after = language_of(rewrite.source), language_of(rewrite.text)
@@ -122,7 +226,7 @@ _HEDGE = re.compile(
     r"claim(?:s|ed|ing)?|suggest(?:s|ed|ing)?|believed|thought to|said to|expected|think|guess|unclear|"
     r"i think|can|would|should|appearing|seeming|possible|possibility|hint(?:s|ed|ing)?|report(?:s|ed)?)\b"
 )
-# Only these are missed when they are gone; the others above only stand in for them.
+# A rewrite must keep one of these; any word of the list above may replace it.
 _MISSED = re.compile(
     r"\b(?:reportedly|allegedly|supposedly|apparently|rumou?red|alleged|might|possibly|perhaps|maybe|probably|"
     r"(?:it|this|that) (?:seems|appears|looks like|sounds like)|seems? (?:to|like)|appears? to|looks? like)\b"
@@ -137,7 +241,7 @@ _ASKS = re.compile(
 
 
 def certainty(rewrite: Rewrite) -> str:
-    """Complain when a question became a statement, the other way round, or a rumour became a fact."""
+    """Complain when a question became a statement or the other way round, or when a rumour became a fact."""
     source, text = prose(rewrite.source), prose(rewrite.text)
     asked, asks = "?" in source and _asks(source), "?" in text and _asks(text)
     if asked and not asks and not _ASKS.search(text.lower()):
