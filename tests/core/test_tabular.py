@@ -256,7 +256,7 @@ def test_json_is_read_as_texts(name: str, content: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "complaint"),
+    ("name", "content", "problem"),
     [
         ("t.jsonl", '{"text": "one"}\n{"text": }\n', r"t\.jsonl, line 2 is not valid JSON"),
         ("t.jsonl", '{"text": "one"}\n"two"\n', r"t\.jsonl, row 2.*'two'"),
@@ -265,7 +265,7 @@ def test_json_is_read_as_texts(name: str, content: str, tmp_path: Path) -> None:
         ("t.json", "[1", r"t\.json is not valid JSON"),
     ],
 )
-def test_broken_json_names_the_place(name: str, content: str, complaint: str, tmp_path: Path) -> None:
+def test_broken_json_is_an_error_that_names_the_place(name: str, content: str, problem: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
-    with pytest.raises(TableError, match=complaint):
+    with pytest.raises(TableError, match=problem):
         as_arrow(tmp_path / name)

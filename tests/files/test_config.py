@@ -27,7 +27,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_a_relation_of_ones_own_is_read_with_what_it_may_do(tmp_path: Path) -> None:
+def test_the_users_own_relation_is_read_with_its_expectation(tmp_path: Path) -> None:
     settings = read_config(written(tmp_path, GOOD), tmp_path).relations
     assert settings.use == ("original", "voice", "polite")
     assert settings.joint
@@ -67,64 +67,64 @@ def test_every_section_is_read(tmp_path: Path) -> None:
     assert (config.learn.optimiser, config.learn.seed, config.learn.folds) == ("lr", 7, 5)
 
 
-def test_the_file_of_the_working_folder_is_found(tmp_path: Path) -> None:
+def test_the_file_in_the_working_folder_is_found(tmp_path: Path) -> None:
     assert read_config(None, tmp_path) == Config()
     written(tmp_path, GOOD)
     assert read_config(None, tmp_path).relations.joint
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "problem"),
     [
-        ("[relations.x]\nprompt = 3\n", r"line 2: relations.x.prompt is 3, must be a text in quotes"),
-        ("[relations.x]\nversion = '2'\n", r"line 1: relations.x needs a prompt"),
-        ("[relations.x]\nprompt = ''\n", r"line 1: relations.x needs a prompt"),
-        ("[relations]\njoint = 'yes'\n", r"line 2: relations.joint is 'yes', must be true or false"),
-        ("[relations]\n\nuse = 'voice'\n", r"line 3: relations.use is 'voice', must be a list of names"),
-        ("[relations]\nuse = [1]\n", r"line 2: relations.use is \[1\], must be a list of names"),
-        ("[relations]\njiont = true\n", r"line 2: relations.jiont is not a setting; known here: joint"),
+        ("[relations.x]\nprompt = 3\n", r"line 2: relations\.x\.prompt.* 3.*text"),
+        ("[relations.x]\nversion = '2'\n", r"line 1: relations\.x.*prompt"),
+        ("[relations.x]\nprompt = ''\n", r"line 1: relations\.x.*prompt"),
+        ("[relations]\njoint = 'yes'\n", r"line 2: relations\.joint.*'yes'.*true or false"),
+        ("[relations]\n\nuse = 'voice'\n", r"line 3: relations\.use.*'voice'.*list"),
+        ("[relations]\nuse = [1]\n", r"line 2: relations\.use.*\[1\].*list"),
+        ("[relations]\njiont = true\n", r"line 2: relations\.jiont.*joint"),
         (
             "[relatoins]\njoint = true\n",
-            r"line 1: relatoins is not a setting; known here: ask, data, learn, relations, task",
+            r"line 1: relatoins.*ask, data, learn, relations, task",
         ),
-        ("relations = 3\n", r"line 1: relations is 3, must be a table: \[relations\]"),
+        ("relations = 3\n", r"line 1: relations.* 3.*\[relations\]"),
         (
             "[relations.x]\nprompt = 'Rewrite.'\nnegations = 'many'\n",
-            r"line 3: relations.x.negations is 'many', must be one of 'kept', 'doubled'",
+            r"line 3: relations\.x\.negations.*'many'.*'kept', 'doubled'",
         ),
-        ("[relations.x]\nprompt = 'Rewrite.'\nlongest = 'long'\n", r"line 3: .*longest is 'long', must be a number"),
-        ("[ask]\ndraws = 1.5\n", r"line 2: ask.draws is 1.5, must be a whole number"),
-        ("[ask]\ndraws = true\n", r"line 2: ask.draws is True, must be a whole number"),
-        ("[ask]\nbudget_usd = 'much'\n", r"line 2: ask.budget_usd is 'much', must be a number"),
-        ("[ask.prices]\n'my:model' = [1]\n", r"ask.prices.my:model is \[1\], must be a list of 2 numbers"),
-        ("[task.meanings]\ngood = 1\n", r"line 2: task.meanings.good is 1, must be a text in quotes"),
-        ("[relations\n", r"not valid TOML: .*line 1"),
+        ("[relations.x]\nprompt = 'Rewrite.'\nlongest = 'long'\n", r"line 3: .*longest.*'long'.*number"),
+        ("[ask]\ndraws = 1.5\n", r"line 2: ask\.draws.*1\.5.*whole number"),
+        ("[ask]\ndraws = true\n", r"line 2: ask\.draws.*True.*whole number"),
+        ("[ask]\nbudget_usd = 'much'\n", r"line 2: ask\.budget_usd.*'much'.*number"),
+        ("[ask.prices]\n'my:model' = [1]\n", r"ask\.prices\.my:model.*\[1\].*2 numbers"),
+        ("[task.meanings]\ngood = 1\n", r"line 2: task\.meanings\.good.* 1.*text"),
+        ("[relations\n", r"TOML.*line 1"),
     ],
 )
-def test_every_complaint_names_file_line_and_key(text: str, complaint: str, tmp_path: Path) -> None:
+def test_every_error_names_file_line_and_key(text: str, problem: str, tmp_path: Path) -> None:
     path = written(tmp_path, text)
-    with pytest.raises(ConfigError, match=complaint) as caught:
+    with pytest.raises(ConfigError, match=problem) as caught:
         read_config(path, tmp_path)
     assert str(path) in str(caught.value)
 
 
-def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="there is no such file"):
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"other\.toml.*no such file"):
         read_config(tmp_path / "other.toml", tmp_path)
     with pytest.raises(ConfigError, match="cannot be read"):
         read_config(tmp_path, tmp_path)
     path = tmp_path / "pcs.toml"
     path.write_bytes(b"[relations]\nrewriter = '\xff'\n")
-    with pytest.raises(ConfigError, match="save it as UTF-8"):
+    with pytest.raises(ConfigError, match="UTF-8"):
         read_config(path, tmp_path)
 
 
 def test_a_key_written_with_dots_is_found_too(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"relations\.x\.prompt is 1"):
+    with pytest.raises(ConfigError, match=r"relations\.x\.prompt.* 1"):
         read_config(written(tmp_path, "[relations]\nx.prompt = 1\n"), tmp_path)
 
 
-def test_settings_come_back_from_plain_values_as_they_were(tmp_path: Path) -> None:
+def test_settings_are_read_back_from_plain_values(tmp_path: Path) -> None:
     config = read_config(written(tmp_path, GOOD + "[ask.prices]\n'a:b' = [1, 2]\n"), tmp_path)
     again = config_from_dict(json.loads(json.dumps(config_to_dict(config))))
     assert again.relations == config.relations
@@ -138,5 +138,5 @@ def test_a_removed_setting_is_refused_in_a_file_and_dropped_from_a_stored_run(tm
     assert config_from_dict({"relations": {"similarity": True, "judge": True}}).relations.judge
 
 
-def test_settings_of_a_later_version_are_left_out() -> None:
+def test_settings_of_a_later_version_are_ignored() -> None:
     assert config_from_dict({"ask": {"draws": 3, "telepathy": True}, "magic": {}}).ask.draws == 3

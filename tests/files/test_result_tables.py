@@ -87,7 +87,7 @@ def table_of(cell: Content, columns: int = 2) -> ResultTable:
     return ResultTable(name="a b_c", title="t", columns=["x"] * columns, rows=[[cell] * columns, ["y"] * columns])
 
 
-def test_latex_without_groups_summary_or_notes_has_two_rules_less() -> None:
+def test_latex_without_groups_summary_or_notes_has_one_rule() -> None:
     latex = to_latex(table_of("plain"))
     assert latex.count(r"\midrule") == 1
     assert "footnotesize" not in latex
@@ -103,7 +103,7 @@ def test_latex_without_groups_summary_or_notes_has_two_rules_less() -> None:
         ("شائعة", "شائعة"),
     ],
 )
-def test_latex_specials_lose_their_meaning(cell: str, latex: str) -> None:
+def test_latex_special_characters_are_escaped(cell: str, latex: str) -> None:
     assert f"{latex} & {latex} \\\\" in to_latex(table_of(cell))
 
 
@@ -134,7 +134,7 @@ def test_any_text_keeps_every_table_well_formed(text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), None, Figure(float("nan"))])
-def test_nothing_shows_nan(value: Content) -> None:
+def test_values_that_are_not_finite_are_not_shown(value: Content) -> None:
     for text in (to_markdown(table_of(value)), to_csv(table_of(value)), to_latex(table_of(value))):
         assert "nan" not in text.lower()
         assert "inf" not in text.lower()

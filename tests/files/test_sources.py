@@ -45,7 +45,7 @@ def articles(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_plain_file_is_read_as_ever(tmp_path: Path) -> None:
+def test_a_plain_file_is_read_as_a_table(tmp_path: Path) -> None:
     path = tmp_path / "texts.csv"
     path.write_text("text,label\nA day.,good\n", encoding="utf-8")
     assert texts(read_source(path, Columns())) == {"1": ("A day.", "good")}
@@ -54,14 +54,14 @@ def test_a_plain_file_is_read_as_ever(tmp_path: Path) -> None:
     assert not is_public_set(odd)
 
 
-def test_titles_of_fakenewsnet_are_texts_and_the_file_s_name_is_gold(tables: Path) -> None:
+def test_titles_of_fakenewsnet_are_texts_and_the_name_of_the_file_is_gold(tables: Path) -> None:
     found = texts(read_source(f"fakenewsnet:{tables}", Columns()))
     assert len(found) == 24
     assert found["politifact-fake0"] == ("Fake, news 0 of politifact", "fake")
     assert found["gossipcop-real5"] == ("Real, news 5 of gossipcop", "real")
 
 
-def test_one_site_of_fakenewsnet_is_named_as_a_folder_would_be(tables: Path) -> None:
+def test_one_site_of_fakenewsnet_is_named_like_a_folder(tables: Path) -> None:
     found = read_source(f"fakenewsnet:{tables}/politifact", Columns())
     assert {item.id.partition("-")[0] for item in found.items} == {"politifact"}
     assert len(found.items) == 12
@@ -88,7 +88,7 @@ def test_a_text_that_is_both_fake_and_real_has_no_gold(tables: Path) -> None:
     for label in ("fake", "real"):
         with (tables / f"politifact_{label}.csv").open("a", encoding="utf-8") as file:
             file.write(f"twin-{label},,The same title,\n")
-    with pytest.warns(PcsWarning, match="2 rows have a text that stands among both"):
+    with pytest.warns(PcsWarning, match="2 rows.*fake and real"):
         found = texts(read_source(f"fakenewsnet:{tables}", Columns()))
     assert found["twin-fake"] == found["twin-real"] == ("The same title", None)
     assert found["politifact-fake0"][1] == "fake"
@@ -97,30 +97,30 @@ def test_a_text_that_is_both_fake_and_real_has_no_gold(tables: Path) -> None:
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a ragged row": (
         lambda folder: (folder / "site_fake.csv").write_text(HEADER + "a,b,c,d\ne,f\n", encoding="utf-8"),
-        r"site_fake\.csv, row 2: Expected 4 columns, got 2",
+        r"site_fake\.csv, row 2.*4 columns, got 2",
     ),
     "no title column": (
         lambda folder: (folder / "site_fake.csv").write_text("id,news_url\na,b\n", encoding="utf-8"),
-        r"site_fake\.csv has no column 'title'",
+        r"site_fake\.csv.*'title'",
     ),
     "an empty id": (
         lambda folder: (folder / "site_fake.csv").write_text(HEADER + "a,b,c,d\n,b,c,d\n", encoding="utf-8"),
-        r"site_fake\.csv, row 2: the id is empty",
+        r"site_fake\.csv, row 2.*id is empty",
     ),
     "an id twice": (
         lambda folder: (folder / "site_fake.csv").write_text(HEADER + "a,b,c,d\na,b,c,d\n", encoding="utf-8"),
-        r"site_fake\.csv, row 2 has the id 'a', and so has .*row 1",
+        r"site_fake\.csv, row 2.*'a'.*row 1",
     ),
     "nothing": (lambda folder: None, "nothing found"),
 }
 
 
-@pytest.mark.parametrize(("damage", "complaint"), DAMAGE.values(), ids=DAMAGE)
+@pytest.mark.parametrize(("damage", "problem"), DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_table_of_fakenewsnet_is_named_with_its_row(
-    tmp_path: Path, damage: Callable[[Path], object], complaint: str
+    tmp_path: Path, damage: Callable[[Path], object], problem: str
 ) -> None:
     damage(tmp_path)
-    with pytest.raises(TableError, match=complaint):
+    with pytest.raises(TableError, match=problem):
         read_source(f"fakenewsnet:{tmp_path}", Columns())
 
 
@@ -132,7 +132,7 @@ def test_a_damaged_article_of_fakenewsnet_is_named(articles: Path, content: str)
         read_source(f"fakenewsnet:{articles}", Columns())
 
 
-def test_sentiments_have_names_whatever_the_file_calls_them(tmp_path: Path) -> None:
+def test_sentiments_have_names_also_where_the_file_has_numbers(tmp_path: Path) -> None:
     numbers, names, lines = tmp_path / "a.csv", tmp_path / "b.parquet", tmp_path / "c.jsonl"
     numbers.write_text("id,text,label\n1,Bad.,0\n2,So so.,1\n3,Fine.,2\n4,?,\n", encoding="utf-8")
     columns = {"sentence": ["Bad.", "Fine."], "label": [0, 2], "sentiment": ["negative", "Positive"]}
@@ -146,18 +146,18 @@ def test_sentiments_have_names_whatever_the_file_calls_them(tmp_path: Path) -> N
     assert read_source(f"sentiment:{lines}", Columns()).gold == ("negative", "positive")
 
 
-def test_a_number_that_is_no_sentiment_is_named_with_file_and_row(tmp_path: Path) -> None:
+def test_another_number_is_an_error_with_file_and_row(tmp_path: Path) -> None:
     path = tmp_path / "test_df.csv"
     path.write_text("text,label,gold\nBad.,0,x\nFine.,7,x\n", encoding="utf-8")
-    with pytest.raises(TableError, match=r"test_df\.csv, row 2, column 'label': '7' is no sentiment"):
+    with pytest.raises(TableError, match=r"test_df\.csv, row 2, column 'label': '7'"):
         read_source(f"sentiment:{path}", Columns())
     path.write_text("text,mood\nBad.,0\n", encoding="utf-8")
-    with pytest.raises(TableError, match=r"test_df\.csv has neither a column 'sentiment' nor 'label', only text, mood"):
+    with pytest.raises(TableError, match=r"test_df\.csv.*'sentiment'.*'label'.*text, mood"):
         read_source(f"sentiment:{path}", Columns())
 
 
 class FakePart:
-    """As much of a `datasets.Dataset` as is used."""
+    """The parts of a `datasets.Dataset` that are used."""
 
     def __init__(self, columns: dict[str, list[object]], names: list[str] | None = None) -> None:
         self.table = pa.table(columns)
@@ -187,7 +187,7 @@ def hugging_face(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, FakePar
     return known
 
 
-def test_hugging_face_gives_the_test_part_or_the_one_asked_for(hugging_face: dict[str, dict[str, FakePart]]) -> None:
+def test_hugging_face_gives_the_test_split_or_the_one_named(hugging_face: dict[str, dict[str, FakePart]]) -> None:
     name = "Sp1786/multiclass-sentiment-analysis-dataset"
     hugging_face[name] = {
         "train": FakePart({"text": ["Old."], "label": [0], "sentiment": ["negative"]}),
@@ -195,7 +195,7 @@ def test_hugging_face_gives_the_test_part_or_the_one_asked_for(hugging_face: dic
     }
     assert texts(read_source(f"hf:{name}", Columns())) == {"1": ("New.", "positive")}
     assert texts(read_source(f"hf:{name}@train", Columns())) == {"1": ("Old.", "negative")}
-    with pytest.raises(TableError, match="no part 'dev'; there are train, test"):
+    with pytest.raises(TableError, match=r"'dev'.*train, test"):
         read_source(f"hf:{name}@dev", Columns())
 
 
@@ -206,17 +206,17 @@ def test_hugging_face_labels_have_the_names_of_their_classes(hugging_face: dict[
     assert read_source("hf:a/c", Columns()).gold == ("1",)
 
 
-def test_what_hugging_face_does_not_give_says_why(
+def test_a_dataset_that_cannot_be_loaded_is_an_error_with_the_reason(
     hugging_face: dict[str, dict[str, FakePart]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(TableError, match=r"hf:no/such cannot be loaded \(Couldn't reach the hub\)"):
+    with pytest.raises(TableError, match=r"hf:no/such.*Couldn't reach the hub\)"):
         read_source("hf:no/such", Columns())
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(MissingPackage, match="pip install datasets"):
         read_source("hf:no/such", Columns())
 
 
-def test_nothing_warns_where_nothing_is_wrong(tables: Path) -> None:
+def test_a_good_dataset_gives_no_warning(tables: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read_source(f"fakenewsnet:{tables}", Columns())

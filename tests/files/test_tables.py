@@ -19,7 +19,7 @@ def outcome(name: str, label: str | None = "fake") -> Outcome:
         scores={"fake": 0.75, "real": 0.25},
         confidence=None if label is None else 0.123456789,
         decision="review" if label is None else None,
-        reason="nobody voted" if label is None else "",
+        reason="no votes" if label is None else "",
     )
 
 
@@ -46,13 +46,13 @@ def test_a_name_the_user_has_taken_is_not_overwritten() -> None:
     assert table["pcs_pcs_label"].to_pylist() == ["fake"]
 
 
-def test_a_table_with_a_row_per_vote_gives_way_to_one_row_per_item() -> None:
+def test_a_table_with_a_row_per_vote_becomes_one_with_a_row_per_item() -> None:
     table = with_outcomes({"id": ["a", "a", "b"]}, [outcome("a"), outcome("b")], ["fake", "real"])
     assert table["id"].to_pylist() == ["a", "b"]
 
 
 @pytest.mark.parametrize("name", ["labels.csv", "labels.parquet"])
-def test_tables_are_written_by_the_ending_of_the_name(tmp_path: Path, name: str) -> None:
+def test_the_file_extension_decides_how_tables_are_written(tmp_path: Path, name: str) -> None:
     table = pa.table({"id": ["a", "b"], "text": ['says "no", then\nyes', None]})
     write_table(tmp_path / name, table)
     if name.endswith("parquet"):
@@ -94,7 +94,7 @@ def test_a_file_without_gold_has_none(tmp_path: Path) -> None:
     assert dataset_of(tmp_path, "text\nOne\n").gold == ()
 
 
-def test_only_so_many_rows_are_read(tmp_path: Path) -> None:
+def test_the_limit_is_the_number_of_rows(tmp_path: Path) -> None:
     path = tmp_path / "texts.csv"
     path.write_text("text\nOne\nTwo\n", encoding="utf-8")
     found = read_dataset(path, Columns(), limit=1)
@@ -102,23 +102,23 @@ def test_only_so_many_rows_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "columns", "complaint"),
+    ("content", "columns", "problem"),
     [
-        ("key,words\na,One\n", {}, r"texts\.csv: which column holds the texts\? .* --text-column: key, words"),
+        ("key,words\na,One\n", {}, r"texts\.csv.* --text-column: key, words"),
         (
             "key,words\na,One\n",
             {"text": "txt"},
-            r"texts\.csv has no column 'txt' \(--text-column\); there are key, words",
+            r"texts\.csv.*'txt'.*--text-column.*key, words",
         ),
-        ("key,text\na,One\n", {"id": "id"}, r"no column 'id' \(--id-column\)"),
-        ("key,text\na,One\n", {"gold": "truth"}, r"no column 'truth' \(--gold-column\)"),
-        ("id,text\na,One\nb,Two\na,Three\n", {}, r"texts\.csv, rows 1 and 3 have the same id 'a'"),
-        ("id,text\n", {}, r"texts\.csv has a header but no rows"),
-        ("id,text\nid,text\na,One\n", {}, r"texts\.csv: row 1 repeats the header"),
+        ("key,text\na,One\n", {"id": "id"}, r"'id'.*--id-column"),
+        ("key,text\na,One\n", {"gold": "truth"}, r"'truth'.*--gold-column"),
+        ("id,text\na,One\nb,Two\na,Three\n", {}, r"texts\.csv, rows 1 and 3.*id 'a'"),
+        ("id,text\n", {}, r"texts\.csv.*no rows"),
+        ("id,text\nid,text\na,One\n", {}, r"texts\.csv: row 1.*header"),
     ],
 )
-def test_a_file_that_cannot_be_used_says_why(
-    content: str, columns: dict[str, str], complaint: str, tmp_path: Path
+def test_a_file_that_cannot_be_used_is_an_error(
+    content: str, columns: dict[str, str], problem: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(TableError, match=complaint):
+    with pytest.raises(TableError, match=problem):
         items_of(tmp_path, content, **columns)

@@ -1,1 +1,1 @@
-"""Files: what is read from users and what is written for them."""
+"""Files that users give to the library and files that it writes for them."""

@@ -1,4 +1,4 @@
-"""`pcs.toml`, read and checked: every complaint names file, line and key."""
+"""The settings of `pcs.toml`, read and checked; every error names the file, the line and the key."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _REMOVED = {("relations", "similarity"): "was removed: use judge = true instead"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnRelation:
-    """A relation of the user's own: a prompt, and what its rewrites may do to a text.
+    """The table `[relations.NAME]`: a relation of the user's own.
 
     Attributes:
-        prompt: What the rewriter is told; `{text}` stands for the text.
-        version: Change it when the prompt changes.
-        expects: What its rewrites are held to; in the file, each of its settings is a key beside the prompt.
+        prompt: The prompt for the rewriter; `{text}` is replaced by the text.
+        version: Version of the prompt; change it whenever you change the prompt.
+        expects: What its rewrites may do to a text; in the file, every field of `Expectation` is a key of its own.
     """
 
     prompt: str
@@ -36,14 +36,15 @@ class OwnRelation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationSettings:
-    """The part `[relations]`.
+    """The section `[relations]`: how texts are rewritten.
 
     Attributes:
-        use: Names of the relations to use; empty for the default.
-        rewriter: The model that rewrites; empty for none.
-        joint: Whether one call asks for all rewrites of a text.
-        judge: Whether the rewriter is also asked if a rewrite means the same.
-        own: Relations of the user's own, `[relations.NAME]`.
+        use: Relations to use, by name; empty for `original`, `voice`, `double-negation` and `synonym`, or, without a
+            rewriter and without the extra `[rules]`, `original`, `contraction`, `punctuation` and `frame`.
+        rewriter: The model that rewrites texts, as `provider:model`; empty to rewrite by rules.
+        joint: Whether one call to the rewriter asks for all rewrites of a text.
+        judge: Whether the rewriter is also asked if each rewrite means the same as the text.
+        own: Relations of the user's own, each in a table `[relations.NAME]`.
     """
 
     use: tuple[str, ...] = ()
@@ -55,12 +56,12 @@ class RelationSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSettings:
-    """The part `[task]`.
+    """The section `[task]`: what the models decide.
 
     Attributes:
-        instruction: What to decide; empty for a question made of the labels.
-        labels: The label set; empty for those seen in the gold column.
-        meanings: What labels mean, `[task.meanings]`.
+        instruction: The question to the models, in a sentence; empty for a question made of the labels.
+        labels: The label set; empty for the labels found in the gold column.
+        meanings: What labels mean, in a table `[task.meanings]` with a text per label; only where a name is not enough.
     """
 
     instruction: str = ""
@@ -70,7 +71,7 @@ class TaskSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSettings:
-    """The part `[data]`: names of columns.
+    """The section `[data]`: the columns of the data file.
 
     Attributes:
         text_column: The column of texts; empty for one named `text` or similar, or the only column.
@@ -85,14 +86,15 @@ class DataSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskSettings:
-    """The part `[ask]`.
+    """The section `[ask]`: which models are asked, how, and at what cost.
 
     Attributes:
-        models: Who is asked.
-        draws: How often the same question is repeated.
-        concurrency: Calls in flight per model at the most.
-        budget_usd: What may be spent; None for no limit.
-        prices: US dollars per million tokens in and out, `[ask.prices]`.
+        models: Models to ask, as `provider:model`; at least one is needed, here or on the command line.
+        draws: How many times each question is asked.
+        concurrency: Maximum number of simultaneous calls per model; 64 if not set.
+        budget_usd: Maximum cost in US dollars: the run stops before it would exceed it; no limit if not set.
+        prices: US dollars per million input tokens and per million output tokens, in a table `[ask.prices]` with a pair
+            per `provider:model`; only for models whose price is unknown.
     """
 
     models: tuple[str, ...] = ()
@@ -104,19 +106,22 @@ class AskSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnSettings:
-    """The part `[learn]`: how to learn.
+    """The section `[learn]`: how weights, confidence and decisions are learned from gold labels.
 
     Attributes:
-        optimiser: Registry name.
-        folds: Of every cross-validation.
-        seed: Fixes whatever is random.
-        resamples: Bootstrap resamples behind every interval.
-        calibration: How scores become probabilities.
-        max_error: The share of accepted labels that may be wrong; None to promise nothing and decide nothing.
-        certainty: How sure that promise is.
-        promise: What `max_error` is a share of: of the accepted labels, or of all rows.
-        per_label: Whether the promise holds for every label by itself.
-        sets: Whether to give the labels that cannot be ruled out, too.
+        optimiser: The optimiser that learns the weights, by name, such as `lr`; `auto` chooses one by cross-validation.
+        folds: Number of folds in every cross-validation.
+        seed: Seed of everything random.
+        resamples: Number of bootstrap resamples behind every interval; 0 for no intervals.
+        calibration: How scores become probabilities; `none` leaves them as they are.
+        max_error: Maximum share of wrong labels, between 0 and 1: of the accepted labels or of all rows, as `promise`
+            says.
+        certainty: Probability, between 0 and 1, with which `error-among-accepted` must hold; `accepted-and-wrong` holds
+            on average.
+        promise: What `max_error` is a share of: the accepted labels (`error-among-accepted`), or all rows, where it
+            counts labels that are both accepted and wrong (`accepted-and-wrong`).
+        per_label: Whether the promise must hold for each label separately.
+        sets: Whether to list for every row the labels that cannot be ruled out, too.
     """
 
     optimiser: str = "auto"
@@ -124,7 +129,7 @@ class LearnSettings:
     seed: int = 0
     resamples: int = 200
     calibration: Literal["softmax", "temperature", "isotonic", "none"] = "softmax"
-    max_error: float | None = 0.05
+    max_error: float | None = 0.05  # None: no promise, no decisions
     certainty: float = 0.9
     promise: Literal["error-among-accepted", "accepted-and-wrong"] = "error-among-accepted"
     per_label: bool = False
@@ -133,7 +138,7 @@ class LearnSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """Everything that a `pcs.toml` can say."""
+    """All settings of a `pcs.toml`."""
 
     task: TaskSettings = field(default_factory=TaskSettings)
     data: DataSettings = field(default_factory=DataSettings)
@@ -143,7 +148,7 @@ class Config:
 
 
 def read_config(path: Path | None, folder: Path) -> Config:
-    """Return the settings of a file; without one, those of `pcs.toml` in the folder, else the defaults."""
+    """Return the settings of a file; without a path, those of `pcs.toml` in the folder, else the defaults."""
     if path is None:
         path = folder / CONFIG_NAME
         if not path.exists():
@@ -154,7 +159,7 @@ def read_config(path: Path | None, folder: Path) -> Config:
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such file") from None
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not a text in UTF-8 ({error.reason}): save it as UTF-8") from None
+        raise ConfigError(f"{path}: not UTF-8 text ({error.reason}): save it as UTF-8") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     except tomllib.TOMLDecodeError as error:
@@ -168,7 +173,7 @@ def config_to_dict(config: Config) -> dict[str, Any]:
 
 
 def config_from_dict(values: Mapping[str, Any]) -> Config:
-    """Return what `config_to_dict` wrote; unknown settings of another version are left out."""
+    """Return the settings that `config_to_dict` wrote; unknown ones from another version are ignored."""
     sections: dict[str, Any] = {}
     for name, kind in get_type_hints(Config).items():
         known = {entry.name for entry in fields(kind)}
@@ -181,7 +186,7 @@ def config_from_dict(values: Mapping[str, Any]) -> Config:
 
 
 def learn_settings_from_dict(values: Mapping[str, Any]) -> LearnSettings:
-    """Return settings of learning from plain values; unknown ones of another version are left out."""
+    """Return the settings of `[learn]` from plain values; unknown ones from another version are ignored."""
     known = {entry.name for entry in fields(LearnSettings)}
     return LearnSettings(**{name: value for name, value in values.items() if name in known})
 
@@ -191,7 +196,7 @@ def _own_from_dict(values: Mapping[str, Any]) -> OwnRelation:
 
 
 class _Reader:
-    """Turns parsed TOML into settings, and remembers where each key stands."""
+    """Turns parsed TOML into settings, and finds the line of a key for error messages."""
 
     def __init__(self, path: Path, source: str) -> None:
         self.path, self.lines = path, source.splitlines()
@@ -220,7 +225,7 @@ class _Reader:
         return OwnRelation(expects=expects, **self._filled(OwnRelation, where, own))
 
     def _filled(self, kind: type, where: tuple[str, ...], data: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the keyword arguments of a value, each of the type that its field has."""
+        """Return the keyword arguments of a dataclass, each checked against the type of its field."""
         hints = {name: hint for name, hint in get_type_hints(kind).items() if name != "own"}
         self._refuse_unknown(where, data, set(hints))
         return {name: self._typed((*where, name), value, hints[name]) for name, value in data.items()}
@@ -248,13 +253,13 @@ class _Reader:
                 unknown = f"is not a setting; known here: {', '.join(sorted(known))}"
                 raise self._error((*where, name), _REMOVED.get((*where, name), unknown))
 
-    def _error(self, where: tuple[str, ...], complaint: str) -> ConfigError:
+    def _error(self, where: tuple[str, ...], problem: str) -> ConfigError:
         line = self._line(where)
         place = f"{self.path}, line {line}" if line else str(self.path)
-        return ConfigError(f"{place}: {'.'.join(where)} {complaint}")
+        return ConfigError(f"{place}: {'.'.join(where)} {problem}")
 
     def _line(self, where: tuple[str, ...]) -> int:
-        """Return the line of a key, or of the table it belongs to; 0 when it cannot be told."""
+        """Return the line of a key, or of the table it belongs to; 0 when it is not found."""
         table, key, found = "", where[-1], 0
         for number, line in enumerate(self.lines, 1):
             header = re.match(r"\s*\[+([^\]]+)\]", line)
@@ -288,4 +293,4 @@ _FITS: Mapping[Any, Callable[[Any, tuple[Any, ...]], tuple[bool, str]]] = {
     tuple: _fits_tuple,
     Literal: lambda value, inner: (value in inner, f"one of {', '.join(map(repr, inner))}"),
 }
-"""For each type of a setting, whether a value fits it and what to say if not."""
+"""Type of a setting → whether a value fits it, and the words for what would."""

@@ -1,4 +1,4 @@
-"""Tables that go to a person and come back: rows to label, accepted rows to check."""
+"""Tables for people to fill in: rows to label, and accepted rows to check."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pcs_annotator.errors import TableError
 from pcs_annotator.files.tables import write_table
 
 SampleKind = Literal["at random", "informative", "for review"]
-"""How a row came to be labelled; only rows drawn at random can carry a promise."""
+"""How a row was chosen for labelling; a promise can rest only on rows drawn at random."""
 
 _KINDS: Mapping[str, SampleKind] = {name: name for name in get_args(SampleKind)}
 RIGHT = ("right", "yes", "y", "true", "1", "ok", "correct")
@@ -19,7 +19,7 @@ WRONG = ("wrong", "no", "n", "false", "0", "incorrect")
 
 
 class GivenGold(NamedTuple):
-    """A gold label that a person gave; `row` counts from 1 in their file."""
+    """A gold label that a person gave; `row` is its row in the file, counted from 1."""
 
     row: int
     id: str
@@ -28,7 +28,7 @@ class GivenGold(NamedTuple):
 
 
 class AuditedLabel(NamedTuple):
-    """An accepted row that a person looked at; `label` is the one they were shown."""
+    """An accepted row that a person checked; `label` is the one they saw."""
 
     row: int
     id: str
@@ -48,7 +48,7 @@ def write_gold(path: Path, gold: Iterable[GivenGold]) -> None:
 
 
 def read_gold(path: Path) -> list[GivenGold]:
-    """Return the labels that a person filled in; rows left empty are left out."""
+    """Return the labels that a person filled in, without empty rows."""
     columns = _columns(path, ("id", "gold"))
     drawn = columns.get("drawn") or ["at random"] * len(columns["id"])
     found = []
@@ -69,13 +69,15 @@ def write_audit(path: Path, rows: Iterable[tuple[str, str, str]]) -> None:
 
 
 def read_verdicts(path: Path) -> list[AuditedLabel]:
-    """Return the rows that a person checked; those without a verdict are left out."""
+    """Return the rows that a person checked, without those that have no verdict."""
     columns = _columns(path, ("id", "label", "verdict"))
     found = []
-    for row, (name, label, said) in enumerate(zip(columns["id"], columns["label"], columns["verdict"], strict=True), 1):
-        word = said.casefold()
+    for row, (name, label, given) in enumerate(
+        zip(columns["id"], columns["label"], columns["verdict"], strict=True), 1
+    ):
+        word = given.casefold()
         if word and word not in RIGHT + WRONG:
-            raise TableError(f"{path.name}, row {row}: the verdict is {said!r}, must be right or wrong, or empty")
+            raise TableError(f"{path.name}, row {row}: the verdict is {given!r}, must be right or wrong, or empty")
         if word:
             found.append(AuditedLabel(row, name, label, word in RIGHT))
     if not found:

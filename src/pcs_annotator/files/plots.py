@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 COLUMN_WIDTH = 3.35
 """Inches: one column of a paper."""
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-"""Okabe & Ito: told apart with any kind of colour vision."""
+"""Okabe & Ito: distinct with any kind of colour vision."""
 MARKERS = "osD^vPX"
 DASHES: tuple[Any, ...] = ("-", (0, (4, 2)), (0, (1, 1.2)), (0, (5, 1, 1, 1)))
 STYLE: Any = {
@@ -35,11 +35,11 @@ STYLE: Any = {
 
 
 def draw_curves(curves: Sequence[Curve], stem: Path) -> list[Path]:
-    """Draw AUROC against gold rows, one line with its band per dataset and method; return the files written.
+    """Draw AUROC against gold rows, a line with its band per dataset and method; return the files written.
 
     Args:
-        curves: What to draw; datasets differ in colour and marker, methods in their dashes.
-        stem: Path without an ending; `.png` and `.svg` are written.
+        curves: What to draw; datasets differ in colour and marker, methods in line style.
+        stem: Path without a file extension; `.png` and `.svg` are written.
     """
     _require(curves, "a learning curve")
     with _style():
@@ -88,11 +88,11 @@ def draw_pairs(pairs: Sequence[Pair], rival: str, stem: Path) -> list[Path]:
 
 def _require(things: Sequence[object], what: str) -> None:
     if not things:
-        raise UndefinedMetric(f"nothing to draw for {what}: no figure could be computed, see the notes of its table")
+        raise UndefinedMetric(f"nothing to draw for {what}: no value could be computed, see the notes of its table")
 
 
 def _style() -> Any:
-    """Return the drawing style as a context; matplotlib is loaded here and nowhere else."""
+    """Return the drawing style as a context manager; matplotlib is first imported here."""
     try:
         import matplotlib as mpl
     except ImportError as error:

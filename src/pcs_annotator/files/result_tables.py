@@ -1,7 +1,7 @@
 """Tables of results as Markdown, CSV and LaTeX.
 
-Whatever stands in a cell stays in it: bars, angle brackets, LaTeX specials, quotes, line breaks and formulas of a
-spreadsheet lose their meaning. What could not be computed is a dash, in CSV an empty cell.
+Cells are escaped: bars, angle brackets, LaTeX special characters, quotes, line breaks and spreadsheet formulas have no
+effect. A value that could not be computed is a dash, in CSV an empty cell.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def to_csv(table: ResultTable) -> str:
 
 
 def to_latex(table: ResultTable) -> str:
-    """Return the table as LaTeX for booktabs: groups of the first column apart, the best in bold, no intervals."""
+    """Return the table as LaTeX for booktabs: rules between groups of rows, the best in bold, no intervals."""
     layout = "".join("r" if right else "l" for right in _numeric(table))
     heading = " & ".join(f"\\textbf{{{_latex(name)}}}" for name in table.columns)
     lines = [rf"\begin{{tabular}}{{{layout}}}", r"\toprule", heading + r" \\"]
@@ -94,7 +94,7 @@ def _group_starts(table: ResultTable) -> set[int]:
 
 
 def _numeric(table: ResultTable) -> list[bool]:
-    """Return for every column whether it holds numbers, which then stand to the right."""
+    """Return for every column whether it holds numbers, which are then right-aligned."""
     columns = range(len(table.columns))
     return [any(number_of(row[at]) is not None for row in table.rows) for at in columns]
 
@@ -161,9 +161,9 @@ def _plain(cell: Content) -> str:
 
 
 def _harmless(text: str) -> str:
-    """Return the text with a mark before what a spreadsheet would take for a formula.
+    """Return the text with an apostrophe in front if a spreadsheet would take it for a formula.
 
-    A lone carriage return would end a row for some readers and not for others.
+    Carriage returns become line feeds, because a lone one ends a row for some readers only.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t") else text

@@ -1,4 +1,4 @@
-"""Files that a run leaves behind: written whole or not at all, and marked with a schema number."""
+"""The files of a run folder: written whole or not at all, and marked with a schema number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Where everything of a run lies: one step, one file.
+    """The paths of a run's files: one step, one file.
 
     >>> RunFolder(Path("runs/news")).votes.as_posix()
     'runs/news/votes.parquet'
@@ -28,7 +28,7 @@ class RunFolder:
 
     @property
     def settings(self) -> Path:
-        """What was asked of whom, and with which version."""
+        """Settings, annotators and version of the run."""
         return self.path / "run.json"
 
     @property
@@ -38,7 +38,7 @@ class RunFolder:
 
     @property
     def gold(self) -> Path:
-        """Gold labels that people gave after the run."""
+        """Gold labels that people added after the run."""
         return self.path / "gold.csv"
 
     @property
@@ -53,12 +53,12 @@ class RunFolder:
 
     @property
     def ledger(self) -> Path:
-        """Every call paid for."""
+        """Every paid call."""
         return self.path / "ledger.db"
 
     @property
     def variants(self) -> Path:
-        """Every rewrite, or why there is none."""
+        """Every rewrite, or the reason why there is none."""
         return self.path / "variants.parquet"
 
     @property
@@ -68,12 +68,12 @@ class RunFolder:
 
     @property
     def model(self) -> Path:
-        """What was learned."""
+        """The fitted model."""
         return self.path / "model.json"
 
     @property
     def evaluation(self) -> Path:
-        """How good it is, on rows that the fit did not see."""
+        """How good the labels are, on rows that the fit did not see."""
         return self.path / "evaluation.json"
 
     @property
@@ -83,18 +83,18 @@ class RunFolder:
 
     @property
     def labels(self) -> Path:
-        """The user's rows with labels."""
+        """The user's rows with their labels."""
         return self.path / "labels.csv"
 
     @property
     def report(self) -> Path:
-        """The page to look at."""
+        """The report page."""
         return self.path / "report.html"
 
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path` that takes its name at the end, if nothing went wrong."""
+    """Yield a temporary path next to `path`, and rename it to `path` at the end if there was no error."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
@@ -104,7 +104,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes private files, these are results to share
+        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes private files, but these are results to share
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -124,7 +124,7 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read what `write_json` wrote; a newer schema is an error that says so."""
+    """Read what `write_json` wrote; a newer schema is an error."""
     try:
         values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""The user's tables: texts read from them, and our columns added to them."""
+"""The user's tables: reading texts from them, and adding results to them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.tabular import PARQUET, as_arrow, columns_of
-from pcs_annotator.core.tabular import text_column as text_of
+from pcs_annotator.core.tabular import PARQUET, as_arrow, columns_of, text_column
 from pcs_annotator.core.task import Item
 from pcs_annotator.errors import TableError
 from pcs_annotator.files.runs import atomic_path
@@ -19,15 +18,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCORE_DECIMALS = 6
-
-
 GOLD_NAMES = ("gold", "label", "labels")
 TEXT_NAMES = ("text", "texts", "title", "headline", "sentence", "tweet", "review", "comment", "content", "body")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Names of columns; None where they are to be found."""
+    """Names of columns; None to look for the usual names."""
 
     text: str | None = None
     id: str | None = None
@@ -36,14 +33,14 @@ class Columns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """A user's file.
+    """The texts in a user's table, with their gold labels.
 
     Attributes:
-        name: Of the file, for messages.
-        table: Everything in it.
-        items: Its texts, in its order.
-        gold: For every item its gold label or None; empty when there is no such column.
-        columns: Where everything was found.
+        name: Name of the file, for messages.
+        table: All its columns.
+        items: Its texts, in their order.
+        gold: For every item its gold label or None; empty when there is no gold column.
+        columns: The columns that were used.
     """
 
     name: str
@@ -59,10 +56,10 @@ def read_dataset(path: Path, columns: Columns, limit: int | None = None) -> Data
 
 
 def dataset_of(table: pa.Table, source: str, columns: Columns, limit: int | None = None) -> Dataset:
-    """Return the texts of a table, with their gold labels where it has some. Messages call it `source`.
+    """Return the texts of a table, which messages call `source`, with their gold labels where it has some.
 
-    Without a name, texts are in a column called `text` or the like, or in the only column there is; without ids, rows
-    are numbered from 1. A row without a text is an item with an empty one, so that nothing is lost.
+    If no text column is named, it is one with a usual name such as `text`, or the only column. Without an ID column,
+    rows are numbered from 1. A row without a text is an item with an empty text, so that no row is lost.
     """
     table = table if limit is None else table.slice(0, limit)
     found = columns_of(table)
@@ -70,16 +67,16 @@ def dataset_of(table: pa.Table, source: str, columns: Columns, limit: int | None
         raise TableError(f"{source} has a header but no rows: add texts to label")
     if all(str(column[0].as_py()).strip() == name.strip() for name, column in found.items()):
         raise TableError(f"{source}: row 1 repeats the header: remove one of the two")
-    text = _text_column(found, columns.text, source)
+    text = _find_text_column(found, columns.text, source)
     name_column = _column(found, columns.id, ("id",), source, "--id-column")
     gold = _column(found, columns.gold, GOLD_NAMES, source, "--gold-column")
-    texts = text_of(text, found[text]).to_pylist()
-    ids = text_of(name_column, found[name_column]).to_pylist() if name_column else [None] * len(texts)
+    texts = text_column(text, found[text]).to_pylist()
+    ids = text_column(name_column, found[name_column]).to_pylist() if name_column else [None] * len(texts)
     items = tuple(
         Item(id=name or str(row), text=words or "") for row, (name, words) in enumerate(zip(ids, texts, strict=True), 1)
     )
     _refuse_twins(items, source, name_column)
-    values = text_of(gold, found[gold]).to_pylist() if gold else []
+    values = text_column(gold, found[gold]).to_pylist() if gold else []
     return Dataset(
         name=source,
         table=table,
@@ -89,19 +86,19 @@ def dataset_of(table: pa.Table, source: str, columns: Columns, limit: int | None
     )
 
 
-def _text_column(columns: Mapping[str, object], given: str | None, table: str) -> str:
+def _find_text_column(columns: Mapping[str, object], given: str | None, table: str) -> str:
     name = _column(columns, given, TEXT_NAMES, table, "--text-column")
     if name is None and len(columns) == 1:
         name = next(iter(columns))
     if name is None:
-        raise TableError(f"{table}: which column holds the texts? Say it with --text-column: {', '.join(columns)}")
+        raise TableError(f"{table}: which column holds the texts? Name it with --text-column: {', '.join(columns)}")
     return name
 
 
 def _column(
     columns: Mapping[str, object], given: str | None, usual: Sequence[str], table: str, option: str
 ) -> str | None:
-    """Return the column that was asked for, else the first that has a usual name, else None."""
+    """Return the column that was named, else the first with a usual name, else None."""
     if given:
         if given not in columns:
             raise TableError(f"{table} has no column {given!r} ({option}); there are {', '.join(columns)}")
@@ -124,10 +121,10 @@ def _refuse_twins(items: Sequence[Item], table: str, column: str | None) -> None
 def with_outcomes(table: object, outcomes: Iterable[Outcome], labels: Sequence[str]) -> pa.Table:
     """Return the user's columns, then label, confidence, decision, reason and `pcs_<label>` for every label.
 
-    Where labels that cannot be ruled out were asked for, `label_set` lists them, separated by `|`.
+    If label sets were requested, `label_set` lists the labels that cannot be ruled out, separated by `|`.
 
-    A table with several rows per item gives way to one with an `id` column only. A column of ours whose name the user
-    has already taken is prefixed with `pcs_`.
+    A table with several rows per item is replaced by one with only an `id` column. A new column whose name is already
+    taken gets the prefix `pcs_`.
     """
     import pyarrow as pa
 
@@ -158,7 +155,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def write_table(path: Path, table: pa.Table) -> None:
-    """Write a table as Parquet or CSV, by the ending of the name; whole or not at all."""
+    """Write a table as Parquet or CSV, depending on the file extension; whole or not at all."""
     with atomic_path(path) as temporary:
         if path.suffix.lower() in PARQUET:
             from pyarrow import parquet
@@ -169,7 +166,7 @@ def write_table(path: Path, table: pa.Table) -> None:
 
 
 def _write_csv(path: Path, table: pa.Table) -> None:
-    # pyarrow would put every text in quotes
+    # pyarrow would quote every text
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(table.column_names)

@@ -1,4 +1,4 @@
-"""Variants and votes of a run, as files."""
+"""The files of a run that hold variants and votes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.tabular import as_arrow
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL, Variant
 from pcs_annotator.core.vote import NOT_ASKED
@@ -23,7 +22,7 @@ VARIANT_COLUMNS = ("id", "relation", "status", "text", "reason", "refused")
 
 @contextmanager
 def writing_variants(path: Path) -> Iterator[Callable[[Item, Variant], None]]:
-    """Give a function that notes variants; they are written as they come, so that memory does not grow with them."""
+    """Yield a function that records a variant; they are written in batches, so that memory does not grow with them."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -36,24 +35,24 @@ def writing_variants(path: Path) -> Iterator[Callable[[Item, Variant], None]]:
                 writer.write_table(pa.table(list(zip(*rows, strict=True)), schema=schema))
                 rows.clear()
 
-        def note(item: Item, variant: Variant) -> None:
+        def record(item: Item, variant: Variant) -> None:
             if variant.relation == ORIGINAL:
                 return
             rows.append((item.id, variant.relation, variant.status, variant.text, variant.reason, variant.refused))
             if len(rows) >= ROWS_AT_ONCE:
                 write()
 
-        yield note
+        yield record
         write()
 
 
 def write_votes(path: Path, votes: Votes) -> None:
-    """Write votes in the long form, in which silences and what was not asked differ."""
+    """Write votes in the long form, which keeps `ABSTAINED` and `NOT_ASKED` apart."""
     write_table(path, votes.to_table("long"))
 
 
 class VoteAxes(NamedTuple):
-    """Names along the axes of votes; a file leaves out what was not asked, so it cannot tell them all."""
+    """Names along the axes of votes; a file may lack some, because it leaves out what was not asked."""
 
     ids: Sequence[str]
     annotators: Sequence[str]
@@ -63,10 +62,10 @@ class VoteAxes(NamedTuple):
 
 
 def read_votes(path: Path, axes: VoteAxes) -> Votes:
-    """Return recorded votes along these axes."""
+    """Return the votes of a file along these axes."""
     shape = (len(axes.ids), len(axes.annotators), len(axes.relations), axes.draws)
     codes = np.full(shape, NOT_ASKED, dtype=np.int8)
-    read = read_vote_table(as_arrow(path), axes.labels, name=path.name).votes
+    read = read_vote_table(path, axes.labels).votes
     place = np.ix_(
         positions_of(read.ids, axes.ids, "item"),
         positions_of(read.annotators, axes.annotators, "annotator"),
