@@ -25,7 +25,7 @@ from pcs_annotator.files.human_files import (
 )
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.auditing import audit, draw_rows
+from pcs_annotator.judging.promising.certificate import audit, draw_rows
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label
 
 ROWS_TO_LABEL = 30

@@ -39,7 +39,7 @@ def compared(before: Votes, now: Votes) -> Drift:
     return drift(profiled(before), profiled(now))
 
 
-def test_samples_of_the_same_texts_seldom_raise_an_alarm() -> None:
+def test_samples_of_the_same_texts_rarely_raise_an_alarm() -> None:
     rng = np.random.default_rng(0)
     sizes = rng.choice([50, 100, 200, 500], size=(200, 2)).tolist()
     alarms = [compared(sample(rng, old, 0.3), sample(rng, new, 0.3)).found for old, new in sizes]
@@ -49,7 +49,7 @@ def test_samples_of_the_same_texts_seldom_raise_an_alarm() -> None:
 def test_p_values_are_honest_when_nothing_changed() -> None:
     rng = np.random.default_rng(1)
     p_values = [compared(sample(rng, 200, 0.4), sample(rng, 200, 0.4)).p_value for _ in range(150)]
-    assert np.mean(np.array(p_values) < 0.05) <= 0.08  # correlated cells make Holm cautious, never bold
+    assert np.mean(np.array(p_values) < 0.05) <= 0.08  # correlated cells make Holm conservative
 
 
 def test_a_shift_of_the_class_balance_is_found_in_two_hundred_rows() -> None:
@@ -118,7 +118,7 @@ def test_cells_left_out_for_easy_texts_raise_no_alarm() -> None:
     assert not compared(before, replace(now, codes=codes)).found
 
 
-def test_a_shift_is_found_although_most_cells_were_left_out() -> None:
+def test_a_shift_is_found_even_though_most_cells_were_left_out() -> None:
     rng = np.random.default_rng(7)
     before, now = sample(rng, 400, 0.2), sample(rng, 400, 0.7)
     codes = now.codes.copy()
@@ -137,16 +137,17 @@ def test_order_and_absence_of_axes_do_not_matter() -> None:
     assert compared(before, now.select(annotators=["gpt"])).found
 
 
-def test_too_few_texts_say_so() -> None:
+def test_too_few_texts_are_not_compared() -> None:
     rng = np.random.default_rng(9)
     result = compared(sample(rng, 200, 0.1), sample(rng, 19, 0.9))
-    assert result == Drift(1.0, False, "too few texts to compare: 20 are needed on both sides")
+    assert result[:2] == (1.0, False)
+    assert "20" in result.sentence
     assert not compared(sample(rng, 0, 0.5), sample(rng, 0, 0.5)).found
 
 
 def test_other_labels_are_refused() -> None:
     votes = sample(np.random.default_rng(10), 30, 0.5)
-    with pytest.raises(MismatchError, match="labels Fake, Real, the new texts Fake, True: learn again"):
+    with pytest.raises(MismatchError, match=r"Fake, Real.*Fake, True"):
         compared(votes, replace(votes, labels=["Fake", "True"]))
 
 
@@ -167,7 +168,7 @@ def test_homogeneity_is_pearsons_test_where_counts_are_large() -> None:
     assert homogeneity(table[0], table[1]) == pytest.approx(by_scipy)
 
 
-def test_rare_outcomes_are_put_together() -> None:
+def test_rare_outcomes_are_pooled() -> None:
     before, now = np.array([90, 2, 3, 105]), np.array([60, 4, 2, 134])
     table = np.array([[90, 2 + 3, 105], [60, 4 + 2, 134]])
     by_scipy = chi2_contingency(table, correction=False).pvalue

@@ -16,7 +16,7 @@ from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.promising import informative
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label
 from pcs_annotator.judging.weighing.optimiser import fit_optimiser
-from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.judging.weighing.scoring import choose, score
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import Labelled, any_votes, coded, labelled_votes
@@ -30,7 +30,7 @@ def auroc_after(votes: Votes, gold: Codes, rows: Integers, test: Integers) -> fl
 
 
 def rows_seen(right: Mask, order: Integers) -> int:
-    """How many rows a person corrects until 95 % of all are right."""
+    """Number of rows a person corrects until 95 % of all are right."""
     left = np.append((~right[order])[::-1].cumsum()[::-1], 0)
     return int((left > 0.05 * len(order)).sum())
 
@@ -67,7 +67,7 @@ def test_rare_classes_are_labelled_as_often_as_common_ones() -> None:
     assert 7 <= (chosen == 0).sum() <= 13
 
 
-def test_known_gold_is_made_up_for() -> None:
+def test_classes_with_known_gold_are_chosen_less() -> None:
     votes, gold = simulated_votes([0.95, 0.9, 0.9], items=300, labels=2)
     codes = coded(votes, gold)
     known = np.full(300, UNLABELLED, dtype=np.int8)
@@ -80,7 +80,7 @@ def test_known_gold_is_made_up_for() -> None:
 def test_models_that_differ_are_preferred_to_a_row_on_which_all_agree() -> None:
     agreed = [[0, 0], [0, 0], [0, 0]]
     votes = votes_of([agreed, agreed, agreed, [[0, 0], [0, 0], [1, 1]], [[1, 1], [1, 1], [1, 1]]])
-    # of the rows predicted 0, the second choice is the one that tells the models apart
+    # of the rows predicted 0, the second choice is the one on which the models differ
     rows = [row for row in rows_to_label(votes, 5).tolist() if row != 4]
     assert rows.index(3) <= 1
 
@@ -93,7 +93,7 @@ def test_nothing_to_choose_from_gives_nothing() -> None:
 
 
 def test_a_negative_number_of_rows_is_refused() -> None:
-    with pytest.raises(GoldError, match="at least one"):
+    with pytest.raises(GoldError, match="-1"):
         rows_to_label(votes_of([[[0]]]), -1)
 
 

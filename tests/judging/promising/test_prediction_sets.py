@@ -46,13 +46,13 @@ def test_the_right_label_is_in_the_set_as_often_as_promised(rows: int, miss_rate
     found = [hits(fit_prediction_sets(one, gold, miss_rate), other, truth) for one, gold, other, truth in drawn]
     error = float(np.std(found, ddof=1)) / np.sqrt(repetitions)
     assert np.mean(found) >= 1 - miss_rate - 3 * error
-    # without ties, and where a set is seldom empty, the promise is not bought with needlessly large sets
+    # without ties, and where a set is rarely empty, the sets are no larger than needed
     if not steps and miss_rate == 0.1:
         assert np.mean(found) <= 1 - miss_rate + 1 / (rows + 1) + 3 * error
 
 
-def test_probabilities_taken_at_their_word_would_miss_more_often() -> None:
-    # what makes the test above mean something: the smallest sets that claim 90 % do not hold them
+def test_uncalibrated_probabilities_would_miss_more_often() -> None:
+    # shows that the test above can fail: the smallest sets that claim 90 % miss more often
     probabilities, gold = rows_of(20_000, np.random.default_rng(1))
     order = np.argsort(-probabilities, axis=1)
     before = np.cumsum(np.take_along_axis(probabilities, order, axis=1), axis=1)
@@ -81,7 +81,7 @@ def test_no_set_is_empty_and_each_has_the_best_label(rows: int, miss_rate: float
 
 
 @pytest.mark.parametrize(("miss_rate", "needed"), [(0.1, 9), (0.05, 19), (0.01, 99), (0.3, 3), (0.5, 1), (0.9, 1)])
-def test_too_few_rows_give_all_labels_and_say_so(miss_rate: float, needed: int) -> None:
+def test_too_few_rows_give_all_labels(miss_rate: float, needed: int) -> None:
     probabilities, gold = rows_of(needed, np.random.default_rng(0))
     enough = fit_prediction_sets(probabilities, gold, miss_rate)
     assert (enough.rows_needed, enough.too_few_rows) == (needed, False)
@@ -101,11 +101,11 @@ def test_a_smaller_miss_rate_never_makes_a_set_smaller() -> None:
 
 
 @pytest.mark.parametrize("miss_rate", [0.0, 1.0, -0.1, float("nan")])
-def test_a_promise_that_means_nothing_is_refused(miss_rate: float) -> None:
-    with pytest.raises(ConfigError, match="between 0 and 1"):
+def test_a_miss_rate_outside_0_to_1_is_refused(miss_rate: float) -> None:
+    with pytest.raises(ConfigError, match=f"not {miss_rate}"):
         fit_prediction_sets(*rows_of(30, np.random.default_rng(0)), miss_rate)
 
 
-def test_written_and_read_back_it_is_the_same() -> None:
+def test_sets_survive_json() -> None:
     sets = fit_prediction_sets(*rows_of(30, np.random.default_rng(0)), 0.1)
     assert PredictionSets.from_dict(json.loads(json.dumps(sets.to_dict()))) == sets

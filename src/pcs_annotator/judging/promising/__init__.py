@@ -1,1 +1,1 @@
-"""What can be accepted: thresholds with a promised error rate, certificates, audits, drift, reasons."""
+"""Which labels to accept: thresholds with a promised error rate, certificates, audits, drift, reasons."""

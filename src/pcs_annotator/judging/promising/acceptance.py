@@ -1,13 +1,13 @@
 r"""Which labels can be accepted with a promised error rate.
 
-Learn then Test (Angelopoulos et al., 2021): among the $m$ rows at or above a threshold, $e$ wrong labels speak against
-an error rate above $\alpha$ with the exact binomial p-value $P(\mathrm{Bin}(m,\alpha)\le e)$. Thresholds are tested
-one after another, each at the full level $\delta$, and the first that fails ends the sequence, so that all that passed
-hold together with certainty $1-\delta$. The sequence starts where the test is most likely to pass if every row is as
-often right as its own confidence says, and goes on to looser thresholds.
+Learn then Test (Angelopoulos et al., 2021): when $e$ of the $m$ rows at or above a threshold are wrong, the exact
+binomial p-value of an error rate above $\alpha$ is $P(\mathrm{Bin}(m,\alpha)\le e)$. Thresholds are tested one after
+another, each at the full level $\delta$, until the first one fails; all that passed hold together with certainty
+$1-\delta$. The sequence starts where the test is most likely to pass if rows are right as often as their confidence
+says, and continues to looser thresholds.
 
-Conformal risk control (Angelopoulos et al., 2022) bounds another thing: the share of *all* rows that are accepted and
-wrong, on average over draws of the gold rows. It is a different promise, and bears a different name.
+Conformal risk control (Angelopoulos et al., 2022) bounds something else: the share of *all* rows that are accepted and
+wrong, on average over draws of the gold rows. It is a different promise with its own name.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ EVERY_LABEL = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """What is promised about accepted labels.
+    """The promise about accepted labels.
 
     Attributes:
         max_error: α: the share of accepted labels that may be wrong; for `accepted-and-wrong`, the share of all rows.
-        certainty: 1 − δ: how sure the promise is; `accepted-and-wrong` holds on average and has none.
+        certainty: 1 − δ: the probability that the promise holds; `accepted-and-wrong` holds on average and has none.
         kind: Which of the two promises.
-        per_label: Whether it must hold for every label by itself.
+        per_label: Whether it must hold for each label separately.
     """
 
     max_error: float
@@ -51,12 +51,12 @@ class Promise:
 
     @property
     def delta(self) -> float:
-        """The chance that the promise is broken."""
+        """The probability that the promise is broken."""
         return round(1 - self.certainty, 12)
 
     @property
     def least_rows(self) -> int:
-        """The fewest rows, all of them right, that could carry the promise."""
+        """The minimum number of rows, all of them right, that the promise needs."""
         if self.kind == "accepted-and-wrong":
             return int(np.ceil(round(1 / self.max_error - 1, 9)))
         return int(np.ceil(np.log(self.delta) / np.log1p(-self.max_error)))
@@ -64,7 +64,7 @@ class Promise:
 
 _REMEDIES = {
     "max_error": "no number of gold rows can promise that; give a share between 0 and 1, such as 0.05",
-    "certainty": "give a share between 0 and 1, such as 0.9; full certainty would take endless gold rows",
+    "certainty": "give a share between 0 and 1, such as 0.9; full certainty would need infinitely many gold rows",
 }
 
 
@@ -82,12 +82,12 @@ class Judged(NamedTuple):
     right: Mask
 
     def take(self, rows: Integers | Mask) -> Judged:
-        """Return some rows."""
+        """Return the given rows."""
         return Judged(self.confidence[rows], self.best[rows], self.right[rows])
 
 
 Thresholds = Mapping[str, float]
-"""Label → the least confidence at which it is accepted; under `EVERY_LABEL` one for all. Labels left out never are."""
+"""Label → the minimum confidence to accept it, or `EVERY_LABEL` → one for all; other labels are never accepted."""
 
 
 def find_thresholds(judged: Judged, labels: Sequence[str], promise: Promise) -> dict[str, float]:
@@ -95,7 +95,7 @@ def find_thresholds(judged: Judged, labels: Sequence[str], promise: Promise) -> 
     if not promise.per_label:
         found = _threshold(judged, promise, promise.delta)
         return {} if found is None else {EVERY_LABEL: found}
-    # each label takes an equal share of the chance to be wrong, so that all hold together
+    # each label gets an equal share of δ, so that all thresholds hold together
     by_label = {
         label: _threshold(judged.take(judged.best == code), promise, promise.delta / len(labels))
         for code, label in enumerate(labels)
@@ -113,7 +113,7 @@ def accepted(confidence: Floats, best: Codes, labels: Sequence[str], thresholds:
 
 
 class Steps(NamedTuple):
-    """What every distinct confidence would accept as a threshold, strictest first."""
+    """The rows that each distinct confidence would accept as a threshold, strictest first."""
 
     threshold: Floats
     rows: Integers
@@ -122,7 +122,7 @@ class Steps(NamedTuple):
 
 
 def steps_of(judged: Judged) -> Steps:
-    """Return what every threshold would accept."""
+    """Return the rows that each threshold would accept."""
     order = np.argsort(-judged.confidence, kind="stable")
     confidence = judged.confidence[order]
     ends = ends_of_runs(confidence)
@@ -145,7 +145,7 @@ def _threshold(judged: Judged, promise: Promise, delta: float) -> float | None:
 
 def _learn_then_test(steps: Steps, alpha: float, delta: float) -> int:
     """Return the last step of the sequence that passes; −1 when the first fails."""
-    # the most errors with which a step passes; below 0 where even none would be too few rows to tell
+    # the most errors with which a step passes; −1 where there are too few rows even with no error
     allowed = np.where(bdtr(0, steps.rows, alpha) <= delta, np.floor(bdtrik(delta, steps.rows, alpha)), -1)
     power = np.where(allowed >= 0, bdtr(np.maximum(allowed, 0), steps.rows, np.clip(steps.expected_error, 0, 1)), 0.0)
     start = int(np.argmax(power))
@@ -155,5 +155,5 @@ def _learn_then_test(steps: Steps, alpha: float, delta: float) -> int:
 
 
 def _risk_controlled(steps: Steps, rows: int, alpha: float) -> Mask:
-    """Return which thresholds keep the bound; it gets no easier as thresholds loosen, so the first failure ends it."""
+    """Return which thresholds keep the bound; loosening never helps, so the search stops at the first failure."""
     return np.asarray((steps.wrong + 1) / (rows + 1) <= alpha)

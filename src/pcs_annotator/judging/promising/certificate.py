@@ -1,4 +1,4 @@
-"""The certificate: a promise about accepted labels, and everything it rests on."""
+"""The certificate: a promise about accepted labels, what it is based on, and an audit of it."""
 
 from __future__ import annotations
 
@@ -6,41 +6,34 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import bdtr, bdtrc, betaincinv
 
-from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.judging.promising.acceptance import (
-    EVERY_LABEL,
-    Judged,
-    Promise,
-    Thresholds,
-    accepted,
-    find_thresholds,
-)
-from pcs_annotator.judging.promising.auditing import Audit
+from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, accepted, find_thresholds
 from pcs_annotator.judging.weighing.fitting import in_canonical_order
 
 DIGITS = 16
 
 
 class Fingerprint(NamedTuple):
-    """Digests of what a promise rests on; equal digests mean equal things, whatever the order of rows and columns."""
+    """Digests of the votes and gold that something was learned from; the order of rows and columns does not matter."""
 
     votes: str
     gold: str
     version: str
 
     def changed_since(self, earlier: Fingerprint) -> list[str]:
-        """Return the names of what has changed."""
+        """Return the names of the parts that changed."""
         return [name for name, now, then in zip(self._fields, self, earlier, strict=True) if now != then]
 
 
 def fingerprint(votes: Votes, gold: Codes, version: str) -> Fingerprint:
-    """Return the fingerprint of votes and of their gold codes."""
+    """Return the fingerprint of votes and their gold codes."""
     ordered, codes = in_canonical_order(votes, gold)
     axes = [ordered.ids, ordered.annotators, ordered.relations, ordered.labels, ordered.codes.shape]
     named = json.dumps(axes, ensure_ascii=True).encode()
@@ -51,6 +44,51 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:DIGITS]
 
 
+Finding = Literal["confirmed", "revoked", "open"]
+
+
+class Audit(NamedTuple):
+    """The result of a person checking accepted rows drawn at random.
+
+    Attributes:
+        rows: Number of rows checked.
+        wrong: Number of wrong labels.
+        limit: The highest error rate among accepted rows that keeps the promise.
+        error: Interval of the error rate; each end is a one-sided bound at the promise's certainty.
+        finding: `revoked` when the error rate is above the limit, `confirmed` when it is below, each with the
+            promise's certainty; else `open`.
+    """
+
+    rows: int
+    wrong: int
+    limit: float
+    error: Interval
+    finding: Finding
+
+
+def draw_rows(among: Mask, rows: int, seed: int) -> Integers:
+    """Return the positions of rows drawn at random, sorted; all of them when there are no more."""
+    positions = np.flatnonzero(among)
+    drawn = np.random.default_rng(seed).permutation(positions)[:rows]
+    return np.sort(drawn)
+
+
+def audit(promise: Promise, accepted_share: float, rows: int, wrong: int) -> Audit:
+    """Return what `wrong` errors among `rows` accepted rows mean for the promise."""
+    limit = promise.max_error
+    if promise.kind == "accepted-and-wrong":  # a bound on all rows allows a higher error rate among the accepted ones
+        limit = min(1.0, limit / accepted_share)
+    delta = promise.delta
+    finding: Finding = "open"
+    if wrong and bdtrc(wrong - 1, rows, limit) <= delta:
+        finding = "revoked"
+    elif bdtr(wrong, rows, limit) <= delta:
+        finding = "confirmed"
+    low = float(betaincinv(wrong, rows - wrong + 1, delta)) if wrong else 0.0
+    high = float(betaincinv(wrong + 1, rows - wrong, 1 - delta)) if wrong < rows else 1.0
+    return Audit(rows, wrong, limit, Interval(low, high), finding)
+
+
 DRAWS = 40
 LIKELY = 0.8
 WORTHWHILE = 0.05
@@ -59,10 +97,10 @@ MOST_ROWS = 5_000
 
 
 def rows_needed(judged: Judged, labels: Sequence[str], promise: Promise, seed: int = 0) -> int | None:
-    """Return how many gold rows would probably carry the promise; None when thousands would not.
+    """Return how many gold rows the promise would probably need; None when thousands would not be enough.
 
-    Rows like those at hand are drawn with replacement, more and more of them, until four of five draws would accept a
-    share of rows worth having. Few rows at hand make this a rough guess: it is no promise itself.
+    This simulates larger samples by drawing from the rows at hand with replacement, more and more of them, until four
+    out of five samples would accept a useful share of rows. With few rows at hand it is a rough guess, not a promise.
     """
     rng = np.random.default_rng(seed)
 
@@ -93,24 +131,24 @@ def _worthwhile(judged: Judged, labels: Sequence[str], promise: Promise) -> bool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """What is promised about accepted labels, or why nothing is.
+    """The promise about accepted labels, or why there is none.
 
     Attributes:
         promise: What was asked for.
         gold_rows: Gold rows behind it.
-        thresholds: The least confidence at which a label is accepted; empty when nothing is promised.
+        thresholds: The minimum confidence at which a label is accepted; empty when nothing is promised.
         why_not: Why nothing is promised; empty when something is.
-        rows_needed: Gold rows that would probably carry the promise; None when it is given, or when nobody can tell.
+        rows_needed: Gold rows that the promise would probably need; None when it holds, or when that is unknown.
         split: How gold was split, in a sentence.
         accepted_share: Share of the rows at hand that are accepted.
-        review_rows: Number of the rows at hand that a person must see.
-        fingerprint: What it rests on.
-        audit: What a person's look at accepted rows found; None before that.
+        review_rows: Number of the rows at hand that a person must review.
+        fingerprint: The votes, gold and code version it is based on.
+        audit: The result of a person's check of accepted rows; None before that.
     """
 
     promise: Promise
     gold_rows: int
-    thresholds: Thresholds
+    thresholds: Mapping[str, float]
     why_not: str = ""
     rows_needed: int | None = None
     split: str = ""
@@ -136,7 +174,7 @@ class Certificate:
         return accepted(confidence, best, labels, self.thresholds)
 
     def with_coverage(self, accepted_rows: Mask) -> Certificate:
-        """Return the certificate with what it means for the rows at hand."""
+        """Return the certificate with its effect on the rows at hand."""
         share = float(accepted_rows.mean()) if len(accepted_rows) else 0.0
         return replace(self, accepted_share=share, review_rows=int((~accepted_rows).sum()))
 
@@ -183,13 +221,13 @@ class Certificate:
 
 
 def certify(judged: Judged, labels: Sequence[str], promise: Promise, seed: int = 0) -> Certificate:
-    """Return the certificate that gold rows carry, or one that says why they carry none.
+    """Return the certificate that the gold rows support, or one that says why they support none.
 
     Args:
         judged: The rows, each judged by a model that did not see it.
         labels: Names of the label codes.
         promise: What is asked for.
-        seed: Fixes the simulation of how many more rows are needed.
+        seed: Seed of the simulation of how many rows are needed.
     """
     rows = len(judged.right)
     thresholds = find_thresholds(judged, labels, promise)
@@ -200,12 +238,12 @@ def certify(judged: Judged, labels: Sequence[str], promise: Promise, seed: int =
 
 
 def no_promise(promise: Promise, rows: int, why: str, needed: int | None = None) -> Certificate:
-    """Return a certificate that promises nothing, and says why."""
+    """Return a certificate that promises nothing and says why."""
     return Certificate(promise=promise, gold_rows=rows, thresholds={}, why_not=why, rows_needed=needed)
 
 
 def in_force(certificate: Certificate, now: Fingerprint) -> Certificate:
-    """Return the certificate, or one that says that what it rests on has changed since."""
+    """Return the certificate, or one that promises nothing when its votes, gold or code version have changed."""
     then = certificate.fingerprint
     changed = [] if then is None else now.changed_since(then)
     if not changed:

@@ -1,4 +1,4 @@
-"""Whether new texts are answered as those were that everything was learned from."""
+"""Drift: whether models answer new texts differently from those that the model was fitted on."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ SCORE_BINS = 8
 MIN_ROWS = 20
 MIN_EXPECTED = 5.0
 MAX_P_VALUE = 0.001
-# Leaving out a share of the texts moves the shares of the rest by that much at most: too little for an alarm.
+# Leaving out this share of the texts changes the other shares by at most as much: too little for an alarm.
 MAX_UNASKED = 0.05
 MIN_CHANGE = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Profile:
-    """What votes look like as a whole: enough to notice later that others look different.
+    """Summary counts of a set of votes, for a later comparison with other votes.
 
     Attributes:
         annotators: Name of every annotator.
         relations: Name of every relation.
         labels: The labels.
         items: Number of items.
-        cells: How often a cell gave each label, or none, when asked: `[annotator, relation, draw, label or silence]`.
+        cells: How often each cell gave each label, or none, when asked: `[annotator, relation, draw, label or none]`.
         best: How often each label has the highest score.
         highest: How often the highest score falls in each hundredth between 0 and 1.
     """
@@ -71,10 +71,10 @@ class Drift(NamedTuple):
     """Whether two profiles differ.
 
     Attributes:
-        p_value: Chance of a difference as clear as the clearest one if nothing changed, corrected for the number of
-            comparisons (Holm).
-        found: A difference is beyond chance, and at least ten of a hundred texts are answered otherwise.
-        sentence: What changed most; or that nothing did, or why that cannot be said.
+        p_value: Probability of a difference as clear as the clearest one if nothing changed, corrected for the number
+            of comparisons (Holm).
+        found: Whether a difference is significant and affects at least 10 % of the texts.
+        sentence: What changed most; or that nothing did, or why it is unknown.
     """
 
     p_value: float
@@ -83,7 +83,7 @@ class Drift(NamedTuple):
 
 
 def profile(votes: Votes, scores: Floats) -> Profile:
-    """Return the profile of votes and of the scores `[item, label]` they led to."""
+    """Return the profile of votes and of their scores `[item, label]`."""
     labels = len(votes.labels)
     answers = np.where(votes.codes < 0, np.where(votes.codes == NOT_ASKED, NOT_ASKED, labels), votes.codes)
     cells = np.stack([(answers == answer).sum(axis=0) for answer in range(labels + 1)], axis=-1)
@@ -100,11 +100,11 @@ def profile(votes: Votes, scores: Floats) -> Profile:
 
 
 def drift(before: Profile, now: Profile) -> Drift:
-    """Return whether new votes differ from those of the calibration set, and in what.
+    """Return whether new votes differ from those of the calibration set, and how.
 
-    Every cell is compared on its own, and so are the chosen labels and the highest scores; answers about one item
-    hang together, so they are never added up. A cell that stopping early left out for many texts saw the hard ones
-    only: it is skipped, and then the scores are too.
+    Each cell is compared separately, and so are the chosen labels and the highest scores; answers about one item are
+    correlated, so they are never pooled. A cell that early stopping left out for many texts has answers on the hard
+    ones only: it is skipped, and so are the scores.
 
     Args:
         before: The calibration set: the rows a model was calibrated on, or others drawn in the same way.
@@ -125,7 +125,7 @@ def drift(before: Profile, now: Profile) -> Drift:
 def homogeneity(before: Integers, now: Integers) -> float:
     """Return the p-value of Pearson's chi-square test that two rows of counts come from the same shares.
 
-    Rare outcomes are put together until each is expected five times in either row.
+    Rare outcomes are pooled until each has an expected count of at least five in both rows.
     """
     table = _pooled(np.stack([before, now]))
     if table.shape[1] < 2:
@@ -135,14 +135,14 @@ def homogeneity(before: Integers, now: Integers) -> float:
 
 
 def total_variation(before: Integers, now: Integers) -> float:
-    """Return half the summed difference of the shares: the part of texts that would have to be answered otherwise."""
+    """Return half the sum of absolute differences of the shares: the share of texts that are answered differently."""
     return float(np.abs(before / before.sum() - now / now.sum()).sum() / 2)
 
 
 def _pooled(table: Array) -> Array:
-    """Return the table with its rarest columns added up until every column is expected often enough."""
+    """Return the table with its rarest columns pooled until every expected count is large enough."""
     columns = sorted(table.T, key=lambda column: int(column.sum()))
-    # the smaller sample decides how often a column is expected there
+    # expected counts are lowest in the smaller sample
     least = MIN_EXPECTED * table.sum() / table.sum(axis=1).min()
     while len(columns) > 1 and columns[0].sum() < least:
         rarest, second, *others = columns
@@ -151,7 +151,7 @@ def _pooled(table: Array) -> Array:
 
 
 class _Comparison(NamedTuple):
-    """Two rows of counts, and what to say when they differ."""
+    """Two rows of counts, and the words for a difference."""
 
     before: Integers
     now: Integers
@@ -159,7 +159,7 @@ class _Comparison(NamedTuple):
     answers: Sequence[str]
 
     def sentence(self) -> str:
-        """Return what became more frequent, in a person's words."""
+        """Return which answer became more frequent, as a sentence."""
         old, new = self.before / self.before.sum(), self.now / self.now.sum()
         most = int((new - old).argmax())
         shares = f"in {100 * new[most]:.0f} % of new texts, {100 * old[most]:.0f} % of the calibration set"
@@ -202,15 +202,15 @@ def _label_order(before: Profile, now: Profile) -> list[int]:
 
 
 def _scores_compared(before: Integers, now: Integers) -> _Comparison:
-    """Return the highest scores in bins of about equal mass over both sets together."""
+    """Return the highest scores in bins of about equal mass over both sets combined."""
     mass = np.cumsum(before + now)
     places = np.searchsorted(mass, mass[-1] * np.arange(1, SCORE_BINS) / SCORE_BINS)
     starts = np.unique(np.append(0, places + 1))
     starts = starts[starts <= GRID]
     ends = [*(starts[1:] - 1).tolist(), GRID]
-    told = [_range(low, high) for low, high in zip(starts.tolist(), ends, strict=True)]
+    ranges = [_range(low, high) for low, high in zip(starts.tolist(), ends, strict=True)]
     old, new = np.add.reduceat(before, starts), np.add.reduceat(now, starts)
-    return _Comparison(old, new, "the highest score", told)
+    return _Comparison(old, new, "the highest score", ranges)
 
 
 def _range(low: int, high: int) -> str:

@@ -1,4 +1,4 @@
-"""Where a person's time is worth most: which rows to label first, and in which order to look at the labels."""
+"""Where a person's time is worth most: which rows to label first, and in which order to review labels."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import GoldError
-from pcs_annotator.judging.weighing.optimisers.dawid_skene import DawidSkene
+from pcs_annotator.judging.weighing.optimisers.confusion import DawidSkene
 from pcs_annotator.judging.weighing.scoring import choose, score
 
-# More rows than these change neither the confusion tables nor the choice; they only cost time.
+# More rows than this only cost time: they change neither the confusion tables nor the choice.
 CANDIDATES = 10_000
 PRIOR_INFORMATION = 0.1
 
 
 def rows_to_label(votes: Votes, k: int, *, gold: Codes | None = None, seed: int = 0) -> Integers:
-    """Return the positions of the k rows that a person should label first, the best first.
+    """Return the positions of the k rows that a person should label first, best first.
 
-    The rows are an experimental design for the weights. Labels take turns, as Dawid–Skene predicts them without any
-    gold, so that every class is met; within a label the next row is the one whose pattern of agreement tells most
-    about annotators and relations that the rows before did not (D-optimal design). How doubtful a row is does not
-    count: on real answers, preferring doubtful rows taught worse weights. Rows without a vote come last.
+    The rows are an experimental design for the weights. Labels (predicted by Dawid–Skene, without gold) take turns, so
+    that every class is covered; within a label the next row is the one whose pattern of agreement adds most information
+    about annotators and relations to the rows before it (D-optimal design). A row's uncertainty does not count: on real
+    answers, preferring uncertain rows led to worse weights. Rows without a vote come last.
 
-    Such rows teach weights better than random ones, but they are no random sample: no error rate may be promised from
-    them.
+    These rows teach weights better than random ones, but they are not a random sample: no error rate may be promised
+    from them.
 
     Args:
-        votes: What everybody said.
-        k: How many rows; fewer come back when there are fewer without gold.
-        gold: Codes of the labels already known; such rows are not named again, but what they teach is counted.
-        seed: Decides between rows that are worth the same.
+        votes: The votes on all rows.
+        k: Number of rows; fewer are returned when fewer have no gold.
+        gold: Codes of the labels already known; these rows are not returned, but their information counts.
+        seed: Breaks ties between equally good rows.
     """
     if k < 0:
         raise GoldError(f"cannot choose {k} rows to label: ask for at least one")
@@ -53,12 +53,12 @@ def rows_to_label(votes: Votes, k: int, *, gold: Codes | None = None, seed: int 
 
 
 def review_order(votes: Votes, confidence: Floats | None = None) -> Integers:
-    """Return the order in which a person should look at the rows: the least certain first.
+    """Return the order in which a person should review the rows: the least certain first.
 
     Args:
-        votes: What everybody said. Rows without a vote come first, for they have no label.
-        confidence: Calibrated probability of every row's label, where gold allowed for one. Without it the
-            Dawid–Skene posterior of the label decides, and between equals the label's uniform PCS.
+        votes: The votes on all rows. Rows without a vote come first because they have no label.
+        confidence: Calibrated probability of every row's label, if there was enough gold. Without it rows are ordered
+            by the Dawid–Skene posterior of the label, and ties by the label's PCS with equal weights.
     """
     if confidence is None:
         posterior = score(votes, _dawid_skene(votes))
@@ -74,7 +74,7 @@ def _dawid_skene(votes: Votes) -> Weights:
 
 
 def _design(votes: Votes) -> Floats:
-    """Return what the weights of annotators and relations multiply, `[item, label, weight]`; chance is zero."""
+    """Return the design matrix of the annotator and relation weights, `[item, label, weight]`; 0 is chance level."""
     shares = votes.shares()
     present = shares.sum(axis=3, keepdims=True)
     centred = shares - present / len(votes.labels)
@@ -82,7 +82,7 @@ def _design(votes: Votes) -> Floats:
 
 
 def _greedy(design: Floats, classes: Codes, start: int, k: int) -> Integers:
-    """Return up to k rows from `start` on, each the one that adds most to the information of those before."""
+    """Return up to k rows at `start` or later, each the one that adds most information to those before."""
     labels, size = design.shape[1:]
     information = PRIOR_INFORMATION * np.eye(size) + np.einsum("ikf,ikg->fg", design[:start], design[:start])
     left = [start + np.flatnonzero(classes[start:] == label) for label in range(labels)]

@@ -1,4 +1,4 @@
-"""Sets of labels that contain the right one as often as promised."""
+"""Label sets that contain the right label as often as promised."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.errors import ConfigError
 
-# Rounding must not part two probabilities that are equal; a label too many breaks no promise.
+# Rounding must not separate two equal probabilities; an extra label breaks no promise.
 TOLERANCE = 1e-9
 
 
@@ -21,7 +21,7 @@ class PredictionSets:
     """The labels that cannot be ruled out for a text, by split conformal prediction.
 
     Attributes:
-        threshold: Probability from which on a label belongs to the set; 0 when there were too few rows.
+        threshold: Labels with at least this probability are in the set; 0 when there were too few rows.
         miss_rate: α, how often a set may miss the right label, on average over gold rows and new texts.
         rows: Gold rows behind the threshold.
     """
@@ -32,18 +32,18 @@ class PredictionSets:
 
     @property
     def rows_needed(self) -> int:
-        """Gold rows from which on a set can leave out a label at all; on fewer, each set holds all labels."""
+        """Gold rows needed before a set can leave out a label; with fewer, each set contains all labels."""
         return math.ceil((1 - self.miss_rate) / self.miss_rate - TOLERANCE)
 
     @property
     def too_few_rows(self) -> bool:
-        """Whether gold was too scarce to leave out any label."""
+        """Whether there were too few gold rows to leave out any label."""
         return self.rows < self.rows_needed
 
     def of(self, probabilities: Floats) -> Mask:
         """Return which labels are in the set of each item, `[item, label]`; a set is never empty.
 
-        Where no label reaches the threshold, the best one is the set, or all of them that tie.
+        If no label reaches the threshold, the set is the best label, or all tied best labels.
         """
         best = probabilities.max(axis=1, keepdims=True)
         return np.asarray(probabilities >= np.minimum(self.threshold, best) - TOLERANCE)
@@ -59,19 +59,19 @@ class PredictionSets:
 
 
 def fit_prediction_sets(probabilities: Floats, gold: Codes, miss_rate: float = 0.1) -> PredictionSets:
-    """Return sets that hold the right label of a new text with a chance of at least 1 − `miss_rate`.
+    """Return sets that contain the right label of a new text with probability at least 1 − `miss_rate`.
 
-    The promise holds for any number of gold rows and any probabilities, if the gold rows are a random sample of the
-    texts and one and the same model, which saw none of them, gave the probabilities of both. Out-of-fold
-    probabilities come from a model per fold and keep it nearly. It holds on average, not for every label.
+    The promise holds for any number of gold rows and any probabilities, provided that the gold rows are a random sample
+    of the texts and that one model, which saw none of them, gave the probabilities of both. Out-of-fold probabilities
+    come from one model per fold, so with them it holds only approximately. It holds on average, not for every label.
 
     Args:
         probabilities: Of fully labelled rows, `[item, label]`, from fits that did not see them.
-        gold: For every item the column of its label.
+        gold: The column of each item's label.
         miss_rate: α, between 0 and 1.
     """
     if not 0 < miss_rate < 1:
-        raise ConfigError(f"the miss rate is a chance between 0 and 1, not {miss_rate}: 0.1 is common")
+        raise ConfigError(f"the miss rate must be between 0 and 1, not {miss_rate}: 0.1 is common")
     rows = len(gold)
     rank = math.ceil((rows + 1) * (1 - miss_rate) - TOLERANCE)
     falling = np.sort(probabilities[np.arange(rows), gold])[::-1]

@@ -1,4 +1,4 @@
-"""Why an item is easy or hard, in one sentence that a person would say."""
+"""Why an item is easy or hard, in one short sentence."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _PROVIDER = re.compile(r"^[a-z][a-z-]*:(?=[^/])")
 
 
 def reasons(votes: Votes, scores: Floats, best: Codes) -> list[str]:
-    """Return for every item the most telling fact about its votes, as a short sentence.
+    """Return the most informative fact about each item's votes, as a short sentence.
 
-    The first that applies: nobody or hardly anybody answered; labels share the highest score; no answer says the
+    The first of these that applies: no answer, or few answers; labels share the highest score; no answer gives the
     label; most models changed their answer under some relation; models contradict the label on the original text;
-    some answers do; all agree. A question that was not asked counts for nothing.
+    some answers do; all agree. Questions that were not asked do not count.
 
     Args:
-        votes: What everybody said.
+        votes: The votes on all items.
         scores: `[item, label]`.
         best: The label of every item, as a position in `votes.labels`.
     """
-    told: list[str] = []
+    sentences: list[str] = []
     for start in range(0, len(votes), CHUNK):
         rows = slice(start, start + CHUNK)
-        told += _explain(_causes(_Facts.of(votes, rows), scores[rows], best[rows]), len(best[rows]))
-    return told
+        sentences += _explain(_causes(_Facts.of(votes, rows), scores[rows], best[rows]), len(best[rows]))
+    return sentences
 
 
 def short_names(annotators: Sequence[str]) -> list[str]:
-    """Return the names without their provider (`openai:`), where what is left is nobody else's name.
+    """Return the names without their provider (`openai:`), where the rest is unique.
 
     Examples:
         >>> short_names(["openai:gpt-4o", "groq:llama", "ollama:llama"])
@@ -52,7 +52,7 @@ def short_names(annotators: Sequence[str]) -> list[str]:
 
 
 def spoken(relation: str) -> str:
-    """Return the name of a relation as it stands in a sentence.
+    """Return the name of a relation as written in a sentence.
 
     Examples:
         >>> spoken("double-negation")
@@ -62,14 +62,14 @@ def spoken(relation: str) -> str:
 
 
 class _Facts(NamedTuple):
-    """What is counted about some items; `words` turns it into sentences.
+    """Counts of the votes on some items; `words` turns them into sentences.
 
     Attributes:
         counts: Answers of every cell, `[item, annotator, relation, label]`.
         voice: The label that a cell gave most often, `UNDECIDED` where there is none, `[item, annotator, relation]`.
-        asked: Questions asked.
-        original: Position of the relation that leaves the text alone; None when nobody was asked about it.
-        words: Names.
+        asked: Number of questions asked.
+        original: Position of the relation that leaves the text unchanged; None when the votes do not have it.
+        words: Makes the sentences.
     """
 
     counts: Array
@@ -94,7 +94,7 @@ class _Facts(NamedTuple):
 
 
 class _Cause(NamedTuple):
-    """A kind of reason: the items it holds for, the numbers of every item's sentence, and the sentence."""
+    """A kind of reason: the items it applies to, the numbers for each item's sentence, and the sentence."""
 
     holds: Mask
     numbers: Array
@@ -102,14 +102,14 @@ class _Cause(NamedTuple):
 
 
 def _explain(causes: Iterator[_Cause], items: int) -> list[str]:
-    """Return the sentence of the first cause that holds; equal numbers are put into words once."""
-    told = np.full(items, "", dtype=object)
+    """Return the sentence of the first cause that applies; equal numbers are formatted once."""
+    found = np.full(items, "", dtype=object)
     for cause in causes:
-        rows = np.flatnonzero(cause.holds & (told == ""))
+        rows = np.flatnonzero(cause.holds & (found == ""))
         if len(rows):
             numbers, place = np.unique(cause.numbers[rows], axis=0, return_inverse=True)
-            told[rows] = np.array([cause.sentence(*row) for row in numbers.tolist()], dtype=object)[place.ravel()]
-    return [str(sentence) for sentence in told]
+            found[rows] = np.array([cause.sentence(*row) for row in numbers.tolist()], dtype=object)[place.ravel()]
+    return [str(sentence) for sentence in found]
 
 
 def _causes(facts: _Facts, scores: Floats, best: Codes) -> Iterator[_Cause]:
@@ -117,8 +117,8 @@ def _causes(facts: _Facts, scores: Floats, best: Codes) -> Iterator[_Cause]:
     answers = facts.counts.sum(axis=(1, 2))
     total = answers.sum(axis=1)
     ours = answers[np.arange(len(best)), best]
-    yield _Cause(total == 0, np.column_stack([facts.asked > 0]), words.nobody)
-    yield _Cause(2 * total < facts.asked, np.column_stack([total, facts.asked]), words.hardly_anybody)
+    yield _Cause(total == 0, np.column_stack([facts.asked > 0]), words.no_answer)
+    yield _Cause(2 * total < facts.asked, np.column_stack([total, facts.asked]), words.few_answers)
     tied = scores == scores.max(axis=1, keepdims=True)
     yield _Cause(tied.sum(axis=1) > 1, tied, words.tie)
     other = _only_other(answers, best)
@@ -132,19 +132,19 @@ def _causes(facts: _Facts, scores: Floats, best: Codes) -> Iterator[_Cause]:
 
 
 def _only_other(answers: Array, best: Codes) -> Integers:
-    """Return the one label besides the best that was given; `UNDECIDED` when there are several, or none."""
+    """Return the only other label that was given besides the best; `UNDECIDED` when there are several, or none."""
     others = answers.copy()
     others[np.arange(len(best)), best] = 0
     return np.where((others > 0).sum(axis=1) == 1, others.argmax(axis=1), UNDECIDED)
 
 
 def _changed(facts: _Facts, original: int) -> _Cause:
-    """Most of the models that can be compared gave another answer under the relation where that is worst."""
+    """Most comparable models changed their answer, under the relation where that happened most."""
     before = facts.voice[:, :, original, np.newaxis]
     both = (before >= 0) & (facts.voice >= 0)
     changed = both & (facts.voice != before)
     pairs, flips = both.sum(axis=1), changed.sum(axis=1)
-    # models are far fewer than a thousand, so the share decides, and the number only between equal shares
+    # there are far fewer than a thousand models, so the number only breaks ties between equal shares
     worst = (flips / np.maximum(pairs, 1) + flips / 1e6).argmax(axis=1)
     rows = np.arange(len(worst))
     flips, pairs, first = flips[rows, worst], pairs[rows, worst], changed[rows, :, worst].argmax(axis=1)
@@ -152,10 +152,10 @@ def _changed(facts: _Facts, original: int) -> _Cause:
 
 
 def _contradicted(facts: _Facts, original: int, best: Codes) -> _Cause:
-    """Some models give the original text another label than the item has."""
+    """Some models give the original text a label other than the item's."""
     voice, counts = facts.voice[:, :, original], facts.counts[:, :, original]
     supported = (voice == best[:, np.newaxis]).any(axis=1)
-    # a model torn between the label and another does not say the label, but nor does it not say it
+    # a model split between the label and another neither supports nor contradicts the label
     denied = (counts[np.arange(len(best)), :, best] == 0).all(axis=1)
     steady = ((facts.counts.sum(axis=2) > 0).sum(axis=2) <= 1).all(axis=1)
     steady_there = ((counts > 0).sum(axis=2) <= 1).all(axis=1)
@@ -165,7 +165,7 @@ def _contradicted(facts: _Facts, original: int, best: Codes) -> _Cause:
 
 
 def _torn(facts: _Facts, best: Codes) -> _Cause:
-    """Only one model has answers against the label, and it gave two labels to the same question."""
+    """Only one model contradicts the label, and it gave two labels to the same question."""
     rows = np.arange(len(best))
     by_model = facts.counts.sum(axis=2)
     ours, total = by_model[rows, :, best], by_model.sum(axis=2)
@@ -177,16 +177,16 @@ def _torn(facts: _Facts, best: Codes) -> _Cause:
 
 
 class _Words(NamedTuple):
-    """Puts numbers into words; one method for every cause."""
+    """Turns numbers into sentences, one method per cause."""
 
     models: Sequence[str]
     relations: Sequence[str]
     labels: Sequence[str]
 
-    def nobody(self, asked: int) -> str:
+    def no_answer(self, asked: int) -> str:
         return "nobody answered" if asked else "nobody was asked"
 
-    def hardly_anybody(self, answers: int, asked: int) -> str:
+    def few_answers(self, answers: int, asked: int) -> str:
         return f"only {answers} of {asked} questions {'was' if answers == 1 else 'were'} answered"
 
     def tie(self, *tied: int) -> str:
