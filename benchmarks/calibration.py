@@ -18,7 +18,7 @@ from pcs_annotator.judging.metrics.metrics import ece
 from pcs_annotator.judging.weighing.calibration import CalibrationMethod, fit_calibrator
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
 from pcs_annotator.judging.weighing.fitting import fit_weights
-from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.judging.weighing.scoring import score
 
 SIMULATED = ("sentiment", "gossipcop", "politifact")

@@ -22,8 +22,7 @@ from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.spending.design import Prices, choose_panel, design_panel
 from pcs_annotator.judging.spending.strategy import only
-from pcs_annotator.judging.weighing.optimiser import fit_optimiser
-from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimisers
 from pcs_annotator.judging.weighing.scoring import score
 
 GOLD_ROWS, SPLITS = 100, 20

@@ -23,8 +23,7 @@ from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label
 from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.fitting import fit_weights
-from pcs_annotator.judging.weighing.optimiser import fit_optimiser
-from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimisers
 from pcs_annotator.judging.weighing.scoring import choose, score
 
 CHOSEN = 30

@@ -26,8 +26,7 @@ from pcs_annotator.judging.spending.frugal import learn_frugal
 from pcs_annotator.judging.spending.stopping import ExactStop
 from pcs_annotator.judging.spending.strategy import order_of, simulate
 from pcs_annotator.judging.weighing.crossfit import Splits
-from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser
-from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser, optimisers
 from pcs_annotator.judging.weighing.scoring import choose, score
 
 GOLD_ROWS = 100

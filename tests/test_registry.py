@@ -13,7 +13,7 @@ import pytest
 import pcs_annotator
 from pcs_annotator import Optimiser, PcsWarning, UserError
 from pcs_annotator.errors import UnknownNameError
-from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.registry import Registry
 from tests.builders import simulated_votes
 
@@ -82,7 +82,7 @@ def test_name_taken_by_another_thing_is_refused() -> None:
     registry = colours()
     registry.register("red")(Colour)
 
-    with pytest.raises(ValueError, match=r"colour 'red' is already registered as .*Colour.*choose another name"):
+    with pytest.raises(ValueError, match=r"colour 'red'.*Colour"):
         registry.register("red")(type("Other", (), {}))
     assert isinstance(registry.create("red"), Colour)
 
@@ -103,7 +103,8 @@ def test_unknown_name_suggests_the_nearest_and_lists_all() -> None:
     with pytest.raises(UnknownNameError) as caught:
         registry.create("magneta")
 
-    assert str(caught.value) == "no colour is called 'magneta'; did you mean 'magenta'? known: blue, magenta"
+    parts = ["colour", "'magneta'", "did you mean 'magenta'", "blue, magenta"]
+    assert [part for part in parts if part not in str(caught.value)] == []
     assert isinstance(caught.value, UserError)
 
 
@@ -111,8 +112,9 @@ def test_unknown_name_far_from_all_suggests_nothing() -> None:
     registry = colours()
     registry.register("blue")(Colour)
 
-    with pytest.raises(UnknownNameError, match=r"^no colour is called 'xyz'; known: blue$"):
+    with pytest.raises(UnknownNameError, match=r"colour.*'xyz'.*blue") as caught:
         registry.create("xyz")
+    assert "did you mean" not in str(caught.value)
 
 
 def test_plug_ins_are_looked_up_once_and_only_when_a_name_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +140,7 @@ def test_plug_in_cannot_take_the_name_of_a_built_in(install: Install) -> None:
     registry.register("red")(Colour)
     install(red="collections:OrderedDict")
 
-    with pytest.warns(PcsWarning, match="colour 'red' from 'collections:OrderedDict' could not be loaded.*already"):
+    with pytest.warns(PcsWarning, match="colour 'red' from 'collections:OrderedDict'.*already"):
         registry.names()
     assert isinstance(registry.create("red"), Colour)
 
@@ -150,16 +152,16 @@ def test_a_built_in_is_found_without_looking_for_plug_ins(install: Install) -> N
     assert isinstance(registry.create("red"), Colour)
 
 
-def test_broken_plug_in_does_not_take_the_others_with_it(install: Install) -> None:
+def test_broken_plug_in_does_not_affect_the_others(install: Install) -> None:
     registry = colours()
     install(bad="no_such_package:Thing", worse="collections:NoSuchThing", good="collections:OrderedDict")
 
-    with pytest.warns(PcsWarning) as told:
+    with pytest.warns(PcsWarning) as caught:
         names = registry.names()
 
     assert names == ["good"]
-    assert ["'bad'" in str(one.message) for one in told] == [True, False]
-    assert all("ignored" in str(one.message) for one in told)
+    messages = [str(one.message) for one in caught]
+    assert [("'bad'" in message, "'worse'" in message) for message in messages] == [(True, False), (False, True)]
 
 
 def test_module_named_as_a_plug_in_registers_what_it_decorates(
@@ -180,7 +182,7 @@ def test_module_named_as_a_plug_in_registers_what_it_decorates(
     assert type(registry.create("violet")).__name__ == "Violet"
 
 
-def test_installed_package_adds_its_optimiser_and_its_broken_one_is_left_out() -> None:
+def test_installed_package_adds_its_optimiser_and_its_broken_one_is_ignored() -> None:
     fresh: Registry[Optimiser] = Registry("optimiser", GROUP)
 
     with pytest.warns(PcsWarning, match="optimiser 'broken' from 'pcs_example_plugin:DoesNotExist'"):
@@ -200,7 +202,7 @@ def test_broken_plug_in_is_reported_only_once() -> None:
         assert fresh.names() == ["first-come"]
 
 
-def test_built_ins_and_plug_ins_stand_side_by_side() -> None:
+def test_built_ins_and_plug_ins_are_listed_together() -> None:
     assert {"lr", "ga", "uniform", "first-come"} <= set(optimisers.names())
     assert "broken" not in optimisers.names()
 
@@ -208,7 +210,7 @@ def test_built_ins_and_plug_ins_stand_side_by_side() -> None:
 def test_optimiser_of_an_installed_package_fits_weights() -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=30)
 
-    with pytest.warns(PcsWarning, match="model-0 has 100 % of the weight and decides alone"):
+    with pytest.warns(PcsWarning, match="model-0.*100 %"):
         weights = pcs_annotator.fit_weights(votes, gold, optimiser="first-come")
 
     assert weights.by_annotator == {"model-0": 1.0, "model-1": 0.0}

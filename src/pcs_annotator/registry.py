@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Generic, TypeVar
@@ -24,12 +25,19 @@ class Registry(Generic[T]):
         [project.entry-points."pcs_annotator.optimisers"]
         my-optimiser = "my_package:MyOptimiser"
 
-    Entry points are looked up at the first request for a name that is not built in, so that importing stays light.
+    Built-in modules are imported at the first request for a name, and entry points are looked up at the first request
+    for a name that is not built in, so that importing stays light.
+
+    Args:
+        kind: What it holds, for messages.
+        group: The group of entry points that adds to it.
+        built_in: Modules whose decorators register the built-in names.
     """
 
-    def __init__(self, kind: str, group: str) -> None:
+    def __init__(self, kind: str, group: str, built_in: Sequence[str] = ()) -> None:
         self.kind = kind
         self.group = group
+        self._built_in = list(built_in)
         self._factories: dict[str, Factory[T]] = {}
         self._plugins_loaded = False
 
@@ -47,11 +55,14 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         """Return every known name, sorted."""
+        self._load_built_in()
         self._load_plugins()
         return sorted(self._factories)
 
     def create(self, name: str) -> T:
         """Return what the factory of that name makes."""
+        if name not in self._factories:
+            self._load_built_in()
         if name not in self._factories:
             self._load_plugins()
         if name not in self._factories:
@@ -63,6 +74,10 @@ class Registry(Generic[T]):
         close = difflib.get_close_matches(name, [*self._factories, *filter(None, bare)], n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         return f"no {self.kind} is called {name!r}; {hint}known: {', '.join(sorted(self._factories))}"
+
+    def _load_built_in(self) -> None:
+        while self._built_in:
+            import_module(self._built_in.pop())
 
     def _load_plugins(self) -> None:
         if self._plugins_loaded:

@@ -16,8 +16,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights, to_simplex
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.weighing.fitting import fit_weights
-from pcs_annotator.judging.weighing.optimiser import Optimiser
-from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm
 from tests.builders import simulated_votes
 

@@ -15,7 +15,7 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.certificate import fingerprint
 from pcs_annotator.judging.weighing.crossfit import Splits
-from pcs_annotator.judging.weighing.optimisers.lr import LinearRegression
+from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
 from tests.builders import simulated_votes
 from tests.judging.strategies import coded
 

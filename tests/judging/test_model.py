@@ -13,7 +13,7 @@ from pcs_annotator.judging.promising.certificate import Certificate, no_promise
 from pcs_annotator.judging.weighing.calibration import SoftmaxCalibrator
 from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, Splits
 from pcs_annotator.judging.weighing.fitting import fit_weights
-from pcs_annotator.judging.weighing.optimisers.lr import LinearRegression
+from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import coded, silenced
 

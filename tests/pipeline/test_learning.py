@@ -7,7 +7,7 @@ import pytest
 
 from pcs_annotator.core.vote import ABSTAINED
 from pcs_annotator.files.config import LearnSettings
-from pcs_annotator.judging.weighing.optimisers.lr import LinearRegression
+from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
 from pcs_annotator.pipeline.learn import fit_for_classifier, learn, needs_gold, probabilities
 from tests.builders import simulated_votes
 

@@ -23,7 +23,7 @@ from pcs_annotator.errors import ConfigError, MissingPackage, PcsError, UnknownN
 from pcs_annotator.files.runs import read_json, write_json
 from pcs_annotator.files.tables import write_table
 from pcs_annotator.judging.weighing.fitting import fit_weights
-from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.judging.weighing.scoring import score
 from pcs_annotator.pipeline.ask import Panel
 from pcs_annotator.relations.base import Relation

@@ -18,7 +18,7 @@ from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, EvaluationOptions, MethodFigures, evaluate
 from pcs_annotator.judging.evaluation.evaluation_tables import evaluation_tables
 from pcs_annotator.judging.evaluation.methods import MAJORITY, ZERO_SHOT, Method
-from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.pipeline.learn import one_thread
 from pcs_annotator.pipeline.resolve_config import collecting_of
 from pcs_annotator.pipeline.run_folder import Recorded

@@ -24,8 +24,7 @@ from pcs_annotator.judging.promising.drift import drift, profile
 from pcs_annotator.judging.spending.frugal import Spending, exact_stop, spending_of
 from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.fitting import fit_coded
-from pcs_annotator.judging.weighing.optimiser import Optimiser
-from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.version import __version__
 
 

@@ -7,7 +7,7 @@ from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.evaluation.compare import cross_validate
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc, ece
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
-from pcs_annotator.judging.weighing.optimisers.lr import LinearRegression
+from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
 from tests.builders import simulated_votes
 from tests.judging.strategies import coded
 

@@ -21,7 +21,7 @@ from pcs_annotator.judging.weighing.crossfit import (
     stratified_folds,
 )
 from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser, optimisers
-from pcs_annotator.judging.weighing.optimisers.lr import LinearRegression
+from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
 from pcs_annotator.judging.weighing.optimisers.simple import Uniform
 from pcs_annotator.judging.weighing.scoring import score
 from tests.builders import simulated_votes

@@ -14,7 +14,7 @@ from pcs_annotator.core.weights import Diagnostics, Weights
 from pcs_annotator.errors import GoldError, PcsWarning, UnknownNameError
 from pcs_annotator.judging.weighing.fitting import fit_weights, in_canonical_order
 from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm
-from pcs_annotator.judging.weighing.optimisers.lr import LinearRegression
+from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import silenced
 

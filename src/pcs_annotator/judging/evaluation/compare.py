@@ -17,7 +17,7 @@ from pcs_annotator.judging.metrics.bootstrap import interval_around
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest, bootstrap_test
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
-from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import optimisers
 
 ZERO_SHOT = "zero-shot"
 

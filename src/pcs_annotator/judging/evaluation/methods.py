@@ -26,8 +26,7 @@ from pcs_annotator.judging.weighing.crossfit import (
     cross_fit,
     stratified_folds,
 )
-from pcs_annotator.judging.weighing.optimiser import Optimiser
-from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.judging.weighing.scoring import choose
 
 COVERAGES = (0.5, 0.8)

@@ -15,8 +15,7 @@ from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Flag, Interval, Weights
 from pcs_annotator.errors import PcsWarning, UnknownNameError
-from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser
-from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser, optimisers
 
 CONSTANT_SHARE = 0.98
 CONSTANT_MIN_VOTES = 20

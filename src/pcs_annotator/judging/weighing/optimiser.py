@@ -34,7 +34,12 @@ class Optimiser(Protocol):
         ...
 
 
-optimisers: Registry[Optimiser] = Registry("optimiser", "pcs_annotator.optimisers")
+_HERE = f"{__package__}.optimisers"
+optimisers: Registry[Optimiser] = Registry(
+    "optimiser",
+    "pcs_annotator.optimisers",
+    [f"{_HERE}.{name}" for name in ("auto", "confusion", "ga", "logit", "regression", "simple")],
+)
 optimiser = optimisers.register
 """Decorator: make a class of optimisers known by a name."""
 

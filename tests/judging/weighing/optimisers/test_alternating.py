@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import nnls
 
 from pcs_annotator.core.arrays import Floats
-from pcs_annotator.judging.weighing.optimisers import alternating
-from pcs_annotator.judging.weighing.optimisers.alternating import alternate, non_negative_minimum
+from pcs_annotator.judging.weighing.optimisers import regression as alternating
+from pcs_annotator.judging.weighing.optimisers.regression import alternate, non_negative_minimum
 
 
 def least_squares_problem(seed: int) -> tuple[Floats, Floats]:

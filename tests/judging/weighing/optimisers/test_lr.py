@@ -14,8 +14,11 @@ from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.weighing.fitting import fit_weights
 from pcs_annotator.judging.weighing.optimiser import fit_optimiser
-from pcs_annotator.judging.weighing.optimisers.lr import LinearRegression, normal_equations
-from pcs_annotator.judging.weighing.optimisers.lr_authors import AuthorsLinearRegression
+from pcs_annotator.judging.weighing.optimisers.regression import (
+    AuthorsLinearRegression,
+    LinearRegression,
+    normal_equations,
+)
 from pcs_annotator.judging.weighing.scoring import score
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import coded, silenced

@@ -10,7 +10,7 @@ from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.votes import Votes, read_vote_table
 from pcs_annotator.judging.weighing.fitting import fit_weights
-from pcs_annotator.judging.weighing.optimisers.lr_authors import AuthorsLinearRegression
+from pcs_annotator.judging.weighing.optimisers.regression import AuthorsLinearRegression
 from tests.builders import simulated_votes
 from tests.judging.strategies import coded
 

@@ -6,7 +6,7 @@ import pytest
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.metrics.metrics import accuracy
 from pcs_annotator.judging.weighing.optimiser import log_confusion
-from pcs_annotator.judging.weighing.optimisers.naive_bayes import MAX_TEMPER, NaiveBayes, _held_out_evidence
+from pcs_annotator.judging.weighing.optimisers.confusion import MAX_TEMPER, NaiveBayes, _held_out_evidence
 from pcs_annotator.judging.weighing.scoring import score
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import biased_votes, coded, silenced

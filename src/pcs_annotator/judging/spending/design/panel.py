@@ -19,8 +19,7 @@ from pcs_annotator.judging.metrics.metrics import Estimate, auroc, bootstrap_est
 from pcs_annotator.judging.spending.design.search import Group, Step, Tariff, affordable, groups_of, search
 from pcs_annotator.judging.spending.strategy import only
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits, stratified_folds
-from pcs_annotator.judging.weighing.optimiser import fit_optimiser
-from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimisers
 from pcs_annotator.judging.weighing.scoring import score
 
 MIN_GOLD_ROWS = 10

@@ -1,4 +1,4 @@
-"""`uniform` and `majority`: weights that nobody has to learn."""
+"""`uniform` and `majority`: weights that need no learning."""
 
 from __future__ import annotations
 
