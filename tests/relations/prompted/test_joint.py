@@ -17,8 +17,7 @@ from pcs_annotator.errors import ServerTrouble
 from pcs_annotator.relations.base import Context, Relation
 from pcs_annotator.relations.prompted import joint
 from pcs_annotator.relations.prompted.cleaning import DOES_NOT_APPLY
-from pcs_annotator.relations.prompted.joint import JointRelation, SharedCalls, join
-from pcs_annotator.relations.prompted.joint_reply import read_rewrites
+from pcs_annotator.relations.prompted.joint import JointRelation, SharedCalls, join, read_rewrites
 from pcs_annotator.relations.prompted.prompted import PromptedRelation, built_in
 from tests.stub import Behaviour, StubServer
 
@@ -91,7 +90,7 @@ def test_a_hundred_texts_cost_a_hundred_calls() -> None:
         variants = await asyncio.gather(*(all_of(related, f"Dog {number} barked.", model) for number in range(100)))
         assert all(variant.status == "changed" for group in variants for variant in group)
         assert isinstance(related[0], JointRelation)
-        assert len(related[0].shared) == 0
+        assert not related[0].shared._calls
 
     asyncio.run(go())
     assert model.calls == 100
@@ -300,7 +299,7 @@ def test_replies_that_nobody_comes_for_are_forgotten(monkeypatch: pytest.MonkeyP
             await first.rewrite(f"Dog {number} barked.", Context(ask=model.ask))
 
     asyncio.run(go())
-    assert len(first.shared) == 5
+    assert len(first.shared._calls) == 5
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""The rewrite in a model's reply, without what models put around it.
+"""Extracts the rewrite from a model's reply, without preamble, tags and comments.
 
-Whatever looks like chatter could also be a part of the text. So nothing is taken away that the text has as well: a text
-that begins with "Sure," keeps it, and so does one with notes, lists or quotation marks.
+What looks like chatter may be part of the text. So nothing is removed that the text has as well: a text that begins
+with "Sure," keeps it, and so does one with notes, lists or quotation marks.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ DOES_NOT_APPLY = "the model says it does not apply"
 REFUSES = "the model refuses"
 
 REMINDER = "Now write the new version of this text, and nothing else."
-"""The line behind the text in our prompts; models that repeat the prompt repeat it too."""
+"""The line after the text in our prompts; models that repeat the prompt repeat it too."""
 
 
 class Refused(NamedTuple):
     """Why a reply gives no rewrite.
 
     Attributes:
-        reason: In words that can be counted.
-        fails: Whether the text cannot be had at all; False where it may stay as it is beside others that change.
-        text: What there was of a rewrite, for a person to see.
+        reason: One of a few fixed sentences, so that reasons can be counted.
+        fails: Whether the whole text fails; False if this window may stay as it is while others change.
+        text: The incomplete rewrite, to show to a person.
     """
 
     reason: str
@@ -86,7 +86,7 @@ _LABELS = frozenset(_LABEL_WORDS.split())
 _CHATTER = _LABELS | frozenset(_OTHER_CHATTER.split())
 _YES = r"(?:sure(?: thing)?|certainly|of course|ok|okay|absolutely|no problem|got it)\b"
 _OPENING = re.compile(rf"{_YES}!\s+", re.I)
-_OPENING_WORDS = 30  # an exclamation of the text's own may come back as another one
+_OPENING_WORDS = 30  # an exclamation in the text may be rewritten as another one
 _SAYS_YES = re.compile(rf"\W*{_YES}", re.I)
 
 _COMMENT = re.compile(
@@ -118,11 +118,11 @@ _SINGLE_INSIDE = re.compile(r"(?<!\w)['‘’`]|['‘’`](?!\w)")
 
 
 def clean_reply(reply: str, source: str) -> str | Refused:
-    r"""Return the rewrite that a reply holds, or why it holds none.
+    r"""Return the rewrite in a reply, or why there is none.
 
     Args:
         reply: What the model wrote.
-        source: The text that it was to rewrite.
+        source: The text to rewrite.
 
     >>> clean_reply('Sure! Here is the rewritten text:\n\n"The man was bitten by the dog."', "The dog bit the man.")
     'The man was bitten by the dog.'
@@ -146,7 +146,7 @@ def _refusal(text: str, source: str) -> Refused | None:
         return Refused(NOTHING_WRITTEN)
     if _says_not_applicable(text) and not _says_not_applicable(source):
         return Refused(DOES_NOT_APPLY, fails=False)
-    # a text that is itself an apology may be rewritten as another one
+    # A text that is itself an apology may be rewritten as another one.
     return Refused(REFUSES) if _REFUSAL.match(text) and not _REFUSAL.match(source) else None
 
 
@@ -178,7 +178,7 @@ def _inside_our_tags(text: str, source: str) -> str:
     if found is None:
         return text
     rest = text[found.end() :].strip()
-    # models that repeat the text in its tags write the rewrite behind it
+    # Models that repeat the text in its tags put the rewrite after it.
     return rest if rest and found[2].strip() == source else found[2]
 
 
@@ -190,13 +190,13 @@ def _without_fence(text: str, source: str) -> str:
 
 
 def _second_of_two(text: str, source: str) -> str:
-    """Return what is called the rewrite, where the original comes before it."""
+    """Return the part labelled as the rewrite, if the reply also has one labelled as the original."""
     found = _TWO_VERSIONS.search(text) if ":" in text else None
     return text if found is None or _TWO_VERSIONS.search(source) else found["new"]
 
 
 def _without_echo(text: str, source: str) -> str:
-    """Return what follows the source, where a reply repeats it first."""
+    """Return what follows the source, if a reply repeats it first."""
     place = 1 if text[:1] in ('"', "“", "‘", "'") and text[:1] != source[:1] else 0
     rest = text[place + len(source) :]
     if len(rest) * 2 < len(source) or not text.startswith(source, place) or len(source.split()) < 3:
@@ -221,7 +221,7 @@ def _without_preamble(text: str, source: str) -> str:
 
 
 def _is_preamble(head: str, rest: str, source: str) -> bool:
-    """Return whether words before a colon speak of the rewrite, and not of what the text speaks of."""
+    """Return whether the words before a colon are about the rewrite and not part of the text."""
     if head in source:
         return False
     words = {word.lower() for word in _WORD.findall(head.replace(source.rstrip(".!?"), ""))}
@@ -234,7 +234,7 @@ def _is_preamble(head: str, rest: str, source: str) -> bool:
         return True
     if not words or words - _CHATTER or not words & _LABELS:
         return False
-    # "Score: 3-1" may become "Result: 3-1": where the text has a label of its own, only a second one is chatter
+    # "Score: 3-1" may become "Result: 3-1": if the text has a label of its own, only a second one is chatter.
     if _HEAD.match(source) and not _HEAD.match(rest.strip()):
         return False
     return rest.startswith("\n") or not words & {"the", "this", "it"}
@@ -242,13 +242,13 @@ def _is_preamble(head: str, rest: str, source: str) -> bool:
 
 def _without_comment(text: str, source: str) -> str:
     for found in _COMMENT.finditer(text):
-        # a text of several lines may have one that begins like a comment
+        # A text of several lines may have one that begins like a comment.
         own = found["words"] and _lines(text[: found.start()]) < _lines(source)
         if found.start() and not own and (found["label"] or found["words"]).lower() not in source.lower():
             text = text[: found.start()].rstrip()
             break
     for pattern in (_SAID_BEHIND, _ASIDE):
-        # only the end is looked at: a comment in the middle would be followed by more of the rewrite
+        # Only the end is searched: after a comment in the middle, the rewrite would continue.
         inline = pattern.search(text, max(0, len(text) - _LONGEST_COMMENT))
         if inline is not None and inline["mark"].lower() not in source.lower():
             text = text[: inline.start()]
@@ -268,10 +268,10 @@ def _first_of_list(text: str, source: str) -> str:
 
 
 def _without_quotes(text: str, source: str) -> str:
-    """Return what is inside quotation marks around the whole, unless they are marks that the text has."""
+    """Return a reply without quotation marks around the whole, unless the text has them too."""
     close = _DOUBLE_QUOTES.get(text[:1])
     if close is not None and len(text) > 1 and text.endswith(close):
-        # `He said "yes" and then "no"` may come back with a quotation at either end
+        # A rewrite of `He said "yes" and then "no"` may begin and end with a quotation.
         return text[1:-1] if _double_quotes(text) >= _double_quotes(source) + 2 else text
     for mark, close in _OTHER_QUOTES.items():
         inner = text[len(mark) : -len(close)]

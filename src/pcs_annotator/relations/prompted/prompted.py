@@ -14,18 +14,13 @@ from pcs_annotator.core.chat import Message, Reply, Request, Sampling, sendable
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.relations.base import AskRewriter, Context, Need, relations
+from pcs_annotator.relations.prompted import windows
 from pcs_annotator.relations.prompted.cleaning import CUT_OFF, NOTHING_WRITTEN, REMINDER, Refused, clean_reply
-from pcs_annotator.relations.prompted.windows import (
-    LONGEST_WINDOW,
-    count_windows,
-    rewrite_in_windows,
-    unless_unchanged,
-)
 
 PLACE = "{text}"
 THEN = "=== then"
 _LONGEST_HINT = 300
-# English takes a quarter of a token per byte; a little more is left for other languages.
+# English needs a quarter of a token per byte; other languages need a little more.
 _TOKENS_PER_BYTE = 0.3
 _TOKENS_AT_LEAST = 64
 
@@ -36,12 +31,12 @@ class PromptedRelation:
 
     Attributes:
         name: As it appears in tables.
-        prompt: What the model is told to do with the text. Where it has a `{text}`, the text stands there; otherwise
-            it follows in a message of its own.
+        prompt: The instruction for the model. `{text}` in it is replaced by the text; without it, the text follows in
+            a message of its own.
         version: Changes with the prompt.
-        expects: What its rewrites are held to.
-        then: Prompts for what the model made of the text, one after the other.
-        longest_window: Characters that are rewritten at a time.
+        expects: What its rewrites may do to a text.
+        then: Prompts for further steps, each applied to the result of the one before.
+        longest_window: The most characters that are rewritten at a time.
     """
 
     name: str
@@ -49,25 +44,25 @@ class PromptedRelation:
     version: str = "1"
     expects: Expectation = field(default_factory=Expectation)
     then: tuple[str, ...] = ()
-    longest_window: int = LONGEST_WINDOW
+    longest_window: int = windows.LONGEST_WINDOW
     needs: ClassVar[frozenset[Need]] = frozenset({"rewriter"})
     deterministic: ClassVar[bool] = False
 
     def calls(self, text: str) -> float:
-        """Return one call for each window and prompt."""
-        return float(count_windows(text, self.longest_window) * (1 + len(self.then)))
+        """Return one call per window and prompt."""
+        return float(windows.count_windows(text, self.longest_window) * (1 + len(self.then)))
 
     async def rewrite(self, text: str, context: Context) -> Variant:
-        """Return what the model wrote, unless it wrote nothing, changed nothing, refused or was cut off."""
+        """Return what the model wrote, unless that is empty, unchanged, a refusal or cut off."""
         ask = rewriter_of(context, self.name)
 
         async def window(number: int, piece: str) -> str | Refused:
             return await self.rewrite_window(piece, ask, context.hint)
 
-        return await rewrite_in_windows(self.name, text, self.longest_window, window)
+        return await windows.rewrite_in_windows(self.name, text, self.longest_window, window)
 
     async def rewrite_window(self, text: str, ask: AskRewriter, hint: str = "") -> str | Refused:
-        """Return a text that is short enough to be rewritten at once."""
+        """Return the rewrite of one window."""
         new = text
         for prompt in (self.prompt, *self.then):
             reply = await ask(self._request(prompt, new, hint))
@@ -75,7 +70,7 @@ class PromptedRelation:
             if isinstance(result, Refused):
                 return result
             new = result
-        return unless_unchanged(new, text)
+        return windows.unless_unchanged(new, text)
 
     def _request(self, prompt: str, text: str, hint: str) -> Request:
         sampling = Sampling(temperature=0.0, max_tokens=room_for(text, [self.expects]))
@@ -87,13 +82,13 @@ def messages_for(prompt: str, text: str, hint: str = "") -> tuple[Message, ...]:
     rules = prompt_file("_answer").parts[0]
     why = hinted(hint)
     if PLACE in prompt:
-        # only the place for the text is filled in: other braces in a prompt or a text mean nothing
+        # Only `{text}` is filled in: other braces in a prompt or a text have no meaning.
         return (Message("user", f"{rules}\n\n{why}{prompt.replace(PLACE, fenced(text))}\n\n{REMINDER}"),)
     return Message("system", f"{prompt}\n\n{rules}"), Message("user", f"{why}{fenced(text)}\n\n{REMINDER}")
 
 
 def fenced(text: str) -> str:
-    """Return a text between tags that its author cannot know and that do not occur in it."""
+    """Return a text between tags that its author cannot guess and that do not occur in it."""
     text = sendable(text)
     content = text.encode()
     hashes = (blake2b(content, digest_size=6, person=b"%d" % attempt).digest() for attempt in count())
@@ -103,13 +98,13 @@ def fenced(text: str) -> str:
 
 
 def hinted(hint: str) -> str:
-    """Return what a second attempt is told about the first."""
+    """Return the line that tells a second attempt what was wrong with the first."""
     words = " ".join(sendable(hint).split())[:_LONGEST_HINT].rstrip(".")
     return f"An earlier attempt was not accepted: {words}. Avoid that this time.\n\n" if words else ""
 
 
 def room_for(text: str, expected: Iterable[Expectation]) -> int:
-    """Return how many tokens the longest rewrites that are accepted may take."""
+    """Return how many tokens the longest acceptable rewrites may need."""
     size = len(sendable(text).encode()) * _TOKENS_PER_BYTE
     return _TOKENS_AT_LEAST + sum(int(size * max(1.0, expects.longest)) for expects in expected)
 
@@ -125,10 +120,10 @@ def read_reply(reply: Reply, text: str) -> str | Refused:
 
 
 def rewriter_of(context: Context, relation: str) -> AskRewriter:
-    """Return what asks the rewriter.
+    """Return the function that calls the rewriter.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: There is no rewriter.
     """
     if context.ask is None:
         raise ConfigError(f"relation {relation!r} needs a model that rewrites: name one as rewriter")
@@ -136,11 +131,11 @@ def rewriter_of(context: Context, relation: str) -> AskRewriter:
 
 
 class PromptFile(NamedTuple):
-    """A prompt as it is kept.
+    """A prompt file of the package.
 
     Attributes:
         version: From the first line.
-        parts: The prompts, asked one after the other.
+        parts: The prompts, one per step.
     """
 
     version: str
@@ -149,7 +144,7 @@ class PromptFile(NamedTuple):
 
 @cache
 def prompt_file(name: str) -> PromptFile:
-    """Return a prompt that comes with the package."""
+    """Return a prompt of the package."""
     content = files("pcs_annotator.relations.prompted").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
     front, _, body = content.partition("\n")
     version = front.removeprefix("version:").strip()
@@ -170,7 +165,7 @@ _BUILT_IN = {
 
 @cache
 def built_in(name: str) -> PromptedRelation:
-    """Return a relation that comes with the package: `voice` is the one that is called `llm:voice`."""
+    """Return a built-in relation; `voice` stands for `llm:voice`."""
     prompt, rules = prompt_file(name), prompt_file("_answer")
     version = f"{prompt.version}.{rules.version}"
     first, *then = prompt.parts

@@ -1,4 +1,4 @@
-"""Long texts in pieces of whole sentences, so that a model that rewrites them does not drop the tail."""
+"""Long texts in pieces of whole sentences, so that a rewriting model does not drop the end."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pcs_annotator.relations.prompted.cleaning import CHANGED_NOTHING, CUT_OFF, 
 LONGEST_WINDOW = 1500
 
 RewriteWindow = Callable[[int, str], Awaitable["str | Refused"]]
-"""Rewrites the window of that number, or says why there is no rewrite."""
+"""Takes a window's number and text; returns its rewrite, or why there is none."""
 
-# A stop with what closes behind it and blanks after it; a stop of scripts without blanks; or the end of a line.
+# A stop with closing marks and blanks after it; a stop in scripts without blanks; or the end of a line.
 _BOUNDARY = re.compile(
     r"""[.!?…]{1,8}["'”’»)\]]{0,4}(?P<blank>\s+)  |  [。！？]{1,8}[」』”’]{0,4}(?P<none>)
     |  (?P<line>(?<!\s)[^\S\n]*+\n\s*+)""",
@@ -41,14 +41,14 @@ class Windows:
 
     Attributes:
         texts: The pieces, without blanks around them.
-        gaps: What stands before the first piece, between each two, and after the last: one more than pieces.
+        gaps: The blanks before the first piece, between pieces, and after the last: one more than pieces.
     """
 
     texts: tuple[str, ...]
     gaps: tuple[str, ...]
 
     def joined(self, texts: Sequence[str]) -> str:
-        """Return other pieces in the place of these, with the same blanks between them.
+        """Return other pieces joined with the same blanks.
 
         >>> cut_windows("One.  Two.", 5).joined(["Eins.", "Zwei."])
         'Eins.  Zwei.'
@@ -57,13 +57,13 @@ class Windows:
         return "".join([self.gaps[0], *(part for piece in between for part in piece)])
 
 
-# whoever shares a call cuts the same text, and whoever plans counts its windows
+# Relations that share a call cut the same text, and planning a run counts its windows.
 @lru_cache(maxsize=64)
 def cut_windows(text: str, longest: int = LONGEST_WINDOW) -> Windows:
     """Return a text as pieces of whole sentences, each of at most `longest` characters.
 
-    A piece ends at the end of a paragraph where that leaves it at least half full. A sentence that is longer than a
-    piece is cut at a blank, and where there is none, anywhere.
+    A piece ends with a paragraph if it is at least half full by then. A sentence that is longer than a piece is cut at
+    a blank, or anywhere if there is none.
     """
     start = len(text) - len(text.lstrip())
     end = len(text.rstrip())
@@ -88,22 +88,22 @@ def cut_windows(text: str, longest: int = LONGEST_WINDOW) -> Windows:
 
 
 def count_windows(text: str, longest: int = LONGEST_WINDOW) -> int:
-    """Return how many pieces of a text a model has to be asked about."""
+    """Return how many pieces of a text need a model call."""
     if len(text) <= longest:
         return int(has_words(text))
     return sum(map(has_words, cut_windows(text, longest).texts))
 
 
 def has_words(text: str) -> bool:
-    """Return whether there is anything to rewrite, besides links, user names, numbers and signs."""
+    """Return whether a text has more than links, user names, numbers and signs."""
     return _LETTER.search(_URL.sub("", text)) is not None
 
 
 async def rewrite_in_windows(relation: str, text: str, longest: int, rewrite: RewriteWindow) -> Variant:
-    """Return a text rewritten window by window, all of them at once.
+    """Return a text rewritten window by window, all windows concurrently.
 
-    A window that the relation does not apply to stays as it is, as long as another one changes. A window that is
-    refused or cut off takes the whole text with it: half a rewrite must not pass for a whole one.
+    A window to which the relation does not apply stays as it is, as long as another one changes. If one window is
+    refused or cut off, there is no rewrite at all: half a rewrite must not pass for a whole one.
     """
     windows = cut_windows(text, longest)
     results = await gather_all(rewrite(number, piece) for number, piece in enumerate(windows.texts) if has_words(piece))
@@ -129,7 +129,7 @@ def _nothing(relation: str, text: str, outcomes: Sequence[str | Refused], failed
 
 
 def unless_unchanged(new: str, text: str) -> str | Refused:
-    """Return a rewrite, unless only blanks tell it from the text."""
+    """Return a rewrite, unless it differs from the text only in blanks."""
     return Refused(CHANGED_NOTHING, fails=False) if new.split() == text.split() else new
 
 
@@ -142,7 +142,7 @@ def _stops(text: str, start: int, end: int) -> Iterator[int]:
 
 
 def _goes_on(text: str, found: re.Match[str]) -> bool:
-    """Return whether a stop is that of an abbreviation or stands within a sentence."""
+    """Return whether a stop belongs to an abbreviation or lies within a sentence."""
     if _LOWER.match(text, found.end()):
         return found[0][0] in ".…"
     if found[0][:2].strip() != ".":
