@@ -1,4 +1,4 @@
-"""Runs over models that are right with a given chance: real folders, made in process and free of charge."""
+"""Runs with models that are right with a given probability: real run folders, made in process and free of charge."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRUTH = re.compile(r"looks (good|bad)")
 
 
 class SimulatedProvider:
-    """Opens `simulated:NAME@PERCENT`: right about so many texts of a hundred, the same ones every time."""
+    """Opens `simulated:NAME@PERCENT`: right on that percentage of texts, the same ones every time."""
 
     def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
         _, _, percent = model.partition("@")
@@ -43,7 +43,7 @@ class SimulatedProvider:
 
 @contextmanager
 def simulated_models() -> Iterator[None]:
-    """Make `simulated:…` known as long as the block lasts."""
+    """Register `simulated:…` within the block."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(providers._factories, "simulated", SimulatedProvider)
         yield
@@ -55,7 +55,7 @@ def truth_of(row: int) -> str:
 
 
 def write_texts(path: Path, rows: Sequence[int], gold_rows: int = 0, truths: Sequence[str] = ()) -> Path:
-    """Write texts of these numbers; the first few have gold."""
+    """Write texts with these numbers; the first `gold_rows` have gold."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["id", "text", "gold"])
@@ -66,7 +66,7 @@ def write_texts(path: Path, rows: Sequence[int], gold_rows: int = 0, truths: Seq
 
 
 def simulated_run(folder: Path, *, rows: int = 240, gold_rows: int = 150, learn: LearnSettings = QUICK) -> RunResult:
-    """Run over simulated texts; the run lies in `folder / "run"`."""
+    """Label simulated texts; the run folder is `folder / "run"`."""
     config = Config(
         task=TaskSettings(labels=("good", "bad")),
         ask=AskSettings(models=MODELS),

@@ -1,4 +1,4 @@
-"""An optimiser in somebody else's package."""
+"""An optimiser in a third-party package."""
 
 import numpy as np
 
