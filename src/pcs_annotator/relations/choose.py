@@ -15,10 +15,7 @@ from pcs_annotator.relations.prompted import prompted
 from pcs_annotator.relations.prompted.joint import join
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.relations.rules.clauses import voice
-from pcs_annotator.relations.rules.plain import contraction
-from pcs_annotator.relations.rules.plain import frame
-from pcs_annotator.relations.rules.plain import number_format
-from pcs_annotator.relations.rules.plain import punctuation
+from pcs_annotator.relations.rules.plain import contraction, frame, number_format, punctuation
 from pcs_annotator.relations.rules.statements import double_negation
 from pcs_annotator.relations.rules.synonyms import synonym
 
