@@ -40,7 +40,7 @@ class TableError(UserError):
 
 
 class LabelError(UserError):
-    """A label set is unusable, or a label lies outside of it."""
+    """A label set is unusable, or a label is outside of it."""
 
 
 class GoldError(UserError):

@@ -100,12 +100,12 @@ def test_evidence_cannot_be_written_to() -> None:
 
 
 def test_uniform_weights_are_equal_and_keep_their_diagnostics() -> None:
-    told = Diagnostics(optimiser="uniform")
-    weights = Weights.uniform(votes_of(np.zeros((1, 4, 2))), told)
+    diagnostics = Diagnostics(optimiser="uniform")
+    weights = Weights.uniform(votes_of(np.zeros((1, 4, 2))), diagnostics)
 
     assert weights.by_annotator == {"a0": 0.25, "a1": 0.25, "a2": 0.25, "a3": 0.25}
     assert weights.by_relation == {"original": 0.5, "r1": 0.5}
-    assert weights.diagnostics is told
+    assert weights.diagnostics is diagnostics
 
 
 def test_normalised_weights_are_divided_by_their_sum() -> None:
@@ -156,7 +156,7 @@ def test_weights_survive_json_without_evidence() -> None:
 
 
 def test_weights_survive_json_with_everything_in_them() -> None:
-    told = Diagnostics(
+    diagnostics = Diagnostics(
         optimiser="naive-bayes",
         gold_rows=30,
         objective=0.25,
@@ -172,14 +172,14 @@ def test_weights_survive_json_with_everything_in_them() -> None:
         annotator_weights=np.array([1 / 3, 2 / 3]),
         relation_weights=np.array([0.1, 0.9]),
         evidence=some_evidence(),
-        diagnostics=told,
+        diagnostics=diagnostics,
     )
 
     back = Weights.from_dict(json.loads(json.dumps(weights.to_dict(), allow_nan=False)))
 
     assert back.by_annotator == weights.by_annotator
     assert back.by_relation == weights.by_relation
-    assert back.diagnostics == told
+    assert back.diagnostics == diagnostics
     assert back.diagnostics.flags[0].kind == "no original"
     assert back.diagnostics.annotator_intervals["a"].low == 0.5
     assert back.evidence is not None

@@ -9,7 +9,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.task import label_lookup, unknown_label
-from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.core.votes import Votes, check_known
 from pcs_annotator.errors import GoldError
 
 UNLABELLED = -1
@@ -55,7 +55,7 @@ def refuse_contradictions(texts: Sequence[str], gold: Sequence[str | None], tabl
 def _aligned(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> list[object]:
     if isinstance(gold, Mapping):
         by_id = {_as_text(name): value for name, value in gold.items()}  # data frames may hold ids as numbers
-        positions_of(list(by_id), votes.ids, "item")
+        check_known(by_id, votes.ids, "item")
         return [by_id.get(name) for name in votes.ids]
     if isinstance(gold, str):
         raise GoldError(f"gold must be a list with one label per item, not the single text {gold!r}")

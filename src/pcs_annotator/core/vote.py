@@ -1,4 +1,4 @@
-"""One vote: where it stands (`Cell`), what it says (`Vote`), and the codes that stand for silence."""
+"""One vote: its place (`Cell`), its content (`Vote`), and the codes for cells without a label."""
 
 from __future__ import annotations
 

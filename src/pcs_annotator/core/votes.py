@@ -68,7 +68,7 @@ class Votes:
         if codes.size and codes.dtype.kind not in "iu":  # nan would become a vote for the first label
             raise ValueError(f"codes must be whole numbers (int8), not {codes.dtype}")
         if codes.size and (codes.min() < NOT_ASKED or codes.max() >= len(self.labels)):
-            raise LabelError(f"codes must lie between {NOT_ASKED} and {len(self.labels) - 1}, one for each label")
+            raise LabelError(f"codes must be between {NOT_ASKED} and {len(self.labels) - 1}, one for each label")
         return frozen(codes, np.int8)
 
     def __len__(self) -> int:
@@ -127,8 +127,8 @@ class Votes:
 
     def without(self, *, annotator: str | None = None, relation: str | None = None) -> Votes:
         """Return the votes without one annotator or one relation."""
-        positions_of([annotator] if annotator is not None else [], self.annotators, "annotator")
-        positions_of([relation] if relation is not None else [], self.relations, "relation")
+        check_known([] if annotator is None else [annotator], self.annotators, "annotator")
+        check_known([] if relation is None else [relation], self.relations, "relation")
         return self.select(
             annotators=[name for name in self.annotators if name != annotator],
             relations=[name for name in self.relations if name != relation],
@@ -200,12 +200,18 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:MAX_LISTED]) + more
 
 
+def check_known(wanted: Iterable[str], names: Sequence[str], axis: str) -> None:
+    """Raise when a wanted name is not on an axis."""
+    known = set(names)
+    missing = next((name for name in wanted if name not in known), None)
+    if missing is not None:
+        raise UnknownNameError(f"no {axis} is called {missing!r}; there are: {_listed(names)}")
+
+
 def positions_of(wanted: Sequence[str], names: Sequence[str], axis: str) -> list[int]:
     """Return the position of each wanted name on an axis."""
+    check_known(wanted, names, axis)
     index = {name: position for position, name in enumerate(names)}
-    missing = [name for name in wanted if name not in index]
-    if missing:
-        raise UnknownNameError(f"no {axis} is called {missing[0]!r}; there are: {_listed(names)}")
     return [index[name] for name in wanted]
 
 

@@ -26,7 +26,7 @@ class OwnRelation:
     Attributes:
         prompt: The prompt for the rewriter; `{text}` is replaced by the text.
         version: Version of the prompt; change it whenever you change the prompt.
-        expects: What its rewrites may do to a text; in the file, every field of `Expectation` is a key of its own.
+        expects: What its rewrites may do to a text; in the file, the fields of `Expectation` are keys of this table.
     """
 
     prompt: str
