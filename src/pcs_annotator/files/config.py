@@ -16,7 +16,7 @@ from pcs_annotator.errors import ConfigError
 CONFIG_NAME = "pcs.toml"
 
 # Settings of earlier versions. Stored runs may still have them, and `config_from_dict` drops them silently.
-_REMOVED = {("relations", "similarity"): "was removed: use judge = true instead"}
+_REMOVED: Mapping[tuple[str, ...], str] = {("relations", "similarity"): "was removed: use judge = true instead"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
