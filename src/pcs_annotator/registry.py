@@ -59,14 +59,18 @@ class Registry(Generic[T]):
         self._load_plugins()
         return sorted(self._factories)
 
-    def create(self, name: str) -> T:
-        """Return what the factory of that name makes."""
+    def check(self, name: str) -> None:
+        """Raise when nothing is registered under that name."""
         if name not in self._factories:
             self._load_built_in()
         if name not in self._factories:
             self._load_plugins()
         if name not in self._factories:
             raise UnknownNameError(self._unknown(name))
+
+    def create(self, name: str) -> T:
+        """Return what the factory of that name makes."""
+        self.check(name)
         return self._factories[name]()
 
     def _unknown(self, name: str) -> str:

@@ -19,7 +19,7 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.errors import ConfigError, MissingPackage, PcsError, UnknownNameError
+from pcs_annotator.errors import ConfigError, MissingPackage, PcsError
 from pcs_annotator.files.runs import read_json, write_json
 from pcs_annotator.files.tables import write_table
 from pcs_annotator.judging.weighing.fitting import fit_weights
@@ -98,6 +98,11 @@ def annotator_names(annotators: Sequence[object]) -> list[str]:
     if twice:
         raise ConfigError(f"annotators: {twice[0]!r} is named twice: name each once, or give Annotator(…, name=…)")
     return names
+
+
+def check_relations(panel: Panel) -> None:
+    """Raise when a relation of a panel cannot be used; see `relation_names`."""
+    relation_names(panel)
 
 
 def relation_names(panel: Panel) -> list[str]:
@@ -207,7 +212,7 @@ class AskedTexts:
 
 async def ask_texts(panel: Panel, texts: Sequence[str]) -> AskedTexts:
     """Ask about texts, about equal ones once; what cannot work is refused before the first question."""
-    relation_names(panel)
+    check_relations(panel)
     variants: dict[tuple[str, str], Variant] = {}
     tell = panel.settings.on_variant
 
@@ -236,13 +241,10 @@ def optimiser_named(name: str) -> str:
     ('lr', 'naive-bayes')
     """
     wanted = str(name).strip()
-    try:
-        optimisers.create(wanted.casefold())
-    except UnknownNameError:
-        wanted = next((known for known in optimisers.names() if known.casefold() == wanted.casefold()), wanted)
-        optimisers.create(wanted)
-        return wanted
-    return wanted.casefold()
+    known = {known.casefold(): known for known in reversed(optimisers.names())}
+    found = wanted.casefold() if wanted.casefold() in optimisers.names() else known.get(wanted.casefold(), wanted)
+    optimisers.check(found)
+    return found
 
 
 def learned_weights(votes: Votes, gold: Sequence[str | None], optimiser: str, seed: int) -> Weights:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.result_table import ResultTable, number_of
-from pcs_annotator.core.votes import Votes, positions_of, read_vote_table
+from pcs_annotator.core.votes import Votes, check_known, read_vote_table
 from pcs_annotator.errors import GoldError, TableError, UnknownNameError
 from pcs_annotator.files.result_tables import to_csv, to_latex, to_markdown
 from pcs_annotator.files.runs import RunFolder, atomic_path, write_json
@@ -103,7 +103,7 @@ def evaluate_source(request: EvaluateRequest) -> Evaluated:
     votes, gold, known = RecordedVotes.read(request.source)
     if (gold < 0).all():
         raise GoldError(f"{request.source.name} has no gold labels: figures are taken on rows that have one")
-    positions_of(list(request.rewritten), votes.relations, "relation")
+    check_known(request.rewritten, votes.relations, "relation")
     how = request.splitting.how(known | frozenset(request.rewritten))
     with one_thread():
         evaluation = evaluate(votes, gold, chosen, how)

@@ -11,7 +11,7 @@ from typing import Any
 
 from pcs_annotator.core.elicitations import base_annotator
 from pcs_annotator.core.result_table import Experiment
-from pcs_annotator.core.votes import positions_of
+from pcs_annotator.core.votes import check_known
 from pcs_annotator.errors import MissingPackage, UndefinedMetric, UnknownNameError
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.plots import draw_curves, draw_pairs
@@ -106,9 +106,9 @@ def _chosen(found: RecordedVotes, request: ExperimentRequest, source: Experiment
         return found
     try:
         votes = found.votes
-        positions_of(list(request.relations), votes.relations, "relation")
+        check_known(request.relations, votes.relations, "relation")
         bases = [base_annotator(name) for name in votes.annotators]
-        positions_of(list(request.models), [*dict.fromkeys(bases)], "model")
+        check_known(request.models, [*dict.fromkeys(bases)], "model")
     except UnknownNameError as error:
         raise UnknownNameError(f"{source.name}: {error}") from None
     kept = [name for name, base in zip(votes.annotators, bases, strict=True) if base in request.models]
@@ -117,7 +117,7 @@ def _chosen(found: RecordedVotes, request: ExperimentRequest, source: Experiment
 
 def _settings(request: ExperimentRequest, sets: Mapping[str, RecordedVotes]) -> Settings:
     recorded = list(dict.fromkeys(name for found in sets.values() for name in found.votes.relations))
-    positions_of(list(request.rewritten), recorded, "relation")
+    check_known(request.rewritten, recorded, "relation")
     rewritten = frozenset(request.rewritten).union(*(found.rewritten for found in sets.values()))
     return Settings(
         how=request.splitting.how(rewritten),

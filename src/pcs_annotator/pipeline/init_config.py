@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from pcs_annotator.errors import ConfigError, LabelError
-from pcs_annotator.files.config import CONFIG_NAME, Config, read_config
+from pcs_annotator.files.config import CONFIG_NAME, Config
 from pcs_annotator.files.runs import atomic_path
 from pcs_annotator.files.tables import Dataset, read_dataset
 from pcs_annotator.pipeline.resolve_config import columns_of, labels_seen
@@ -62,7 +62,6 @@ def write_first_config(data: Path, out: Path | None, *, force: bool) -> Path:
     text = first_config(read_dataset(data, columns_of(Config())))
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
-    read_config(path, path.parent)  # what we wrote, we can read
     return path
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.core.votes import Votes, check_known
 from pcs_annotator.errors import ConfigError, GoldError
 from pcs_annotator.judging.spending.design import Designed, PricedPanel, Prices, design_panel
 from pcs_annotator.pipeline.evaluate import RecordedVotes
@@ -56,8 +56,8 @@ def design(request: DesignRequest) -> PanelDesign:
     if (gold < 0).all():
         raise GoldError(f"{request.source.name} has no gold labels: a panel is designed by what they say")
     free = [name for name in votes.relations if request.source.is_dir() and name not in rewritten]
-    positions_of(list(request.prices), votes.annotators, "annotator with a price")
-    positions_of(list(request.free), votes.relations, "relation")
+    check_known(request.prices, votes.annotators, "annotator with a price")
+    check_known(request.free, votes.relations, "relation")
     if request.budget <= 0:
         raise ConfigError(f"a budget of {request.budget:g} buys nothing: give what one text may cost, such as 4")
     prices = Prices(by_annotator=request.prices, by_relation=dict.fromkeys((*free, *request.free), 0.0))

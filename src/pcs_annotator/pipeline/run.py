@@ -19,7 +19,7 @@ from pcs_annotator.files.sources import read_source
 from pcs_annotator.files.tables import Dataset, write_table
 from pcs_annotator.files.vote_files import write_votes, writing_variants
 from pcs_annotator.pipeline.ask import ask_job, close_models, open_job, pricing
-from pcs_annotator.pipeline.human_review import ROWS_TO_LABEL, hand_out_audit, take_gold, with_verdicts
+from pcs_annotator.pipeline.human_review import ROWS_TO_LABEL, gold_of, hand_out_audit, with_verdicts
 from pcs_annotator.pipeline.learn import check_learning, learned_from
 from pcs_annotator.pipeline.report.page import write_report
 from pcs_annotator.pipeline.resolve_config import collecting_of, columns_of, settled, task_of
@@ -70,15 +70,18 @@ class RunRequest:
 
 
 def run(request: RunRequest) -> RunResult:
-    """Rewrite, ask, learn and label; a second run asks only what is missing."""
+    """Rewrite, ask, learn, label and report; a second run asks only what is missing."""
     started = time.perf_counter()
     dataset = read_source(request.data, columns_of(request.config), request.limit)
     config = settled(request.config, dataset)
-    check_learning(config.learn)  # before the first call, not after the last
+    # settings and gold are checked before the first call, not after the last
+    check_learning(config.learn)
+    folder = RunFolder(request.folder)
+    gold = gold_of(folder, dataset.items, dataset.gold)
     tally = Tally(rows_expected=len(dataset.items))
     asking = time.perf_counter()
     votes = _asked(request, config, dataset, tally)
-    recorded = Recorded(folder=RunFolder(request.folder), config=config, dataset=dataset, answers=votes)
+    recorded = Recorded(folder=folder, config=config, dataset=dataset, answers=votes, gold=gold)
     learning = time.perf_counter()
     learned = recorded.learn(config.learn)
     writing = time.perf_counter()
@@ -101,10 +104,10 @@ def fit_run(path: Path, changes: Mapping[str, Any] | None = None, people: FromPe
     settings = replace(recorded.settings, **(changes or {}))
     items = recorded.dataset.items
     if people.gold is not None:
-        take_gold(people.gold, recorded.folder, items, recorded.votes.labels)
+        recorded = recorded.with_gold(people.gold)
     learned = recorded.learn(settings)
-    outcomes = list(learned.model.judge(recorded.votes))
     if people.verdicts is not None:
+        outcomes = list(learned.model.judge(recorded.votes))
         learned = replace(learned, model=with_verdicts(learned.model, people.verdicts, outcomes))
         if not (learned.model.certificate and learned.model.certificate.holds):
             learned = replace(learned, model=learned.model.with_coverage(recorded.votes))

@@ -26,6 +26,7 @@ from pcs_annotator.pipeline.human_review import (
     HandedOut,
     gold_of,
     hand_out,
+    take_gold,
 )
 from pcs_annotator.pipeline.learn import Learned, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.pipeline.ledgers import ledger_sizes
@@ -74,12 +75,21 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What a run folder holds before anything is learned; `answers` include those of annotators asked for more."""
+    """What a run folder holds before anything is learned.
+
+    Attributes:
+        folder: Where it is.
+        config: The settings of the run.
+        dataset: The texts.
+        answers: All votes, those of annotators that also state a confidence included.
+        gold: Gold labels, with those that people gave afterwards; read once.
+    """
 
     folder: RunFolder
     config: Config
     dataset: Dataset
     answers: Votes
+    gold: Gold
 
     @classmethod
     def read(cls, folder: RunFolder) -> Recorded:
@@ -88,17 +98,18 @@ class Recorded:
         dataset = read_dataset(folder.items, columns_of(config))
         ids = [item.id for item in dataset.items]
         axes = VoteAxes(ids, start["annotators"], start["relations"], config.task.labels, config.ask.draws)
-        return cls(folder=folder, config=config, dataset=dataset, answers=read_votes(folder.votes, axes))
+        gold = gold_of(folder, dataset.items, dataset.gold)
+        return cls(folder=folder, config=config, dataset=dataset, answers=read_votes(folder.votes, axes), gold=gold)
 
     @property
     def votes(self) -> Votes:
         """The votes that scores are made of: those of annotators asked for a label alone."""
         return self.answers.plain()
 
-    @property
-    def gold(self) -> Gold:
-        """Gold labels, with what people gave afterwards."""
-        return gold_of(self.folder, self.dataset.items, self.dataset.gold)
+    def with_gold(self, path: Path) -> Recorded:
+        """Return the run with the labels of a person's file, which are kept in the folder too."""
+        take_gold(path, self.folder, self.dataset.items, self.votes.labels)
+        return replace(self, gold=gold_of(self.folder, self.dataset.items, self.dataset.gold))
 
     @property
     def settings(self) -> LearnSettings:
@@ -109,8 +120,7 @@ class Recorded:
 
     def learn(self, settings: LearnSettings) -> Learned:
         """Learn from the recorded votes; what an audit found about the very same promise still counts."""
-        gold = self.gold
-        learned = learn_if_possible(self.votes, gold.labels, settings, gold.random_sample)
+        learned = learn_if_possible(self.votes, self.gold.labels, settings, self.gold.random_sample)
         return replace(learned, model=_with_earlier_audit(learned.model, self.folder))
 
     def write(self, learned: Learned, settings: LearnSettings) -> list[Outcome]:

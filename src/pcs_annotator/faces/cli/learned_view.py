@@ -1,21 +1,25 @@
-"""What was learned, for a person and as JSON: weights as bars, figures as a table."""
+"""What was learned, as text and as JSON: weights as bars, figures as a table, the promise in sentences."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
+from pcs_annotator.faces.cli.result_view import plain_table
 from pcs_annotator.pipeline.certificate_text import promised
 from pcs_annotator.pipeline.fit_table import FitFiles, FittedTable
-from pcs_annotator.pipeline.label import Labelled
 from pcs_annotator.pipeline.learn import Learned
+
+if TYPE_CHECKING:  # labelling loads everything that asks
+    from pcs_annotator.pipeline.label import Labelled
 
 BAR_WIDTH = 30
 METRICS = (
@@ -29,20 +33,20 @@ METRICS = (
 def learned_json(learned: Learned) -> dict[str, Any]:
     """Return everything that `print_learned` shows as plain values."""
     weights = learned.model.weights
-    told = weights.diagnostics
+    details = weights.diagnostics
     return {
-        "gold_rows": told.gold_rows,
-        "optimiser": told.optimiser,
-        "candidates": dict(told.candidates),
+        "gold_rows": details.gold_rows,
+        "optimiser": details.optimiser,
+        "candidates": dict(details.candidates),
         "weights": {
             "by_annotator": weights.by_annotator,
             "by_relation": weights.by_relation,
-            "annotator_intervals": {name: list(ends) for name, ends in told.annotator_intervals.items()},
-            "relation_intervals": {name: list(ends) for name, ends in told.relation_intervals.items()},
+            "annotator_intervals": {name: list(ends) for name, ends in details.annotator_intervals.items()},
+            "relation_intervals": {name: list(ends) for name, ends in details.relation_intervals.items()},
         },
         "cross_validation": [_figures_json(figures) for figures in learned.figures],
         "no_cross_validation": learned.no_figures,
-        "flags": [flag._asdict() for flag in told.flags],
+        "flags": [flag._asdict() for flag in details.flags],
         **promise_json(learned),
     }
 
@@ -65,23 +69,25 @@ def _figures_json(figures: Any) -> dict[str, Any]:
 
 
 def print_learned(learned: Learned, votes: Votes, console: Console) -> None:
-    """Print what every annotator and relation is worth, and how good that is."""
+    """Print the weight of each annotator and relation, how good the weights are, and what is promised."""
     weights = learned.model.weights
-    told = weights.diagnostics
+    details = weights.diagnostics
     console.print(
-        f"[bold]{len(votes):,}[/] items × {len(votes.annotators)} annotators × {len(votes.relations)} relations, "
-        f"[bold]{told.gold_rows:,}[/] with gold, labels {', '.join(votes.labels)}"
+        f"[bold]{len(votes):,}[/] items × {len(votes.annotators)} annotators × {len(votes.relations)} relations; "
+        f"[bold]{details.gold_rows:,}[/] items have gold labels"
     )
+    console.print(Text(f"labels: {', '.join(votes.labels)}"))
     console.print()
-    console.print(_bars("annotator", weights.by_annotator, told.annotator_intervals))
+    console.print(_bars("annotator", weights.by_annotator, details.annotator_intervals))
     console.print()
-    console.print(_bars("relation", weights.by_relation, told.relation_intervals))
-    console.print(f"\nlearned by [bold]{told.optimiser}[/]{_candidates(told.candidates)}")
+    console.print(_bars("relation", weights.by_relation, details.relation_intervals))
+    console.print(f"\nweights learned by [bold]{details.optimiser}[/]{_candidates(details.candidates)}")
     if learned.figures:
         gold_rows = learned.figures[0].auroc.n
         console.print(f"\ncross-validated on the {gold_rows:,} gold rows, with 95 % intervals")
         console.print(_figures_table(learned.figures))
-        console.print(_verdict(learned.figures), style="dim")
+        console.print()
+        console.print(_comparisons(learned.figures))
     else:
         console.print(Text(f"not cross-validated: {learned.no_figures}", style="yellow"))
     print_promise(learned, len(votes), console)
@@ -91,11 +97,11 @@ def _candidates(losses: Mapping[str, float]) -> str:
     if not losses:
         return ""
     listed = ", ".join(f"{name} {loss:.3f}" for name, loss in losses.items())
-    return f", the lowest log-loss in cross-validation: {listed}"
+    return f", with the lowest cross-validated log-loss:\n{listed}"
 
 
 def _bars(title: str, weights: Mapping[str, float], intervals: Mapping[str, Interval]) -> Table:
-    table = Table(box=None, padding=(0, 1), show_edge=False)
+    table = plain_table()
     table.add_column(title, style="bold", no_wrap=True)
     table.add_column("weight", justify="right")
     table.add_column("95 % interval", justify="center", style="dim")
@@ -108,7 +114,7 @@ def _bars(title: str, weights: Mapping[str, float], intervals: Mapping[str, Inte
 
 
 def _figures_table(figures: Sequence[Any]) -> Table:
-    table = Table(box=None, padding=(0, 1), show_edge=False)
+    table = plain_table()
     table.add_column("method", style="bold", no_wrap=True)
     for _, title in METRICS:
         table.add_column(title, justify="right")
@@ -121,23 +127,22 @@ def _figures_table(figures: Sequence[Any]) -> Table:
     return table
 
 
-def _verdict(figures: Sequence[Any]) -> Text:
+def _comparisons(figures: Sequence[Any]) -> Table:
     first, *others = figures
-    lines = [f"AUROC, {first.method} above {other.method}: {_difference(other.behind)}" for other in others]
+    table = plain_table(left=(f"{first.method} against", "in"), right=("gain", "95 % interval", "p"))
+    tests = [(other.method, "AUROC", other.behind) for other in others]
     for other in others:
         if other.method.startswith("zero-shot"):
-            # a single answer has no grades, so that AUROC alone would flatter ours
-            lines.append(f"accuracy, {first.method} above {other.method}: {_difference(other.accuracy_behind)}")
-    return Text("\n".join(lines))
-
-
-def _difference(test: Any) -> str:
-    low, high = test.interval
-    return f"{test.difference:+.3f} ({low:+.3f} to {high:+.3f}, p = {test.p_value:.3f})"
+            # a single answer has only one score per label, so AUROC alone would flatter PCS
+            tests.append((other.method, "accuracy", other.accuracy_behind))
+    for method, metric, test in tests:
+        low, high = test.interval
+        table.add_row(method, metric, f"{test.difference:+.3f}", f"{low:+.3f} to {high:+.3f}", f"{test.p_value:.3f}")
+    return table
 
 
 def promise_json(judged: Learned | Labelled) -> dict[str, Any]:
-    """Return certificate and decisions as plain values."""
+    """Return the certificate, and how labels are accepted, as plain values."""
     model = judged.model
     return {
         "certificate": None if model.certificate is None else model.certificate.to_dict(),
@@ -147,30 +152,30 @@ def promise_json(judged: Learned | Labelled) -> dict[str, Any]:
 
 
 def print_promise(judged: Learned | Labelled, rows: int, console: Console) -> None:
-    """Print the certificate: what is promised, for how many rows; or why nothing is."""
+    """Print what the certificate promises, and for how many rows; or why it promises nothing."""
     certificate = judged.model.certificate
     if judged.model.by_agreement:
-        told = "uncalibrated: labels are accepted where every answer agrees, and nobody knows how often those are wrong"
-        console.print(Text(f"\n{told}", style="yellow"))
+        warning = "uncalibrated: labels are accepted if all answers agree; how often those are wrong is unknown"
+        console.print(Text(f"\n{warning}", style="yellow"))
     if certificate is None:
         return
     sentences = promised(certificate)
     console.print(Text(f"\n{sentences.headline}", style="bold green" if certificate.holds else "bold yellow"))
     for detail in sentences.details:
-        console.print(Text(f"  {detail}", style="dim"))
+        console.print(Padding(Text(detail, style="dim"), (0, 0, 0, 2), expand=False))
     if certificate.holds:
         console.print(
             f"  accepted {rows - certificate.review_rows:,} of {rows:,} rows, {certificate.review_rows:,} for review"
         )
 
 
-def as_json(fitted: FittedTable, files: FitFiles, notes: Sequence[str]) -> dict[str, Any]:
+def fit_json(fitted: FittedTable, files: FitFiles, notes: Sequence[str]) -> dict[str, Any]:
     """Return everything that `print_fit` shows as plain values."""
     return {
         "rows": len(fitted.outcomes),
         "rows_without_label": fitted.unlabelled,
         "labels": list(fitted.table.votes.labels),
-        "decisions": dict(Counter(one.decision for one in fitted.outcomes if one.decision is not None)),
+        "decisions": counts(one.decision for one in fitted.outcomes),
         **learned_json(fitted.learned),
         "warnings": list(notes),
         "model": str(files.model),
@@ -178,18 +183,23 @@ def as_json(fitted: FittedTable, files: FitFiles, notes: Sequence[str]) -> dict[
     }
 
 
-def print_fit(fitted: FittedTable, files: FitFiles, notes: Sequence[str], console: Console | None = None) -> None:
-    """Print the fit for a person."""
-    console = console or Console(highlight=False)
+def counts(values: Iterable[str | None]) -> Counter[str]:
+    """Return how often each value occurs, apart from None."""
+    return Counter(value for value in values if value is not None)
+
+
+def print_fit(fitted: FittedTable, files: FitFiles, notes: Sequence[str]) -> None:
+    """Print what was learned from a table of votes, and the files that were written."""
+    console = Console(highlight=False)
     print_learned(fitted.learned, fitted.table.votes, console)
     print_notes(notes, fitted.unlabelled, console)
     console.print(f"\nwrote {files.model}" + (f" and {files.labels_out}" if files.labels_out else ""))
 
 
 def print_notes(notes: Sequence[str], unlabelled: int, console: Console) -> None:
-    """Print what a person should know before believing the rest."""
+    """Print warnings, and how many rows have no label."""
     for note in notes:
         console.print(Text(f"note: {note}", style="yellow"))
     if unlabelled:
         rows = "1 row has" if unlabelled == 1 else f"{unlabelled:,} rows have"
-        console.print(f"{rows} no label, because nobody voted", style="yellow")
+        console.print(f"{rows} no label, because no model gave a usable answer", style="yellow")

@@ -11,7 +11,7 @@ import numpy as np
 from pcs_annotator.core.arrays import Floats, Integers
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell
-from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.core.votes import Votes, check_known
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.spending.stopping import places_of
 
@@ -41,7 +41,7 @@ def order_of(weights: Weights, draws: int = 1, prices: Mapping[str, float] | Non
 
 
 def _costs(weights: Weights, prices: Mapping[str, float]) -> list[float]:
-    positions_of(list(prices), weights.annotators, "annotator")
+    check_known(prices, weights.annotators, "annotator")
     return [prices.get(name, 0.0) for name in weights.annotators]
 
 
