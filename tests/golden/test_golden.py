@@ -1,6 +1,6 @@
 """One tiny run, from a CSV to its report, compared byte for byte.
 
-`PCS_GOLDEN=write pytest tests/golden` writes the files anew; look at what changed before you commit them.
+`PCS_GOLDEN=write pytest tests/golden` writes the files again; look at the diff before you commit them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_run_leaves_the_same_bytes_as_ever(name: str, folder: Path) -> None:
+def test_a_run_writes_the_same_bytes_as_before(name: str, folder: Path) -> None:
     made = (folder / name).read_text(encoding="utf-8").replace(__version__, "VERSION")
     if os.environ.get("PCS_GOLDEN") == "write":
         (HERE / name).write_text(made, encoding="utf-8")

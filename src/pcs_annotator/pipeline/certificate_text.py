@@ -1,33 +1,30 @@
-"""A certificate in sentences, the same on the command line and on a page."""
+"""A certificate as text, the same on the command line and in the report."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
-from pcs_annotator.judging.promising.auditing import Audit
-from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.judging.promising.certificate import Audit, Certificate
 
 
 class Promised(NamedTuple):
-    """What a certificate says: one sentence, and what it rests on."""
+    """A certificate as text: one sentence, and the facts behind it."""
 
     headline: str
     details: tuple[str, ...]
 
 
 def promised(certificate: Certificate) -> Promised:
-    """Return the certificate in a person's words."""
+    """Return a certificate as text."""
     promise = certificate.promise
     what = _what(certificate)
     if not certificate.holds:
         why = certificate.why_not if certificate.audit is None else _audited(certificate.audit)
         return Promised(f"no promise that {what}: {why}", ())
-    details = [_threshold(certificate), f"rests on {certificate.split}"]
+    details = [_threshold(certificate), f"based on {certificate.split}"]
     if promise.kind == "accepted-and-wrong":
-        details.append(
-            "this promise holds on average over draws of gold rows; error-among-accepted is the stricter one"
-        )
+        details.append("this promise holds on average over samples of gold rows; error-among-accepted is stricter")
     if certificate.audit is not None:
         details.append(_audited(certificate.audit))
     return Promised(f"promise: {what}", tuple(details))
@@ -35,7 +32,7 @@ def promised(certificate: Certificate) -> Promised:
 
 def _what(certificate: Certificate) -> str:
     promise = certificate.promise
-    each = ", for every label by itself" if promise.per_label else ""
+    each = ", per label" if promise.per_label else ""
     if promise.kind == "accepted-and-wrong":
         return f"at most {_percent(promise.max_error)} of all rows are accepted and wrong{each}"
     return (
@@ -46,9 +43,9 @@ def _what(certificate: Certificate) -> str:
 
 def _threshold(certificate: Certificate) -> str:
     if EVERY_LABEL in certificate.thresholds:
-        return f"accepted from a confidence of {certificate.thresholds[EVERY_LABEL]:.3f} on"
-    listed = ", ".join(f"{label} {value:.3f}" for label, value in certificate.thresholds.items())
-    return f"accepted from a confidence of: {listed}; other labels never"
+        return f"accepted at confidence ≥ {certificate.thresholds[EVERY_LABEL]:.3f}"
+    listed = ", ".join(f"{label} ≥ {value:.3f}" for label, value in certificate.thresholds.items())
+    return f"accepted at confidence: {listed}; other labels are never accepted"
 
 
 def _audited(audit: Audit) -> str:
@@ -58,7 +55,7 @@ def _audited(audit: Audit) -> str:
         "open": "an audit neither confirms nor revokes it yet",
     }[audit.finding]
     low, high = (_percent(end) for end in audit.error)
-    return f"{found}: {audit.wrong} of {audit.rows} accepted rows were wrong, so between {low} and {high} are"
+    return f"{found}: {audit.wrong} of {audit.rows} accepted rows were wrong, an error rate of {low} to {high}"
 
 
 def _percent(share: float) -> str:

@@ -86,7 +86,7 @@ def test_the_screen_says_what_is_promised_or_why_nothing_is(table: str, capsys: 
     assert main(["fit", table, *PROMISE, *QUICK, "--folds", "5"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "promise: at most 10 % of the accepted labels are wrong, with 90 % certainty" in text
-    assert "rests on 100 gold rows in 5 folds" in text
+    assert "100 gold rows in 5 folds" in text
     assert "for review" in text
     assert main(["fit", table, "--max-error", "0.001", *QUICK]) == 0
     assert "no promise that at most 0.1 %" in " ".join(capsys.readouterr().out.split())

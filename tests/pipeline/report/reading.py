@@ -1,4 +1,4 @@
-"""A page taken apart: tags balanced, text and attributes apart."""
+"""Parses a page: checks that its tags are balanced, and separates text from attributes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ VOID = {"meta", "input", "br", "col", "rect", "line"}
 
 
 class Page(HTMLParser):
-    """Reads a page and complains about tags that do not close in order."""
+    """A parsed page; tags that do not close in order fail an assertion."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -39,13 +39,19 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        """Everything a reader sees, with single spaces."""
+        """All visible text, with single spaces."""
         return " ".join(" ".join(self.words).split())
 
     def of(self, tag: str) -> list[dict[str, str | None]]:
-        """Return the attributes of every element of a kind."""
+        """Return the attributes of every element with this tag."""
         return [attributes for name, attributes in self.tags if name == tag]
 
     def with_class(self, name: str) -> list[dict[str, str | None]]:
-        """Return the attributes of every element that has a class."""
+        """Return the attributes of every element with this class."""
         return [attributes for _, attributes in self.tags if name in (attributes.get("class") or "").split()]
+
+
+def section(html: str, name: str) -> str:
+    """Return the text of one section of a page."""
+    start = html.index(f'<section id="{name}"')
+    return Page(html[start : html.index("</section>", start) + len("</section>")]).text

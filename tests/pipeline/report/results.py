@@ -1,4 +1,4 @@
-"""Finished runs for tests, made without asking anybody."""
+"""Finished runs for tests, made without calling a model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUICKER = replace(QUICK, folds=2)  # for many rows, labels or models
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """What a made-up run is like."""
+    """The properties of a made-up run."""
 
     rows: int = 40
     labels: tuple[str, ...] = ("negative", "neutral", "positive")
@@ -49,13 +49,13 @@ class Made:
 
 
 def made_run(folder: Path, made: Made | None = None) -> RunResult:
-    """Return a run of made-up votes, with its variants on disk; what it learned is learned once per process."""
+    """Return a run of made-up votes, with its variants on disk; the fit is cached per process."""
     made = made or Made()
     names = _names(made)
     items = tuple(Item(id=f"r{row}", text=f"{made.text} {row}") for row in range(made.rows))
     votes, gold, learned = made_learned(replace(made, text="", instruction="", prices=(), tally=Tally()))
     run = RunFolder(folder)
-    write_json(run.settings, {"version": "1.2.3", "data": "/home/somebody/tweets.csv"})
+    write_json(run.settings, {"version": "1.2.3", "data": "/home/user/tweets.csv"})
     _write_variants(run, items, made.relations)
     return RunResult(
         folder=run,
@@ -77,7 +77,7 @@ def made_run(folder: Path, made: Made | None = None) -> RunResult:
 
 @cache
 def made_learned(made: Made) -> tuple[Votes, tuple[str, ...], Learned]:
-    """Return made-up votes, their gold, and what is learned from both: all of it is frozen, so tests may share it."""
+    """Return made-up votes, their gold labels, and the fit: all of it is frozen, so tests may share it."""
     rng = np.random.default_rng(0)
     truth = rng.integers(len(made.labels), size=made.rows)
     votes = Votes(

@@ -1,4 +1,4 @@
-"""The page in a real browser, where there is one."""
+"""The page in a real browser, if one is installed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUIET = (
 )
 ATTACK = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
 
-# Presses and types as a reader does, and notes after every step what is shown; the last step is left standing.
+# Clicks and types as a reader would, and records after each step what is shown; the last step stays in effect.
 ACTS = """
   const steps = {};
   const rows = () => [...document.querySelectorAll("li[data-sure]")];
@@ -59,12 +59,13 @@ ACTS = """
   press("review"); note("review"); again();
   press("accept"); press("wrong"); note("accept wrong"); again();
   press("wrong"); put("order", "sure", "change"); note("wrong, ordered"); again();
-  put("search", "Unicorn <b>", "input");
+  steps.background = getComputedStyle(document.querySelector(".vote.yes")).backgroundColor;
+  put("search", "Unicorn <b>", "input"); note("search");
 """
 
 
 class Opened(Page):
-    """What a browser made of a page, and what it complained about."""
+    """A page as rendered by a browser, with the messages on its console."""
 
     def __init__(self, html: str, folder: Path) -> None:
         page = folder / "page.html"
@@ -76,7 +77,7 @@ class Opened(Page):
         super().__init__(re.sub(r"<(rect|line)([^>]*)></\1>", r"<\1\2/>", ran.stdout))
 
     def listed(self) -> list[bool]:
-        """Return for every row whether it is shown."""
+        """Return for each row whether it is shown."""
         return ["hidden" not in attributes for attributes in self.of("li") if "data-sure" in attributes]
 
 
@@ -90,14 +91,14 @@ def test_the_page_opens_without_complaints_and_runs_nothing_but_its_own_script(t
     assert "hidden" not in controls
 
 
-def test_search_filters_and_order_work_together_and_a_search_without_result_says_so(tmp_path: Path) -> None:
-    """One page, used step after step: the browser takes longer to start than to do all of this."""
+def test_search_filters_and_order_work_together_and_a_search_without_result_shows_a_note(tmp_path: Path) -> None:
+    """One page, used step by step: starting the browser takes longer than all of this."""
     made = made_run(tmp_path, Made(rows=30, skills=(0.6, 0.5)))
     outcomes = [replace(one, decision="accept" if row % 3 else "review") for row, one in enumerate(made.outcomes)]
     result = replace(made, outcomes=outcomes)
     marks = [row.marks for row in select(view_of(result)).rows]
     html = render(result)
-    # Our own policy would not let the test's script run.
+    # The page's own policy would block the test's script.
     free = re.sub(r"<meta http-equiv[^>]*>", "", html)
     page = Opened(free.replace("</body>", f"<script>{ACTS}</script></body>"), tmp_path)
     assert page.complaints == []
@@ -117,6 +118,7 @@ def test_search_filters_and_order_work_together_and_a_search_without_result_says
     assert ordered["found"] == f"{wrong} of 30 rows"
     assert ordered["sure"] == sorted(ordered["sure"]) != steps["accept"]["sure"]
 
+    assert steps["background"] == "rgba(0, 0, 0, 0)"  # bold, but not coloured like the bar of decisions
     assert not any(page.listed())
     assert "0 of 30 rows" in page.text
     (nothing,) = [attributes for attributes in page.of("p") if attributes.get("id") == "nothing"]

@@ -11,6 +11,7 @@ import pytest
 
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.pipeline.run import open_run
+from tests.pipeline.report.reading import section
 
 FIGURES = ["reliability.svg", "risk-coverage.svg", "roc.svg"]
 
@@ -37,7 +38,7 @@ def run(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "run"
 
 
-def test_figures_lie_beside_the_page_unless_nobody_wants_them(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_figures_are_written_beside_the_page_unless_switched_off(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not (run / "figures").exists()
     assert main(["report", str(run), "--no-figures"]) == 0
     assert not (run / "figures").exists()
@@ -45,17 +46,17 @@ def test_figures_lie_beside_the_page_unless_nobody_wants_them(run: Path, capsys:
     assert sorted(path.name for path in (run / "figures").iterdir()) == FIGURES
     capsys.readouterr()
     assert main(["report", str(run), "-o", str(run / "other" / "page.html"), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [Path(path).name for path in told["figures"]] == FIGURES
-    assert all(Path(path).parent == run / "other" / "figures" for path in told["figures"])
+    printed = json.loads(capsys.readouterr().out)
+    assert [Path(path).name for path in printed["figures"]] == FIGURES
+    assert all(Path(path).parent == run / "other" / "figures" for path in printed["figures"])
 
 
-def test_a_page_opened_again_is_the_page_that_the_run_wrote(run: Path) -> None:
+def test_a_page_written_again_is_the_page_that_the_run_wrote(run: Path) -> None:
     written = (run / "report.html").read_text(encoding="utf-8")
     assert main(["report", str(run), "--no-figures"]) == 0
     again = (run / "report.html").read_text(encoding="utf-8")
     for part in ("certificate", "curves", "saved", "flips"):
-        assert _section(written, part) == _section(again, part)
+        assert section(written, part) == section(again, part)
 
 
 def test_a_folder_of_an_earlier_version_still_opens(run: Path) -> None:
@@ -67,9 +68,4 @@ def test_a_folder_of_an_earlier_version_still_opens(run: Path) -> None:
     assert open_run(run).learned.curves is None
     assert main(["report", str(run)]) == 0
     assert not (run / "figures").exists()
-    assert "pcs fit FOLDER draws them" in (run / "report.html").read_text(encoding="utf-8")
-
-
-def _section(page: str, name: str) -> str:
-    start = page.index(f'id="{name}"')
-    return page[start : page.index("</section>", start)]
+    assert "pcs fit FOLDER" in section((run / "report.html").read_text(encoding="utf-8"), "curves")

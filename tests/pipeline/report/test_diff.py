@@ -11,7 +11,7 @@ words = st.lists(st.sampled_from(["the", "cat", "sat", "<b>", "on", "a", "mat", 
 
 
 class _Sides(Page):
-    """Reads both texts back from the marked one."""
+    """Recovers both texts from the marked one."""
 
     def side(self, without: str) -> str:
         return "".join(text for text, place in self.pieces if place != without)
@@ -45,7 +45,7 @@ def test_equal_texts_have_no_marks() -> None:
 
 @pytest.mark.parametrize("after", ["other " * 50_000, "word " * 40_000 + "end " + "word " * 10_000, ""])
 def test_long_texts_are_shortened_in_linear_time(after: str) -> None:
-    # No clock: in quadratic time this would take minutes.
+    # Quadratic time would take minutes, so no clock is needed.
     shown = marked("word " * 50_000, after, 300)
     assert len(shown) < 1000
     assert "…" in shown

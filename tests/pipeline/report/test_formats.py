@@ -16,9 +16,9 @@ def test_what_is_not_a_number_is_a_dash_or_nothing() -> None:
     assert dollars(NAN) == "price unknown"
 
 
-@pytest.mark.parametrize(("part", "told"), [(0, "0 %"), (1, "0.1 %"), (830, "83 %"), (999, "99.9 %"), (1000, "100 %")])
-def test_small_and_nearly_full_shares_are_not_rounded_away(part: int, told: str) -> None:
-    assert percent(part, 1000) == told
+@pytest.mark.parametrize(("part", "text"), [(0, "0 %"), (1, "0.1 %"), (830, "83 %"), (999, "99.9 %"), (1000, "100 %")])
+def test_small_and_nearly_full_shares_are_not_rounded_away(part: int, text: str) -> None:
+    assert percent(part, 1000) == text
 
 
 def test_differences_carry_their_sign() -> None:

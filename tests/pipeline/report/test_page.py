@@ -12,7 +12,7 @@ import pytest
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.weights import Evidence, Interval
 from pcs_annotator.pipeline.report.page import render, write_report
-from tests.pipeline.report.reading import Page
+from tests.pipeline.report.reading import Page, section
 from tests.pipeline.report.results import QUICKER, Made, made_learned, made_run
 
 CASES = {
@@ -76,11 +76,11 @@ def test_the_same_run_gives_the_same_page(tmp_path: Path) -> None:
     assert render(made_run(tmp_path)) == first
 
 
-def test_the_headline_says_what_was_asked(tmp_path: Path) -> None:
+def test_the_header_shows_the_question(tmp_path: Path) -> None:
     page = Page(render(made_run(tmp_path)))
-    for told in ("tweets.csv", "1.2.3", "How does the writer feel?", "model-0", "voice"):
-        assert told in page.text
-    assert "/home/somebody" not in page.text
+    for fact in ("tweets.csv", "1.2.3", "How does the writer feel?", "model-0", "voice"):
+        assert fact in page.text
+    assert "/home/user" not in page.text
 
 
 def test_figures_come_with_intervals_and_rivals(tmp_path: Path) -> None:
@@ -90,57 +90,58 @@ def test_figures_come_with_intervals_and_rivals(tmp_path: Path) -> None:
     low, high = first.auroc.interval
     assert f"{first.auroc.value:.2f} [{low:.2f}, {high:.2f}]" in text
     assert "majority vote" in text
-    assert "PCS, all votes equal" in text
+    assert "PCS, equal weights" in text
     assert "Cross-validated on 40 gold rows in 5 folds" in text
 
 
 @pytest.mark.parametrize(
-    ("interval", "told"),
+    ("interval", "verdict"),
     [
-        (Interval(0.01, 0.09), "PCS ranks better than a majority vote."),
-        (Interval(-0.09, -0.01), "PCS ranks worse than a majority vote."),
-        (Interval(-0.01, 0.09), "No difference between PCS and a majority vote can be shown on these rows."),
+        (Interval(0.01, 0.09), "PCS ranks better than a majority vote"),
+        (Interval(-0.09, -0.01), "PCS ranks worse than a majority vote"),
+        (Interval(-0.01, 0.09), "No difference between PCS and a majority vote"),
     ],
 )
-def test_the_verdict_follows_the_interval(interval: Interval, told: str, tmp_path: Path) -> None:
+def test_the_verdict_follows_the_interval(interval: Interval, verdict: str, tmp_path: Path) -> None:
     result = made_run(tmp_path)
     first, _, majority, *_ = result.learned.figures
     assert majority.behind is not None
     changed = majority._replace(behind=majority.behind._replace(interval=interval))
     learned = replace(result.learned, figures=[first, changed])
-    assert told in Page(render(replace(result, learned=learned))).text
+    assert verdict in Page(render(replace(result, learned=learned))).text
 
 
-def test_without_gold_it_says_that_nobody_knows(tmp_path: Path) -> None:
-    text = Page(render(made_run(tmp_path, Made(gold=False)))).text
-    assert "Nobody knows yet. No gold labels, so all votes count the same" in text
-    assert "There is no gold, so all votes count the same." in text
+def test_without_gold_the_quality_is_unknown(tmp_path: Path) -> None:
+    html = render(made_run(tmp_path, Made(gold=False)))
+    assert "Not known yet. No gold labels" in section(html, "quality")
+    assert "no gold labels" in section(html, "weights")
+    text = section(html, "rows")
     assert "low PCS (below 0.70)" in text
     assert "low confidence" not in text
-    assert "wrong against gold" not in text
+    assert "differs from gold" not in text
 
 
 def test_weights_come_with_intervals(tmp_path: Path) -> None:
     result = made_run(tmp_path)
     weights = result.learned.model.weights
     low, high = weights.diagnostics.annotator_intervals["model-0"]
-    told = f"model-0 {weights.by_annotator['model-0']:.2f} [{low:.2f}, {high:.2f}]"
-    assert told in Page(render(result)).text
+    row = f"model-0 {weights.by_annotator['model-0']:.2f} [{low:.2f}, {high:.2f}]"
+    assert row in Page(render(result)).text
 
 
-def test_what_auto_chose_among_and_what_it_knows_beyond_weights_is_told(tmp_path: Path) -> None:
+def test_the_choice_of_auto_and_a_class_aware_optimiser_are_shown(tmp_path: Path) -> None:
     result = made_run(tmp_path)
     weights = result.learned.model.weights
     labels = len(result.votes.labels)
     evidence = Evidence(
         labels=result.votes.labels, log_prior=np.zeros(labels), log_likelihood=np.zeros((2, 3, labels, labels))
     )
-    told = replace(weights.diagnostics, optimiser="logit", candidates={"lr": 0.25, "logit": 0.175})
-    model = replace(result.learned.model, weights=replace(weights, evidence=evidence, diagnostics=told))
+    chosen = replace(weights.diagnostics, optimiser="logit", candidates={"lr": 0.25, "logit": 0.175})
+    model = replace(result.learned.model, weights=replace(weights, evidence=evidence, diagnostics=chosen))
     shown = replace(result, learned=replace(result.learned, model=model))
     text = Page(render(shown)).text
-    assert "by logit, which had the lowest log-loss in cross-validation (logit 0.175, lr 0.250)." in text
-    assert "This optimiser also knows which labels each model confuses" in text
+    assert "by logit, which had the lowest log-loss in cross-validation (logit 0.175, lr 0.250)" in text
+    assert "which labels each model confuses" in text
     assert "PCS, lr: logit" in text
 
 
@@ -153,21 +154,21 @@ def test_own_prices_are_among_the_settings(tmp_path: Path) -> None:
 
 def test_a_silent_and_a_constant_model_are_named(tmp_path: Path) -> None:
     result = made_run(tmp_path, Made(skills=(0.9, 0.8, 0.7)))
-    assert "Nothing to report" in Page(render(result)).text
+    assert "No warnings" in section(render(result), "notices")
     silent = made_run(tmp_path, Made(votes=False, gold=False))
-    text = Page(render(silent)).text
-    assert "silent annotator model-0 never gave a usable label" in text
-    assert "40 rows have no label, because nobody gave a usable answer." in text
+    text = section(render(silent), "notices")
+    assert "silent annotator model-0" in text
+    assert "40 rows have no label" in text
 
 
 def test_costs_are_added_up_and_an_unknown_price_is_not_zero(tmp_path: Path) -> None:
     text = Page(render(made_run(tmp_path))).text
     assert "model-0 label 120 9,000 240 $0.2500" in text
     assert "model-1 label 120 9,000 240 price unknown" in text
-    assert "all 240 18,000 480 at least $0.2500" in text
+    assert "total 240 18,000 480 at least $0.2500" in text
 
 
-def test_what_happened_on_the_way_is_told_when_it_is_known(tmp_path: Path) -> None:
+def test_calls_retries_and_failures_of_the_last_run_are_counted(tmp_path: Path) -> None:
     tally = Tally(
         calls=12,
         from_ledger=3,
@@ -177,7 +178,7 @@ def test_what_happened_on_the_way_is_told_when_it_is_known(tmp_path: Path) -> No
         cut=1,
     )
     text = Page(render(made_run(tmp_path, Made(tally=tally)))).text
-    assert "12 calls asked in the last run; 3 answers taken from the ledger, free of charge; 2 attempts" in text
+    assert re.search("12 calls; 3 answers .*; 2 retries; 1 text cut", text)
     assert "Why an answer has no label 4 refusal" in text
     assert "9 voice: no object" not in text
     assert "1 server error" in text
@@ -195,14 +196,6 @@ def test_passwords_in_addresses_are_not_shown(tmp_path: Path) -> None:
     html = render(replace(result, config=replace(result.config, ask=ask)))
     assert "secret" not in html
     assert "http://host:1/v1#m" in html
-
-
-def test_the_page_of_a_thousand_rows_is_small(tmp_path: Path) -> None:
-    text = "Nine people met in the hall and talked it over. " * 40
-    made = Made(rows=1000, skills=(0.9, 0.8, 0.7, 0.6), text=text, learn=QUICKER)
-    result = made_run(tmp_path, made)
-    write_report(result, tmp_path / "report.html")
-    assert (tmp_path / "report.html").stat().st_size < 3_000_000
 
 
 def test_a_lone_surrogate_does_not_stop_the_page(tmp_path: Path) -> None:

@@ -7,20 +7,20 @@ import pytest
 
 from pcs_annotator.judging.spending.frugal import Spending
 from pcs_annotator.pipeline.report.page import render
-from tests.pipeline.report.reading import Page
+from tests.pipeline.report.reading import section
 from tests.pipeline.report.results import Made, made_run
 
 
-def test_the_share_of_questions_is_told_by_model_and_by_relation(tmp_path: Path) -> None:
+def test_the_share_of_questions_is_shown_per_model_and_per_relation(tmp_path: Path) -> None:
     result = made_run(tmp_path)
     spending = Spending(0.42, {"model-0": 0.9, "model-1": 0.25}, {"original": 1.0, "voice": 0.375})
-    text = Page(render(replace(result, learned=replace(result.learned, spending=spending)))).text
-    assert "Of all questions, a new text takes 42 % :" in text
+    text = section(render(replace(result, learned=replace(result.learned, spending=spending))), "saved")
+    assert "42 % of all questions" in text
     assert "model-0 90 % model-1 25 %" in text
     assert "original 100 % voice 38 %" in text
 
 
-def test_what_a_run_learned_is_a_part_of_all_questions(tmp_path: Path) -> None:
+def test_a_run_measures_the_share_of_questions(tmp_path: Path) -> None:
     spending = made_run(tmp_path).learned.spending
     assert spending is not None
     assert 0 < spending.questions <= 1
@@ -28,5 +28,5 @@ def test_what_a_run_learned_is_a_part_of_all_questions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("made", [Made(gold=False), Made(rows=5)])
-def test_without_confidence_nobody_knows_what_can_be_spared(made: Made, tmp_path: Path) -> None:
-    assert "at least 10 gold rows of two classes" in Page(render(made_run(tmp_path, made))).text
+def test_without_a_confidence_the_savings_are_unknown(made: Made, tmp_path: Path) -> None:
+    assert "at least 10 gold rows" in section(render(made_run(tmp_path, made)), "saved")

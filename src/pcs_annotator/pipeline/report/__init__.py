@@ -1,1 +1,1 @@
-"""`report.html`: one file that says what was asked, what came out and how far to trust it."""
+"""`report.html`: a self-contained page with the question, the results and how far to trust them."""

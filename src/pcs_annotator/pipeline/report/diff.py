@@ -1,4 +1,4 @@
-"""A rewrite with its changes marked; long stretches without any are left out."""
+"""A rewrite with its changes marked; long unchanged passages are left out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pcs_annotator.core.variant import Edit, edits_between
 from pcs_annotator.pipeline.report.markup import Child, Markup, joined, tag
 
-# Comparing word by word takes time that grows with the square of the length.
+# Comparing word by word takes time quadratic in the length.
 LONGEST_COMPARED = 600
 CONTEXT = 80
 MOST_CHANGES = 6
@@ -22,7 +22,7 @@ class _Frame(NamedTuple):
 
 
 def marked(before: str, after: str, room: int) -> Markup:
-    """Return the second text with `<del>` and `<ins>` where it differs from the first, in about `room` characters."""
+    """Return the second text, with `<del>` and `<ins>` where it differs from the first, in about `room` characters."""
     edits = _edits(before, after)
     if max(len(before), len(after)) <= room:
         return joined(*_pieces(before, edits))
@@ -34,7 +34,7 @@ def marked(before: str, after: str, room: int) -> Markup:
 
 
 def clipped(text: str, room: int) -> str:
-    """Return the beginning of a text, with dots when it goes on.
+    """Return the beginning of a text, with an ellipsis if it was cut.
 
     >>> clipped("one two three", 9)
     'one two …'
@@ -54,7 +54,7 @@ def _edits(before: str, after: str) -> tuple[Edit, ...]:
 
 
 def _frame(before: str, after: str) -> _Frame:
-    """Return what both texts begin and end with, in whole words."""
+    """Return the lengths of the common beginning and end, in whole words."""
     shorter = min(len(before), len(after))
     head = next((at for at in range(shorter) if before[at] != after[at]), shorter)
     while head and (_inside_word(before, head) or _inside_word(after, head)):
@@ -80,7 +80,7 @@ def _pieces(before: str, edits: Sequence[Edit]) -> Iterator[Child]:
 
 
 def _stretches(before: str, edits: Sequence[Edit]) -> Iterator[tuple[str, Edit]]:
-    """Yield every change with what stays the same before it."""
+    """Yield each change with the unchanged text before it."""
     at = 0
     for edit in edits:
         yield before[at : edit.start], edit
@@ -93,7 +93,7 @@ def _change(edit: Edit, room: int) -> Iterator[Child]:
 
 
 def _middle(same: str, *, from_start: bool) -> str:
-    """Return what stays the same between two changes without its own middle."""
+    """Return unchanged text between two changes, with its middle left out if it is long."""
     if from_start:
         return same if len(same) <= CONTEXT else f"… {same[-CONTEXT:]}"
     return same if len(same) <= 2 * CONTEXT else f"{same[:CONTEXT]} … {same[-CONTEXT:]}"

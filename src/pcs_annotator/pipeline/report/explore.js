@@ -35,10 +35,10 @@
   }
   search.addEventListener("input", show);
   order.addEventListener("change", () => {
-    const sorted = order.value === "sure" ? [...rows].sort((a, b) => sureness(a) - sureness(b)) : rows;
+    const sorted = order.value === "sure" ? [...rows].sort((a, b) => certainty(a) - certainty(b)) : rows;
     list.append(...sorted);
   });
-  const sureness = (row) => Number(row.dataset.sure);
+  const certainty = (row) => Number(row.dataset.sure);
 
   document.getElementById("controls").hidden = false;
   show();

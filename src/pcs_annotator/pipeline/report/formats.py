@@ -1,4 +1,4 @@
-"""Numbers as text, where what cannot be computed is a dash, and as small bars inside table rows."""
+"""Numbers as text and as small inline SVG bars; a value that cannot be computed is a dash."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PRICE_UNKNOWN = "price unknown"
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """Return a number with a fixed count of digits.
+    """Return a number with a fixed number of decimals.
 
     >>> number(0.8333), number(None), number(float("nan")), number(-0.001)
     ('0.83', '–', '–', '0.00')
@@ -31,7 +31,7 @@ def signed(value: float, digits: int = 3) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """Return a share; no share of nothing.
+    """Return a share in percent; a dash if the whole is 0.
 
     >>> percent(5, 6), percent(1, 1000), percent(0, 0)
     ('83 %', '0.1 %', '–')
@@ -43,7 +43,7 @@ def percent(part: float, whole: float) -> str:
 
 
 def interval(ends: Interval | None, digits: int = 2) -> str:
-    """Return an interval in brackets; nothing for none.
+    """Return an interval in brackets; an empty string if there is none.
 
     >>> interval(Interval(0.791, 0.862))
     '[0.79, 0.86]'
@@ -54,7 +54,7 @@ def interval(ends: Interval | None, digits: int = 2) -> str:
 
 
 def count(value: int) -> str:
-    """Return a whole number with separators.
+    """Return an integer with thousands separators.
 
     >>> count(12345)
     '12,345'
@@ -63,7 +63,7 @@ def count(value: int) -> str:
 
 
 def capital(text: str) -> str:
-    """Return a sentence with its first letter large.
+    """Return a text with its first letter capitalised.
 
     >>> capital("no promise")
     'No promise'
@@ -93,10 +93,10 @@ def dollars(value: float | None) -> str:
     return f"${value:.4f}" if 0 < value < 1 else f"${value:,.2f}"
 
 
-def total_dollars(prices: Sequence[float | None]) -> str:
-    """Return what everything cost; a lower bound when some prices are unknown.
+def total_cost(prices: Sequence[float | None]) -> str:
+    """Return the total cost; a lower bound when some prices are unknown.
 
-    >>> total_dollars([1.0, None]), total_dollars([None]), total_dollars([])
+    >>> total_cost([1.0, None]), total_cost([None]), total_cost([])
     ('at least $1.00', 'price unknown', '$0.00')
     """
     known = [price for price in prices if price is not None]
@@ -110,7 +110,7 @@ MIDDLE = HEIGHT / 2
 
 
 def bar(share: float, *, mark: float | None = None, kind: str = "bar") -> Markup:
-    """Return a bar for a share of the width, with a mark across it where one is given."""
+    """Return a bar that fills a share of the width, with an optional mark across it."""
     parts = [tag("rect", class_="track", x="0", y="4", width=_at(1), height="8"), _block(share, kind)]
     if mark is not None:
         parts.append(_upright(mark, "mark", 1))
@@ -118,7 +118,7 @@ def bar(share: float, *, mark: float | None = None, kind: str = "bar") -> Markup
 
 
 def stack(parts: Sequence[tuple[float, str]]) -> Markup:
-    """Return one bar of several parts, given as shares with the class of each."""
+    """Return a stacked bar; each part is a share and its class."""
     drawn, start = [], 0.0
     for share, kind in parts:
         left, right = float(_at(start)), float(_at(start + share))
@@ -150,7 +150,7 @@ def span(value: float, ends: Interval, *, low: float, high: float) -> Markup:
 
 
 def _drawing(*parts: Markup) -> Markup:
-    # The numbers stand beside it, so a screen reader need not hear the drawing.
+    # The numbers are beside it, so screen readers skip the drawing.
     box = f"0 0 {WIDTH:g} {HEIGHT:g}"
     return tag("svg", *parts, viewBox=box, preserveAspectRatio="none", aria_hidden="true", focusable="false")
 

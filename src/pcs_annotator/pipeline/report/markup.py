@@ -1,4 +1,4 @@
-"""HTML that is safe by construction: whatever is not `Markup` is escaped."""
+"""HTML that is safe by construction: everything except `Markup` is escaped."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\uf
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
     __slots__ = ()
 
 
 Child = str | None
-"""Plain text, which is escaped, or `Markup`, which is not; None is left out."""
+"""Plain text, which is escaped, or `Markup`, which is not; None is omitted."""
 
 
 def escaped(text: str) -> Markup:
-    """Return text as HTML that shows it.
+    """Return text escaped for HTML; `Markup` is returned unchanged.
 
     >>> escaped('<b>"fine"</b>')
     '&lt;b&gt;&quot;fine&quot;&lt;/b&gt;'
@@ -31,12 +31,12 @@ def escaped(text: str) -> Markup:
 
 
 def joined(*children: Child) -> Markup:
-    """Return children one after the other."""
+    """Return the children, escaped and concatenated."""
     return Markup("".join(escaped(child) for child in children if child is not None))
 
 
 def tag(name: str, *children: Child, **attributes: str | bool | None) -> Markup:
-    """Return an element; `class_` is the attribute class, `data_x` is data-x, None and False leave one out.
+    """Return an element; `class_` becomes class, `data_x` becomes data-x, None and False omit the attribute.
 
     >>> tag("td", "a < b", class_="number", hidden=True)
     '<td class="number" hidden>a &lt; b</td>'
@@ -53,7 +53,7 @@ def _attribute(key: str, value: str | bool | None) -> str:
 
 
 def user_text(text: str, name: str = "bdi") -> Markup:
-    """Return text that a user or a model wrote, in its own direction of writing."""
+    """Return text from a user or a model, which sets its own writing direction."""
     return tag(name, text, dir="auto")
 
 
@@ -77,12 +77,12 @@ def _cells(columns: Sequence[tuple[str, str]], row: Sequence[Child]) -> list[Mar
 
 
 def section(name: str, title: str, *children: Child) -> Markup:
-    """Return a part of the page under its heading."""
+    """Return a section of the page with its heading."""
     return tag("section", tag("h2", title, id=f"{name}-title"), *children, id=name, aria_labelledby=f"{name}-title")
 
 
 def figure(title: str, *children: Child) -> Markup:
-    """Return a chart or a table under a small heading of its own."""
+    """Return a chart or a table with a small heading."""
     return tag("div", tag("h3", title), *children, class_="figure")
 
 

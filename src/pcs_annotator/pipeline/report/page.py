@@ -1,4 +1,4 @@
-"""The whole page: one file, no network, nothing but our own script may run in it."""
+"""The whole page: one file, no network access, and only its own script may run."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ SECTIONS = (
     ("labels", "Labels", distribution),
     ("weights", "Weights", weights),
     ("flips", "Flips", flips),
-    ("notices", "What to look at", notices),
+    ("notices", "Warnings", notices),
     ("rows", "Rows", rows),
     ("saved", "Calls saved", saved),
     ("cost", "Cost", cost),
-    ("silences", "Silences", silences),
+    ("silences", "Missing answers", silences),
     ("settings", "Settings", settings),
 )
 
 
 def write_report(result: RunResult, path: Path | None = None) -> Path:
-    """Write the page of a run, whole or not at all, and return where; by default into the run's folder."""
+    """Write the page of a run atomically, by default into the run folder, and return its path."""
     path = path or result.folder.report
     write_page(path, render(result))
     return path
 
 
 def write_figures(result: RunResult, folder: Path) -> list[Path]:
-    """Write every chart of the page as a file of its own, and return where they are; none without gold."""
+    """Write each chart of the page to a separate file and return the paths; none without gold labels."""
     paths = []
     for plot in plots(view_of(result)):
         path = folder / f"{plot.name}.svg"
@@ -57,7 +57,7 @@ def render(result: RunResult) -> str:
     links = [tag("a", title, href=f"#{name}") for name, title, _ in SECTIONS]
     body = tag(
         "body",
-        tag("a", "To the rows", href="#rows", class_="skip"),
+        tag("a", "Skip to the rows", href="#rows", class_="skip"),
         headline(view),
         tag("nav", *links, aria_label="Sections"),
         tag("main", *(show(view) for _, _, show in SECTIONS)),

@@ -1,4 +1,4 @@
-"""A chart: axes, what is drawn between them, and a legend below, where nothing can overlap."""
+"""Charts as SVG, for the page and as files: axes, marks, and a legend below, where nothing can overlap."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """A scale with its title, from 0 to `high`; `ticks` say where it is marked."""
+    """A scale from 0 to `high`, with a title and ticks."""
 
     title: str
     high: float = 1.0
@@ -31,11 +31,11 @@ class Axis:
     percent: bool = False
 
     def place(self, value: float) -> float:
-        """Return how far along the axis a value lies; what is outside lies at its end."""
+        """Return the position along the axis, from 0 to 1; values outside are moved to its ends."""
         return min(max(value / self.high, 0.0), 1.0)
 
     def tick_text(self, value: float) -> str:
-        """Return what stands at a tick."""
+        """Return the label of a tick."""
         return f"{100 * value:g} %" if self.percent else f"{value:g}"
 
 
@@ -52,7 +52,7 @@ class Axes(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegendEntry:
-    """A line of the legend: the class of its sample, what that looks like, and what it means."""
+    """A line of the legend: the class and shape of its sample, and its text."""
 
     kind: str
     text: str
@@ -64,12 +64,12 @@ class Plot:
     """A chart.
 
     Attributes:
-        name: For its file and its ids.
-        title: What it shows, for those who cannot see it.
-        description: What can be seen in it.
+        name: Its file name and the prefix of its ids.
+        title: Its name, for screen readers.
+        description: Its content in words, for screen readers.
         axes: The horizontal and the vertical axis.
-        parts: What is drawn.
-        legend: What the colours mean.
+        parts: The lines, areas and dots.
+        legend: The meaning of the colours.
     """
 
     name: str
@@ -85,11 +85,11 @@ class Plot:
         return (LEGEND_TOP + LEGEND_ROW * len(self.legend) if self.legend else UNDER_AXIS) + 4
 
     def inline(self) -> Markup:
-        """Return the drawing for a page, which styles it."""
+        """Return the drawing for a page that has the styles."""
         return self._svg(self._body(), f"0 0 {_n(WIDTH)} {_n(self.height)}")
 
     def file(self) -> str:
-        """Return the drawing as a file of its own: white, with its style inside."""
+        """Return the drawing as a separate file: white background, styles included."""
         width, height = _n(WIDTH + 2 * PAPER_MARGIN), _n(self.height + 2 * PAPER_MARGIN)
         corner = _n(-PAPER_MARGIN)
         ground = tag("rect", x=corner, y=corner, width=width, height=height, fill="#ffffff")
@@ -116,13 +116,13 @@ class Plot:
 
 
 def path(points: Iterable[Point], kind: str, *, closed: bool = False) -> Markup:
-    """Return a line through positions, or the area inside it."""
+    """Return a line through points, or the area inside it."""
     drawn = "L".join(f"{_n(x)} {_n(y)}" for x, y in points)
     return tag("path", d=f"M{drawn}{'Z' if closed else ''}", class_=kind)
 
 
 def segment(start: Point, end: Point, kind: str) -> Markup:
-    """Return a straight line between two positions."""
+    """Return a straight line between two points."""
     return tag("line", x1=_n(start[0]), y1=_n(start[1]), x2=_n(end[0]), y2=_n(end[1]), class_=kind)
 
 
@@ -133,7 +133,7 @@ def dot(place: Point, kind: str, tooltip: str = "") -> Markup:
 
 
 def short(name: str) -> str:
-    """Return a name that fits into a legend, kept apart from text in the other direction of writing.
+    """Return a name cut to fit into a legend, isolated from the writing direction of the text around it.
 
     >>> short("a very long name of a label indeed").strip("\u2068\u2069")
     'a very long name …'
@@ -149,7 +149,7 @@ def short(name: str) -> str:
 
 
 def nice_ticks(value: float) -> list[float]:
-    """Return a few round ticks from 0 to a share at or above the value.
+    """Return a few round ticks from 0 up to at least the value.
 
     >>> nice_ticks(0.07)
     [0.0, 0.02, 0.04, 0.06, 0.08, 0.1]
@@ -199,7 +199,7 @@ def _n(value: float) -> str:
 
 
 def _style() -> str:
-    """Return the style of charts in light colours; not every program that shows SVG knows variables."""
+    """Return the chart styles with the light colours filled in: not every SVG viewer supports CSS variables."""
     folder = files("pcs_annotator.pipeline.report")
     light = folder.joinpath("style.css").read_text(encoding="utf-8").split("}", 1)[0]
     colours = dict(re.findall(r"--([\w-]+): *([^;]+);", light))

@@ -1,4 +1,4 @@
-"""A run as the page sees it: what many sections need, and which rows are listed."""
+"""The data behind the page: what the sections share, and the rows to list."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class View:
 
     Attributes:
         result: The run.
-        task: What was asked.
+        task: The question and its labels.
         origin: Version and data file of the run.
-        gold: The gold label of every row, spelt as in the task; None where unknown.
-        rewrites: How the rewrites ended.
+        gold: The gold label of every row, spelled as in the task; None where unknown.
+        rewrites: Rewrites counted by relation, status and reason.
     """
 
     result: run_folder.RunResult
@@ -34,37 +34,37 @@ class View:
 
     @property
     def data_name(self) -> str:
-        """Name of the user's file."""
+        """Name of the data file."""
         return self.origin.data or self.result.dataset.name
 
     @property
     def gold_rows(self) -> int:
-        """Number of rows with gold."""
+        """Number of rows with a gold label."""
         return sum(label is not None for label in self.gold)
 
     @property
     def decided(self) -> bool:
-        """Whether anything decides about labels."""
+        """Whether labels are accepted or sent to review at all."""
         return bool(self.result.learned.model.decided_by)
 
     @property
     def decisions(self) -> Counter[str]:
-        """How many rows are accepted (`accept`), left to a person (`review`), or without a label (`none`)."""
+        """How many rows are accepted (`accept`), sent to review (`review`), or have no label (`none`)."""
         return Counter(decision_on(outcome) for outcome in self.result.outcomes)
 
     @property
     def calibrated(self) -> bool:
-        """Whether labels come with a probability of being right, rather than with their score only."""
+        """Whether labels have a calibrated confidence, not just a score."""
         return any(outcome.confidence is not None for outcome in self.result.outcomes)
 
 
 def decision_on(outcome: Outcome) -> str:
-    """Return `accept`, `review` or, for a row without label, `none`; empty when nobody asked for decisions."""
+    """Return `accept`, `review` or, for a row without a label, `none`; empty if no decisions were requested."""
     return "none" if outcome.label is None else outcome.decision or ""
 
 
 def view_of(result: run_folder.RunResult) -> View:
-    """Return everything that the sections need to know of a run."""
+    """Return everything that the sections need from a run."""
     labels = tuple(result.votes.labels)
     lookup = label_lookup(labels)
     given = result.dataset.gold or (None,) * len(result.outcomes)
@@ -78,7 +78,7 @@ def view_of(result: run_folder.RunResult) -> View:
 
 
 MOST_ROWS = 500
-# So that a thousand rows stay below three megabytes whatever their length, and however many models voted.
+# Keeps the page of 1,000 rows below 3 MB, however long the texts are and however many models voted.
 MOST_CELLS = 14_000
 MOST_BYTES = 700_000
 LEAST_ROOM, MOST_ROOM = 160, 1_500
@@ -92,12 +92,12 @@ class Row:
 
     Attributes:
         item: Its text.
-        outcome: What came out.
-        gold: Its gold label, where known.
+        outcome: Its label, confidence and decision.
+        gold: Its gold label, if known.
         codes: Its votes, `[annotator, relation, draw]`.
         variants: Relation → variant.
-        certainty: Confidence, or the score where nothing is calibrated; -1 without a label.
-        marks: The filters that it passes.
+        certainty: Confidence, or the score if nothing is calibrated; -1 without a label.
+        marks: The filters that it matches.
     """
 
     item: Item
@@ -111,7 +111,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The listed rows, in the order of the file, and how many characters of a text there is room for."""
+    """The listed rows, in file order, and the number of characters to show of each text."""
 
     rows: tuple[Row, ...]
     room: int
@@ -123,7 +123,7 @@ class Selection:
 
 
 def select(view: View) -> Selection:
-    """Return all rows; when there are too many, the least certain ones, of accepted and other rows apart."""
+    """Return all rows or, if there are too many, the least certain ones, with some accepted rows among them."""
     result = view.result
     cells = len(result.votes.annotators) * len(result.votes.relations)
     most = max(20, min(MOST_ROWS, MOST_CELLS // max(cells, 1)))
@@ -135,7 +135,7 @@ def select(view: View) -> Selection:
 
 
 def _chosen(sure: Sequence[float], accepted: Sequence[bool], most: int) -> list[int]:
-    """Return positions of the least certain rows; some places are kept for accepted rows, which all are certain."""
+    """Return the positions of the least certain rows; some places are reserved for accepted rows, which are certain."""
     order = sorted(range(len(sure)), key=sure.__getitem__)
     kept = [at for at in order if accepted[at]][: int(ACCEPTED_SHARE * most)] if len(order) > most else []
     listed = set(kept)
@@ -144,14 +144,14 @@ def _chosen(sure: Sequence[float], accepted: Sequence[bool], most: int) -> list[
 
 
 def _room(rows: tuple[Row, ...], texts: int) -> int:
-    """Return how many characters of each text fit; one of Chinese takes three times as much as one of English."""
+    """Return how many characters of each text fit; a Chinese character takes three bytes, an English one takes one."""
     written = "".join(row.item.text[:MOST_ROOM] for row in rows)
     width = len(written.encode("utf-8", "replace")) / max(len(written), 1)
     return min(max(int(MOST_BYTES / max(texts * width, 1)), LEAST_ROOM), MOST_ROOM)
 
 
 def certainty(outcome: Outcome) -> float:
-    """Return the confidence of a label, or its score where there is none; -1 without a label."""
+    """Return the confidence of a label, or its score if it has none; -1 without a label."""
     if outcome.label is None:
         return -1.0
     return outcome.scores[outcome.label] if outcome.confidence is None else outcome.confidence

@@ -1,1 +1,1 @@
-"""The parts of the page, one per file; each turns a `View` into markup."""
+"""The sections of the page: functions that turn a `View` into markup."""

@@ -1,4 +1,4 @@
-"""What the models answered: how often each label, which rewrites flip it, and what is missing."""
+"""What the models answered: labels given, labels flipped by rewrites, and what is missing."""
 
 from __future__ import annotations
 
@@ -15,6 +15,13 @@ from pcs_annotator.pipeline.report.markup import Child, Markup, figure, section,
 from pcs_annotator.pipeline.report.view import View
 
 MOST_BARS = 20
+MOST_LABELS, MOST_NARROW = 8, 4
+MOST_FLIPS = 12
+MOST_OPEN = 4
+MOST_MATRICES = 60
+HEAT = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
+"""Shares above which a cell is one shade darker."""
+MOST_REASONS = 8
 
 
 def distribution(view: View) -> Markup:
@@ -24,14 +31,9 @@ def distribution(view: View) -> Markup:
     labels = sorted(view.task.labels, key=lambda label: (-given[label], view.task.labels.index(label)))
     names: list[str | None] = [*labels[:MOST_BARS], *([None] if given[None] else [])]
     rows = [_row(name, given, gold, len(view.result.outcomes)) for name in names]
-    columns = [
-        ("Label", ""),
-        ("", "chart"),
-        ("rows", "number"),
-        ("share", "number"),
-    ]
+    columns = [("Label", ""), ("", "chart"), ("rows", "number"), ("share", "number")]
     if gold:
-        columns.append(("among gold", "number quiet"))
+        columns.append(("gold share", "number quiet"))
     else:
         rows = [row[:-1] for row in rows]
     hidden = len(labels) - MOST_BARS
@@ -41,8 +43,8 @@ def distribution(view: View) -> Markup:
         table(columns, rows, kind="bars counts"),
         sentence(f"{hidden} rarer labels are not shown.", kind="note") if hidden > 0 else None,
         sentence(
-            f"The upright mark is the share among the {count(gold.total())} gold rows: a bar far from it means that "
-            "the label is given too often or too seldom, or that the gold rows are another mixture.",
+            f"The vertical mark is the share among the {count(gold.total())} gold rows. A bar far from it means that "
+            "the label is given too often or too rarely, or that the gold rows have a different mix of labels.",
             kind="note",
         )
         if gold
@@ -63,41 +65,33 @@ def _row(name: str | None, given: Counter[str | None], gold: Counter[str], rows:
     ]
 
 
-MOST_LABELS, MOST_NARROW = 8, 4
-MOST_FLIPS = 12
-MOST_OPEN = 4
-MOST_MATRICES = 60
-HEAT = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
-"""Shares from which a cell is a shade darker."""
-
-
 def flips(view: View) -> Markup:
-    """Return how often each model changed its label under each relation, and from which to which."""
+    """Return how often each relation made each model change its label, and from which to which."""
     matrices = [one for one in flip_matrices(view.result.votes) if one.flips.pairs]
     if not matrices:
-        told = "Nothing to compare: no text was answered both as it is and rewritten."
-        return section("flips", "Which rewrite flips which label", sentence(told))
+        why = "Nothing to compare: no model answered both a text and its rewrite."
+        return section("flips", "Labels flipped by rewrites", sentence(why))
     shown = matrices[:MOST_MATRICES]
     return section(
         "flips",
-        "Which rewrite flips which label",
+        "Labels flipped by rewrites",
         sentence(
-            "A rewrite keeps the meaning, so a label that changes under it was not sure. Here is how often each model "
-            "gave a rewritten text another label than the text itself."
+            "A rewrite keeps the meaning, so a label that changes was uncertain. The table shows how often each model "
+            "gave a rewritten text a different label than the original text."
         ),
         _rates(matrices, view),
         *(
             _relation(relation, list(group), view, not place or len(shown) <= MOST_OPEN)
             for place, (relation, group) in enumerate(groupby(shown, lambda one: one.relation))
         ),
-        sentence(f"{len(matrices) - len(shown)} further tables are left out.", kind="note")
+        sentence(f"{len(matrices) - len(shown)} more tables are left out.", kind="note")
         if len(shown) < len(matrices)
         else None,
     )
 
 
 def _rates(matrices: Sequence[FlipMatrix], view: View) -> Markup:
-    """Return relations down, models across: the share of answers that changed."""
+    """Return the share of answers that changed, per relation (rows) and model (columns)."""
     found = {(one.relation, one.annotator): one.flips for one in matrices}
     annotators = view.result.votes.annotators
     lines = []
@@ -143,7 +137,7 @@ def _relation(relation: str, matrices: Sequence[FlipMatrix], view: View, unfolde
 def _matrix(one: FlipMatrix, labels: Sequence[str]) -> Markup:
     totals = one.counts.sum(axis=1)
     head = [
-        tag("th", "text → rewrite", scope="col"),
+        tag("th", "original → rewrite", scope="col"),
         *(tag("th", user_text(to), scope="col", class_="number") for to in labels),
     ]
     lines = [
@@ -161,7 +155,7 @@ def _matrix(one: FlipMatrix, labels: Sequence[str]) -> Markup:
 
 
 def _top(one: FlipMatrix, labels: Sequence[str]) -> Markup:
-    """Return the most frequent changes as a list: a matrix of so many labels is mostly empty."""
+    """Return the most frequent changes as a list; with many labels the matrix would be mostly empty."""
     changes = one.counts.copy()
     np.fill_diagonal(changes, 0)
     order = np.argsort(-changes, axis=None, kind="stable")[:MOST_FLIPS]
@@ -177,12 +171,12 @@ def _top(one: FlipMatrix, labels: Sequence[str]) -> Markup:
     ]
     if not rows:
         return sentence("No answer changed.", kind="note")
-    return table([("text → rewrite", ""), ("answers", "number"), ("share", "number")], rows)
+    return table([("original → rewrite", ""), ("answers", "number"), ("share", "number")], rows)
 
 
 def _rate(changed: int, pairs: int) -> Markup:
-    told = f"{count(changed)} of {count(pairs)}"
-    return tag("td", percent(changed, pairs), " ", tag("small", told), class_=f"number heat-{_heat(changed, pairs)}")
+    counts = f"{count(changed)} of {count(pairs)}"
+    return tag("td", percent(changed, pairs), " ", tag("small", counts), class_=f"number heat-{_heat(changed, pairs)}")
 
 
 def _heat(part: int, whole: int) -> int:
@@ -198,67 +192,50 @@ def _cell(part: int, whole: int, *, same: bool) -> Markup:
     return tag("td", count(part), " ", tag("small", percent(part, whole)), class_=kind)
 
 
-MOST_REASONS = 8
-
-
 def silences(view: View) -> Markup:
-    """Return rewrites and answers that are missing, counted."""
+    """Return how many rewrites and answers are missing, and why."""
     tally = view.result.tally
     return section(
         "silences",
-        "Silences, and why",
+        "Missing rewrites and answers",
         figure("Rewrites", _rewrites(view)),
         figure("Answers", _answers(view)),
         _reasons("Why a rewrite is missing", _rewrite_reasons(view)),
         _reasons("Why an answer has no label", _without_relations(tally.silences, view)),
-        _reasons("Questions without an answer; the next run asks them again", tally.failed),
+        _reasons("Failed calls, repeated by the next run", tally.failed),
     )
 
 
 def _rewrites(view: View) -> Markup:
     if not view.rewrites:
-        return sentence("Texts were shown as they are, without rewrites.", kind="note")
+        return sentence("No rewrites are recorded.", kind="note")
     ends: Counter[tuple[str, str]] = Counter()
     for one in view.rewrites:
         ends[one.relation, one.status] += one.times
     names = [name for name in view.result.votes.relations if any(relation == name for relation, _ in ends)]
-    rows: list[list[Child]] = []
+    rows = []
     for name in names:
-        changed, idle, rejected = (ends[name, status] for status in ("changed", "not_applicable", "rejected"))
-        total = changed + idle + rejected
-        rows.append(
-            [
-                user_text(name),
-                bar(changed / max(total, 1)),
-                count(changed),
-                count(idle),
-                count(rejected),
-                percent(changed, total),
-            ]
-        )
+        counts = [ends[name, status] for status in ("changed", "not_applicable", "rejected")]
+        rows.append(_count_row(name, counts, sum(counts)))
     titles = ("changed", "not applicable", "rejected", "share changed")
     return table([("Relation", ""), ("", "chart"), *((title, "number") for title in titles)], rows)
 
 
 def _answers(view: View) -> Markup:
     votes = view.result.votes
-    rows: list[list[Child]] = []
+    rows = []
     for position, name in enumerate(votes.annotators):
         codes = votes.codes[:, position]
         silent, unasked = int(np.sum(codes == ABSTAINED)), int(np.sum(codes == NOT_ASKED))
         given = codes.size - silent - unasked
-        rows.append(
-            [
-                user_text(name),
-                bar(given / max(given + silent, 1)),
-                count(given),
-                count(silent),
-                count(unasked),
-                percent(given, given + silent),
-            ]
-        )
-    titles = ("labels", "silent", "not asked", "share answered")
+        rows.append(_count_row(name, [given, silent, unasked], given + silent))
+    titles = ("labels", "no label", "not asked", "share with label")
     return table([("Model", ""), ("", "chart"), *((title, "number") for title in titles)], rows)
+
+
+def _count_row(name: str, counts: Sequence[int], total: int) -> list[Child]:
+    """Return a row of counts, with the share of the first one in the total."""
+    return [user_text(name), bar(counts[0] / max(total, 1)), *map(count, counts), percent(counts[0], total)]
 
 
 def _rewrite_reasons(view: View) -> Counter[str]:
@@ -270,7 +247,7 @@ def _rewrite_reasons(view: View) -> Counter[str]:
 
 
 def _without_relations(reasons: Mapping[str, int], view: View) -> Counter[str]:
-    """Return the silences of annotators; those of relations are counted from the recorded rewrites."""
+    """Return the reasons given for answers; those for rewrites are counted from the recorded rewrites."""
     prefixes = tuple(f"{name}: " for name in view.result.votes.relations)
     return Counter({reason: times for reason, times in reasons.items() if not reason.startswith(prefixes)})
 

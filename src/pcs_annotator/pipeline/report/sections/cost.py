@@ -1,19 +1,19 @@
-"""What the calls cost."""
+"""What the calls cost, and how many of them new texts need."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pcs_annotator.pipeline.report.formats import bar, count, counted, dollars, percent, total_dollars
+from pcs_annotator.pipeline.report.formats import bar, count, counted, dollars, percent, total_cost
 from pcs_annotator.pipeline.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
 from pcs_annotator.pipeline.report.view import View
 
 
 def cost(view: View) -> Markup:
-    """Return calls, tokens and dollars per model."""
+    """Return calls, tokens and cost per model."""
     bills = view.result.bills
     if not bills:
-        return section("cost", "What it cost", sentence("No call was paid for."))
+        return section("cost", "Cost", sentence("No calls are recorded."))
     rows: list[list[Child]] = [
         [
             user_text(bill.model),
@@ -27,53 +27,52 @@ def cost(view: View) -> Markup:
     ]
     if len(rows) > 1:
         sums = (sum(getattr(bill, name) for bill in bills) for name in ("calls", "input_tokens", "output_tokens"))
-        rows.append([tag("b", "all"), "", *map(count, sums), total_dollars([bill.usd for bill in bills])])
+        rows.append([tag("b", "total"), "", *map(count, sums), total_cost([bill.usd for bill in bills])])
     numbers = ((name, "number") for name in ("calls", "tokens in", "tokens out", "cost"))
-    columns = [("Model", ""), ("to", ""), *numbers]
-    return section("cost", "What it cost", table(columns, rows), _this_time(view))
+    columns = [("Model", ""), ("purpose", ""), *numbers]
+    return section("cost", "Cost", table(columns, rows), _last_run(view))
 
 
-def _this_time(view: View) -> Markup | None:
+def _last_run(view: View) -> Markup | None:
     tally = view.result.tally
     if not tally.calls and not tally.from_ledger:
         return None
-    parts = [f"{counted(tally.calls, 'call')} asked in the last run"]
+    parts = [f"Last run: {counted(tally.calls, 'call')}"]
     if tally.from_ledger:
-        parts.append(f"{counted(tally.from_ledger, 'answer')} taken from the ledger, free of charge")
+        parts.append(f"{counted(tally.from_ledger, 'answer')} reused from the ledger at no cost")
     if tally.retries:
-        parts.append(f"{counted(tally.retries.total(), 'attempt')} repeated")
+        parts.append(f"{counted(tally.retries.total(), 'retry', 'retries')}")
     if tally.cut:
-        parts.append(f"{counted(tally.cut, 'text')} too long for a model and cut")
+        parts.append(f"{counted(tally.cut, 'text')} cut because too long for a model")
     return sentence("; ".join(parts) + ".", kind="note")
 
 
 def saved(view: View) -> Markup:
-    """Return the share of questions that new texts will take, by model and by relation."""
+    """Return the share of questions that a new text needs, per model and per relation."""
     spending = view.result.learned.spending
     if spending is None:
-        told = sentence(
-            "Not known: it takes a calibrated confidence, and so at least 10 gold rows of two classes, to tell when "
-            "enough has been asked."
+        why = sentence(
+            "Not known: stopping early needs a calibrated confidence, and so at least 10 gold rows from two classes."
         )
-        return section("saved", "Calls saved on new texts", told)
+        return section("saved", "Calls saved on new texts", why)
     return section(
         "saved",
         "Calls saved on new texts",
         sentence(
             joined(
-                "Of all questions, a new text takes ",
+                "A new text needs ",
                 tag("strong", percent(spending.questions, 1)),
-                ": pcs label asks the votes that weigh most first, and stops when no open one can change the label. "
-                "The label is the same as if everybody had been asked.",
+                " of all questions: pcs label asks for the votes with the most weight first and stops when no "
+                "remaining vote can change the label. The label is the same as if every question had been asked.",
             )
         ),
         tag(
             "div",
-            figure("Questions asked of each model", _chart("Model", spending.by_annotator)),
-            figure("Texts that must be seen through each relation", _chart("Relation", spending.by_relation)),
+            figure("Questions per model", _chart("Model", spending.by_annotator)),
+            figure("Texts that need each relation", _chart("Relation", spending.by_relation)),
             class_="pair",
         ),
-        sentence("Measured on the recorded votes of all rows of this run.", kind="note"),
+        sentence("Measured on the recorded votes of all rows in this run.", kind="note"),
     )
 
 

@@ -1,4 +1,4 @@
-"""Three charts on held-out gold rows: reliability, risk against coverage, and ROC."""
+"""Charts on held-out gold rows: reliability, risk against coverage, and ROC."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ from pcs_annotator.pipeline.report.plot import Axes, Axis, LegendEntry, Plot, do
 from pcs_annotator.pipeline.report.view import View
 
 MOST_LISTED = 10
+MIN_ROWS = 10
+"""The risk axis fits the errors among at least this many rows; among fewer, one wrong label makes a spike."""
+RELIABILITY = Axes(Axis(title="confidence or score"), Axis(title="share of correct labels"))
+COVERAGE = Axis(title="coverage: share of rows, most confident first", percent=True)
+ROC = Axes(Axis(title="false positive rate"), Axis(title="true positive rate"))
 
 
 def plots(view: View) -> list[Plot]:
-    """Return every chart that there are numbers for."""
+    """Return the charts; none without gold labels."""
     curves = view.result.learned.curves
     if curves is None:
         return []
@@ -25,22 +30,26 @@ def plots(view: View) -> list[Plot]:
 
 
 def curves(view: View) -> Markup:
-    """Return the charts, each with its numbers as a table; or what is missing."""
+    """Return the charts and the AUROC per label; or what is missing for them."""
     found = view.result.learned.curves
     if found is None:
-        why = tag("div", sentence(tag("strong", "Nothing to draw yet.")), sentence(_missing(view)), class_="callout")
-        return section("curves", "How far to believe it", why)
+        why = tag("div", sentence(tag("strong", "No charts yet.")), sentence(_missing(view)), class_="callout")
+        return section("curves", "Calibration, risk and ROC", why)
     reliability, risk, roc = plots(view)
     return section(
         "curves",
-        "How far to believe it",
-        sentence(f"From {counted(found.rows, 'gold row')}, each judged by a fit that did not see it."),
+        "Calibration, risk and ROC",
+        sentence(f"From {counted(found.rows, 'gold row')}, each scored by a fit that did not see it."),
         tag(
             "div",
-            figure("Is it as right as it is sure?", reliability.inline(), _reliability_table(found)),
-            figure("How wrong are the surest?", risk.inline(), sentence(_half(found), kind="note")),
-            figure("Does each label rank its own rows first?", roc.inline()),
-            figure("Label by label", _ranking(found)),
+            figure("Does the confidence match the accuracy?", reliability.inline(), _reliability_table(found)),
+            figure(
+                "How many of the most confident labels are wrong?",
+                risk.inline(),
+                sentence(_risk_note(found), kind="note"),
+            ),
+            figure("How well is each label separated from the others?", roc.inline()),
+            figure("AUROC per label", _ranking(found)),
             class_="charts",
         ),
     )
@@ -49,15 +58,15 @@ def curves(view: View) -> Markup:
 def _missing(view: View) -> str:
     learned = view.result.learned
     if learned.figures:
-        return "This run was learned by an earlier version, or from too few rows: pcs fit FOLDER draws them if it can."
+        return "This run was fitted by an earlier version or on too few rows; pcs fit FOLDER adds the charts if it can."
     have = counted(view.gold_rows, "row has one", "rows have one")
-    return f"Reliability, risk and ROC take gold labels on at least 10 rows, of two classes; {have}."
+    return f"Reliability, risk and ROC need gold labels on at least 10 rows, from two classes; {have}."
 
 
-def _half(curves: Curves) -> str:
+def _risk_note(curves: Curves) -> str:
     return (
-        "Left are the rows with the highest confidence, right all of them. A line that rises late means that the "
-        "confidence knows where the errors are."
+        "The most confident rows are on the left, all rows on the right. A line that rises late means that wrong "
+        "labels have low confidence."
         if curves.risk.risk[-1] > 0
         else "No held-out label was wrong."
     )
@@ -69,12 +78,12 @@ def _reliability_table(curves: Curves) -> Markup:
         for name, bins in (("calibrated", curves.calibrated), ("raw PCS", curves.raw))
         for one in bins
     ]
-    columns = [("Score", ""), *((title, "number") for title in ("sure", "right", "95 %", "n"))]
+    columns = [("Measure", ""), *((title, "number") for title in ("mean", "correct", "95 %", "n"))]
     return tag("details", tag("summary", "The numbers"), table(columns, rows), class_="numbers")
 
 
 def _ranking(curves: Curves) -> Markup:
-    """Return every label's AUROC with its interval, those too rare for a line of their own folded."""
+    """Return each label's AUROC with its interval, the rarest labels folded away."""
     low = max(0.0, min(roc.auroc.interval.low for roc in curves.roc) - 0.02)
     columns = [
         ("Label", ""),
@@ -99,54 +108,50 @@ def _ranking(curves: Curves) -> Markup:
         tag("details", tag("summary", counted(len(rest), "rarer label")), table(columns, rest), class_="numbers")
         if rest
         else None,
-        sentence("Each label against all others: 0.5 is chance, 1 is perfect.", kind="note"),
+        sentence("Each label against all others; 0.5 is chance, 1 is perfect.", kind="note"),
     )
-
-
-RELIABILITY = Axes(Axis(title="how sure"), Axis(title="share of right labels"))
 
 
 def reliability_diagram(curves: Curves) -> Plot:
-    """Return the diagram of the calibrated confidence, where there is one, and of the raw score."""
+    """Return the share of correct labels by calibrated confidence, if there is one, and by raw score."""
     least, most = (end(one.rows for one in (*curves.raw, *curves.calibrated)) for end in (min, max))
     rows = f"{least}" if least == most else f"{least} to {most}"
-    whiskers = f"95 % interval, {rows} rows in each"
-    calibrated = [LegendEntry(kind="dot c1", shape="dot", text="calibrated confidence")] if curves.calibrated else []
+    whiskers = f"95 % interval, {rows} rows per point"
+    confidence = [LegendEntry(kind="dot c1", shape="dot", text="calibrated confidence")] if curves.calibrated else []
     return Plot(
         name="reliability",
         title="Reliability diagram",
-        description=f"Groups of rows by how sure their label is, on {counted(curves.rows, 'held-out gold row')}. "
-        + "; ".join(map(_bin_text, curves.calibrated or curves.raw)),
+        description=f"{counted(curves.rows, 'held-out gold row')}, in groups. "
+        + "; ".join(_bin_text(one, bool(curves.calibrated)) for one in curves.calibrated or curves.raw),
         axes=RELIABILITY,
         parts=[
             segment(RELIABILITY.at(0, 0), RELIABILITY.at(1, 1), "ideal"),
-            *_points(curves.raw, "c2"),
-            *_points(curves.calibrated, "c1"),
+            *_points(curves.raw, calibrated=False),
+            *_points(curves.calibrated, calibrated=True),
         ],
         legend=[
-            *calibrated,
+            *confidence,
             LegendEntry(kind="dot c2", shape="dot", text="raw Perceived Confidence Score"),
-            LegendEntry(kind="reach c1" if calibrated else "reach c2", text=whiskers),
-            LegendEntry(kind="ideal", text="as right as sure"),
+            LegendEntry(kind="reach c1" if confidence else "reach c2", text=whiskers),
+            LegendEntry(kind="ideal", text="perfect calibration"),
         ],
     )
 
 
-def _bin_text(one: Any) -> str:
-    return f"sure {number(one.confidence)}, right {number(one.accuracy)} {interval(one.interval)}, n {one.rows}"
+def _bin_text(one: Any, calibrated: bool) -> str:
+    value = f"{'confidence' if calibrated else 'score'} {number(one.confidence)}"
+    return f"{value}, correct {number(one.accuracy)} {interval(one.interval)}, n {one.rows}"
 
 
-def _points(bins: Sequence[Any], colour: str) -> list[Markup]:
+def _points(bins: Sequence[Any], *, calibrated: bool) -> list[Markup]:
+    colour = "c1" if calibrated else "c2"
     parts = []
     for one in bins:
         low, middle, high = (
             RELIABILITY.at(one.confidence, y) for y in (one.interval.low, one.accuracy, one.interval.high)
         )
-        parts += [segment(low, high, f"reach {colour}"), dot(middle, f"dot {colour}", _bin_text(one))]
+        parts += [segment(low, high, f"reach {colour}"), dot(middle, f"dot {colour}", _bin_text(one, calibrated))]
     return parts
-
-
-ROC = Axes(Axis(title="share of other rows taken for it"), Axis(title="share of the label's rows found"))
 
 
 def roc_chart(curves: Curves) -> Plot:
@@ -170,23 +175,18 @@ def roc_chart(curves: Curves) -> Plot:
                 LegendEntry(kind=f"curve c{place}", text=f"{short(roc.label)} AUROC {auroc}")
                 for place, (roc, auroc) in enumerate(drawn, 1)
             ),
-            LegendEntry(kind="ideal", text=f"chance; on {counted(curves.rows, 'gold row')}, intervals 95 %"),
+            LegendEntry(kind="ideal", text=f"chance ({counted(curves.rows, 'gold row')}; brackets: 95 % intervals)"),
         ],
     )
 
 
-COVERAGE = Axis(title="share of rows taken, surest first", percent=True)
-SETTLED = 10
-"""The axis is made for errors among at least so many rows: among fewer, one wrong label is a cliff."""
-
-
 def risk_chart(curves: Curves, certificate: Certificate | None) -> Plot:
-    """Return the curve with the promised error and the accepted share marked, where there are such."""
+    """Return the error among the most confident rows, with the error limit and the accepted share if there are any."""
     risk = curves.risk
-    settled = [wrong for taken, wrong in zip(risk.coverage, risk.risk, strict=True) if taken * curves.rows >= SETTLED]
+    settled = [wrong for taken, wrong in zip(risk.coverage, risk.risk, strict=True) if taken * curves.rows >= MIN_ROWS]
     allowed = certificate.promise.max_error if certificate is not None else 0.0
     ticks = nice_ticks(1.2 * max(*settled, allowed, 0.0))
-    errors = Axis(title="share of them that is wrong", high=ticks[-1], ticks=ticks, percent=True)
+    errors = Axis(title="risk: share of these that are wrong", high=ticks[-1], ticks=ticks, percent=True)
     axes = Axes(COVERAGE, errors)
     lows, highs, curve = (list(map(axes.at, risk.coverage, ends)) for ends in (risk.low, risk.high, risk.risk))
     marks, legend = _marks(certificate, axes)
@@ -194,12 +194,12 @@ def risk_chart(curves: Curves, certificate: Certificate | None) -> Plot:
         name="risk-coverage",
         title="Risk against coverage",
         description=f"On {counted(curves.rows, 'held-out gold row')}: of all labels {percent(risk.risk[-1], 1)} are "
-        f"wrong, of the surest half {percent(_at(curves, 0.5), 1)}.",
+        f"wrong, of the most confident half {percent(_at(curves, 0.5), 1)}.",
         axes=axes,
         parts=[path([*lows, *reversed(highs)], "band", closed=True), *marks, path(curve, "curve c1")],
         legend=[
-            LegendEntry(kind="curve c1", text=f"wrong among the rows taken, of {counted(curves.rows, 'gold row')}"),
-            LegendEntry(kind="band", shape="area", text="95 % interval at each share"),
+            LegendEntry(kind="curve c1", text=f"share wrong, on {counted(curves.rows, 'gold row')}"),
+            LegendEntry(kind="band", shape="area", text="95 % interval at each coverage"),
             *legend,
         ],
     )
@@ -215,13 +215,13 @@ def _marks(certificate: Certificate | None, axes: Axes) -> tuple[list[Markup], l
     allowed = certificate.promise.max_error
     if certificate.promise.kind == "accepted-and-wrong":
         limit = [axes.at(place / 50, 50 * allowed / place) for place in range(1, 51)]
-        told = f"at most {percent(allowed, 1)} of all rows accepted and wrong"
+        text = f"limit: at most {percent(allowed, 1)} of all rows accepted and wrong"
     else:
         limit = [axes.at(share, allowed) for share in (0.0, 1.0)]
-        told = f"asked for: at most {percent(allowed, 1)} wrong"
-    marks, legend = [path(limit, "limit")], [LegendEntry(kind="limit", text=told)]
+        text = f"limit: at most {percent(allowed, 1)} wrong"
+    marks, legend = [path(limit, "limit")], [LegendEntry(kind="limit", text=text)]
     if certificate.holds:
         share = certificate.accepted_share
         marks.append(segment(axes.at(share, 0), axes.at(share, axes.y.high), "accepted"))
-        legend.append(LegendEntry(kind="accepted", text=f"accepted: {percent(share, 1)} of all rows of the file"))
+        legend.append(LegendEntry(kind="accepted", text=f"accepted: {percent(share, 1)} of all rows in the file"))
     return marks, legend

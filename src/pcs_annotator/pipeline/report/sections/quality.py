@@ -1,4 +1,4 @@
-"""How good the labels are on rows that the fit did not see, and what each vote counts."""
+"""Quality on rows that the fit did not see, and the weights that it learned."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.pipeline.report.formats import counted, estimate, interval, number, signed, span
+from pcs_annotator.pipeline.report.formats import capital, counted, estimate, interval, number, signed, span
 from pcs_annotator.pipeline.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
 from pcs_annotator.pipeline.report.view import View
 
@@ -16,26 +16,27 @@ METRICS = (
     ("ece_score", "ECE of PCS"),
     ("ece_confidence", "ECE calibrated"),
 )
-NAMES = {"uniform": "PCS, all votes equal", "majority": "majority vote"}
+NAMES = {"uniform": "PCS, equal weights", "majority": "majority vote"}
 RIVALS = {"uniform": "equal weights", "majority": "a majority vote"}
 GLOSSARY = (
-    "AUROC: how well the score ranks right labels above wrong ones (0.5 is chance, 1 is perfect). Accuracy: share of "
-    "right labels. ECE: how far stated confidence is from the share that is right (0 is perfect)."
+    "AUROC: how well the score ranks correct labels above wrong ones (0.5 is chance, 1 is perfect). Accuracy: share of "
+    "correct labels. ECE: how far the stated confidence is from the share of correct labels (0 is perfect)."
 )
+CLASS_AWARE = "This optimiser also learns which labels each model confuses; the weights are a summary of that."
 
 
 def quality(view: View) -> Markup:
-    """Return cross-validated figures of the method and its simple rivals."""
+    """Return cross-validated figures of PCS and the simpler methods; or why there are none."""
     learned = view.result.learned
     if not learned.figures:
-        why = learned.no_figures or "there is too little gold"
+        why = learned.no_figures or "there are too few gold rows"
         return section(
             "quality",
-            "How good it is",
+            "Quality",
             tag(
                 "div",
-                sentence(tag("strong", "Nobody knows yet.")),
-                sentence(f"{why[:1].upper()}{why[1:].rstrip('.')}."),
+                sentence(tag("strong", "Not known yet.")),
+                sentence(f"{capital(why.rstrip('.'))}."),
                 class_="callout",
             ),
         )
@@ -43,10 +44,10 @@ def quality(view: View) -> Markup:
     folds = view.result.config.learn.folds
     return section(
         "quality",
-        "How good it is",
+        "Quality",
         sentence(
-            f"Cross-validated on {counted(first.auroc.n, 'gold row')} in {folds} folds: every row is judged by weights "
-            "that did not see it. In brackets 95 % intervals."
+            f"Cross-validated on {counted(first.auroc.n, 'gold row')} in {folds} folds: each row is scored with "
+            "weights learned without it. Brackets show 95 % intervals."
         ),
         _table(learned.figures, view),
         *(_verdict(other) for other in learned.figures[1:] if other.behind is not None),
@@ -57,7 +58,7 @@ def quality(view: View) -> Markup:
 def _zero_shot(rivals: Sequence[Any]) -> str:
     if all(rival.method in NAMES for rival in rivals):
         return ""
-    return " Zero-shot is one question to the model that does best on these very rows, which favours it."
+    return " Zero-shot is one question to the model that does best on these same rows, which favours it."
 
 
 def _table(figures: Sequence[Any], view: View) -> Markup:
@@ -100,69 +101,60 @@ def _verdict(other: Any) -> Markup:
         found = f"PCS ranks worse than {rival}."
     else:
         found = f"No difference between PCS and {rival} can be shown on these rows."
-    told = [f"in AUROC {_difference(test)}"]
+    differences = [f"in AUROC {_difference(test)}"]
     if other.accuracy_behind is not None:
-        told.append(f"in accuracy {_difference(other.accuracy_behind)}")
-    return sentence(tag("strong", found, dir="auto"), f" Difference {'; '.join(told)}.", kind="verdict")
+        differences.append(f"in accuracy {_difference(other.accuracy_behind)}")
+    return sentence(tag("strong", found, dir="auto"), f" Difference {'; '.join(differences)}.", kind="verdict")
 
 
 def _difference(test: Any) -> str:
-    return f"{signed(test.difference)} {interval(test.interval, 3)}, {_chance(test.p_value)}"
+    return f"{signed(test.difference)} {interval(test.interval, 3)}, {_p_value(test.p_value)}"
 
 
-def _chance(p_value: float) -> str:
-    told = "p < 0.001" if p_value < 0.001 else f"p = {number(p_value, 3)}"
-    return told.replace(" ", "\N{NO-BREAK SPACE}")
+def _p_value(value: float) -> str:
+    text = "p < 0.001" if value < 0.001 else f"p = {number(value, 3)}"
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def weights(view: View) -> Markup:
     """Return the learned weights with their intervals."""
     learned = view.result.learned.model.weights
-    told = learned.diagnostics
+    diagnostics = learned.diagnostics
     return section(
         "weights",
-        "What each vote is worth",
+        "Weights of models and relations",
         sentence(_how(view)),
         tag(
             "div",
-            figure("Models", _chart("Model", learned.by_annotator, told.annotator_intervals)),
-            figure("Relations", _chart("Relation", learned.by_relation, told.relation_intervals)),
+            figure("Models", _chart("Model", learned.by_annotator, diagnostics.annotator_intervals)),
+            figure("Relations", _chart("Relation", learned.by_relation, diagnostics.relation_intervals)),
             class_="pair",
         ),
-        sentence(_legend(bool(told.annotator_intervals)), kind="note"),
-        _class_aware() if learned.evidence is not None else None,
+        sentence(_legend(bool(diagnostics.annotator_intervals)), kind="note"),
+        sentence(CLASS_AWARE, kind="note") if learned.evidence is not None else None,
     )
 
 
 def _how(view: View) -> str:
-    told = view.result.learned.model.weights.diagnostics
-    if not told.gold_rows:
-        return "There is no gold, so all votes count the same."
-    method = told.optimiser or "an optimiser of your own"
-    text = f"Learned from {counted(told.gold_rows, 'gold row')} by {method}"
-    if not told.candidates:
+    diagnostics = view.result.learned.model.weights.diagnostics
+    if not diagnostics.gold_rows:
+        return "There are no gold labels, so all votes count the same."
+    method = diagnostics.optimiser or "a custom optimiser"
+    text = f"Learned from {counted(diagnostics.gold_rows, 'gold row')} by {method}"
+    if not diagnostics.candidates:
         return f"{text}."
-    losses = ", ".join(f"{name} {number(loss, 3)}" for name, loss in sorted(told.candidates.items(), key=_by_loss))
+    by_loss = sorted(diagnostics.candidates.items(), key=lambda pair: (pair[1], pair[0]))
+    losses = ", ".join(f"{name} {number(loss, 3)}" for name, loss in by_loss)
     return f"{text}, which had the lowest log-loss in cross-validation ({losses})."
 
 
-def _by_loss(pair: tuple[str, float]) -> tuple[float, str]:
-    return pair[1], pair[0]
-
-
 def _legend(has_intervals: bool) -> str:
-    ends = ", the line its 95 % bootstrap interval" if has_intervals else ""
-    return f"Bars are weights, which sum to 1 in each chart{ends}; dashed is an equal weight for everybody."
-
-
-def _class_aware() -> Markup:
-    return sentence(
-        "This optimiser also knows which labels each model confuses; the weights are a summary of that.", kind="note"
-    )
+    intervals = "; solid lines are 95 % bootstrap intervals" if has_intervals else ""
+    return f"Bars are weights, which sum to 1 in each chart{intervals}; the dashed line is an equal weight for all."
 
 
 def _chart(title: str, by_name: Mapping[str, float], ends: Mapping[str, Interval]) -> Markup:
-    highest = max([*by_name.values(), *(span.high for span in ends.values())], default=1.0)
+    highest = max([*by_name.values(), *(end.high for end in ends.values())], default=1.0)
     top = min(1.0, highest * 1.06) or 1.0
     equal = 1 / max(len(by_name), 1)
     rows: list[list[Child]] = [
@@ -174,12 +166,7 @@ def _chart(title: str, by_name: Mapping[str, float], ends: Mapping[str, Interval
         ]
         for name, weight in sorted(by_name.items(), key=lambda pair: -pair[1])
     ]
-    columns = [
-        (title, ""),
-        ("", "chart"),
-        ("weight", "number"),
-        ("95 %", "number quiet"),
-    ]
+    columns = [(title, ""), ("", "chart"), ("weight", "number"), ("95 %", "number quiet")]
     if not ends:
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     return table(columns, rows, kind="bars")

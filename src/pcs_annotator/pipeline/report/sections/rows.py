@@ -1,4 +1,4 @@
-"""The rows themselves: a list to search and filter, each with its variants and votes to unfold."""
+"""The rows: a list to search and filter; each row opens to show its variants and votes."""
 
 from __future__ import annotations
 
@@ -10,70 +10,18 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL, Variant
 from pcs_annotator.core.vote import ABSTAINED
 from pcs_annotator.pipeline.report.diff import clipped, marked
-from pcs_annotator.pipeline.report.formats import bar, capital, count, counted, number
+from pcs_annotator.pipeline.report.formats import bar, count, counted, number
 from pcs_annotator.pipeline.report.markup import Child, Markup, joined, section, sentence, tag
 from pcs_annotator.pipeline.report.view import LOW, Row, Selection, View, select
 
-STATUS = {"not_applicable": "not applicable", "rejected": "rejected"}
-
-
-def votes_table(row: Row, view: View, room: int) -> Markup:
-    """Return relations down, models across; a missing rewrite says why."""
-    votes = view.result.votes
-    head = [tag("th", name, scope="col", dir="auto") for name in ("relation", "text", *votes.annotators)]
-    lines = [
-        tag(
-            "tr",
-            tag("th", relation, scope="row", dir="auto"),
-            tag("td", _shown(row, relation, room), class_="variant", dir="auto"),
-            *(
-                _cell(row.codes[annotator, position], view, row.outcome.label, votes.annotators[annotator])
-                for annotator in range(len(votes.annotators))
-            ),
-        )
-        for position, relation in enumerate(votes.relations)
-    ]
-    whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *lines), class_="votes")
-    return tag("div", whole, class_="scroll")
-
-
-def _shown(row: Row, relation: str, room: int) -> Markup:
-    if relation == ORIGINAL:
-        return tag("span", clipped(row.item.text, room) or "(empty text)")
-    variant = row.variants.get(relation)
-    if variant is None:
-        return tag("span", "no variant recorded", class_="quiet")
-    if variant.text is not None:
-        return marked(row.item.text, variant.text, room)
-    return _missing(row, variant, room)
-
-
-def _missing(row: Row, variant: Variant, room: int) -> Markup:
-    why = STATUS.get(variant.status, variant.status) + (f": {clipped(variant.reason, room)}" if variant.reason else "")
-    told = tag("span", why, class_="quiet")
-    if variant.refused is None:
-        return told
-    return joined(told, tag("span", marked(row.item.text, variant.refused, room), class_="refused"))
-
-
-def _cell(draws: Codes, view: View, label: str | None, annotator: str) -> Markup:
-    """Return one vote; with several draws, how often each label was given."""
-    labels = view.result.votes.labels
-    given = Counter(int(code) for code in draws if code >= 0)
-    if not given:
-        if bool((draws == ABSTAINED).any()):
-            return tag("td", "silent", class_="vote silent", data_by=annotator)
-        return tag("td", "–", class_="vote unasked", data_by=annotator)
-    top = given.most_common()
-    agrees = labels[top[0][0]] == label
-    text = ", ".join(labels[code] if len(draws) == 1 else f"{labels[code]} {times}×" for code, times in top)
-    return tag("td", text, class_="vote yes" if agrees else "vote no", data_by=annotator, dir="auto")
-
-
 PREVIEW = 220
 MOST_SCORES = 6
-DECISIONS = (("accept", "accepted"), ("review", "to review"), ("none", "without label"))
-FILTERS = (("wrong", "wrong against gold"), ("low", f"low {{measure}} (below {LOW:.2f})"))
+DECISIONS = (("accept", "accepted"), ("review", "to review"), ("none", "no label"))
+FILTERS = (("wrong", "differs from gold"), ("low", f"low {{measure}} (below {LOW:.2f})"))
+CAUTION = (
+    "The fit learned from the gold rows, so counting errors in this list is slightly optimistic; the cross-validated "
+    "figures above are not."
+)
 
 
 def rows(view: View) -> Markup:
@@ -83,9 +31,9 @@ def rows(view: View) -> Markup:
     shape = "explorer" + "".join(f" with-{name}" for name in columns)
     return section(
         "rows",
-        "Row by row",
+        "Rows",
         sentence(_which(view, selection)),
-        sentence(_caution(), kind="note") if view.gold_rows else None,
+        sentence(CAUTION, kind="note") if view.gold_rows else None,
         _controls(selection, _measure(view)),
         tag(
             "div",
@@ -93,20 +41,20 @@ def rows(view: View) -> Markup:
             tag("ol", *(_row(row, view, selection.room, columns) for row in selection.rows), class_="rows", id="list"),
             class_=shape,
         ),
-        sentence("No row fits.", kind="note", id="nothing", hidden=True),
-        sentence("On paper only the first 40 rows are listed.", kind="note paper"),
+        sentence("No matching rows.", kind="note", id="nothing", hidden=True),
+        sentence("Only the first 40 rows are printed.", kind="note paper"),
     )
 
 
 def _columns(view: View) -> tuple[str, ...]:
-    """Return which columns there is something to say in."""
+    """Return the optional columns that are not empty."""
     outcomes = view.result.outcomes
-    told = {
+    filled = {
         "gold": bool(view.gold_rows),
         "decision": any(outcome.decision for outcome in outcomes),
         "reason": any(outcome.reason for outcome in outcomes),
     }
-    return tuple(name for name, applies in told.items() if applies)
+    return tuple(name for name, applies in filled.items() if applies)
 
 
 def _measure(view: View) -> str:
@@ -115,18 +63,11 @@ def _measure(view: View) -> str:
 
 def _which(view: View, selection: Selection) -> str:
     shown, total = len(selection.rows), len(view.result.outcomes)
-    unfold = "Unfold a row to see its variants and every vote; votes for the chosen label are set in bold."
+    opening = "Open a row to see its variants and every vote; votes for the chosen label are in bold."
     if shown == total:
-        return f"All {counted(total, 'row')}. {unfold}"
-    some = "" if not selection.accepted else f", {count(selection.accepted)} accepted ones among them"
-    return f"The {count(shown)} least certain of {count(total)} rows{some}; all are in labels.csv. {unfold}"
-
-
-def _caution() -> str:
-    return (
-        "The gold rows took part in learning, so a count of wrong ones in this list flatters a little; the "
-        "cross-validated figures above do not."
-    )
+        return f"All {counted(total, 'row')}. {opening}"
+    some = "" if not selection.accepted else f", including {count(selection.accepted)} accepted ones"
+    return f"The {count(shown)} least certain of {count(total)} rows{some}; labels.csv has all of them. {opening}"
 
 
 def _controls(selection: Selection, measure: str) -> Markup:
@@ -134,7 +75,7 @@ def _controls(selection: Selection, measure: str) -> Markup:
     search = tag("input", type="search", id="search", placeholder="Search texts, labels, ids", aria_label="Search rows")
     order = tag(
         "select",
-        tag("option", "in the order of the file", value="file"),
+        tag("option", "file order", value="file"),
         tag("option", "least certain first", value="sure"),
         id="order",
         aria_label="Order of rows",
@@ -151,14 +92,14 @@ def _controls(selection: Selection, measure: str) -> Markup:
     )
 
 
-def _filters(title: str, everything: str, filters: Sequence[tuple[str, str]], selection: Selection) -> Markup | None:
-    """Return buttons of which one is pressed; None when they would not tell rows apart."""
+def _filters(group: str, everything: str, filters: Sequence[tuple[str, str]], selection: Selection) -> Markup | None:
+    """Return buttons of which one is pressed; None if no row matches any of them."""
     totals = {name: sum(name in row.marks for row in selection.rows) for name, _ in filters}
     if not any(totals.values()):
         return None
     buttons = [_button("all", everything, len(selection.rows), pressed=True)]
-    buttons += [_button(name, told, totals[name]) for name, told in filters if totals[name]]
-    return tag("div", *buttons, class_="filters", role="group", aria_label=title)
+    buttons += [_button(name, title, totals[name]) for name, title in filters if totals[name]]
+    return tag("div", *buttons, class_="filters", role="group", aria_label=group)
 
 
 def _button(name: str, title: str, total: int, *, pressed: bool = False) -> Markup:
@@ -183,7 +124,7 @@ def _row(row: Row, view: View, room: int, columns: Sequence[str]) -> Markup:
     )
     return tag(
         "li",
-        tag("details", summary, _unfolded(row, view, room)),
+        tag("details", summary, _opened(row, view, room)),
         data_is=" ".join(row.marks) or None,
         data_sure=f"{row.certainty:.4f}",
     )
@@ -226,20 +167,18 @@ def _reason(row: Row) -> Markup:
 COLUMNS = {"gold": _gold, "decision": _decision, "reason": _reason}
 
 
-def _unfolded(row: Row, view: View, room: int) -> Markup:
+def _opened(row: Row, view: View, room: int) -> Markup:
     text = row.item.text
     whole: Child = None
     if len(text) > min(PREVIEW, room):
         cut = f" (the first {count(room)} characters)" if len(text) > room else ""
         whole = joined(tag("h3", f"Text{cut}"), tag("p", clipped(text, room), class_="whole", dir="auto"))
-    reason = sentence(f"{capital(row.outcome.reason)}.") if row.outcome.reason else None
     return tag(
         "div",
         whole,
-        reason,
         tag("h3", "Variants and votes"),
         votes_table(row, view, room),
-        tag("h3", "Perceived Confidence Score of each label"),
+        tag("h3", "Perceived Confidence Score per label"),
         _scores(row.outcome),
         class_="more",
     )
@@ -253,3 +192,56 @@ def _scores(outcome: Outcome) -> Markup:
     ]
     more = len(top) - MOST_SCORES
     return tag("ul", *entries, tag("li", f"and {more} more") if more > 0 else None, class_="scores")
+
+
+def votes_table(row: Row, view: View, room: int) -> Markup:
+    """Return the variants of a row, one per relation, each with the votes of all models."""
+    votes = view.result.votes
+    head = [tag("th", name, scope="col", dir="auto") for name in ("relation", "text", *votes.annotators)]
+    lines = [
+        tag(
+            "tr",
+            tag("th", relation, scope="row", dir="auto"),
+            tag("td", _shown(row, relation, room), class_="variant", dir="auto"),
+            *(
+                _cell(row.codes[annotator, position], view, row.outcome.label, votes.annotators[annotator])
+                for annotator in range(len(votes.annotators))
+            ),
+        )
+        for position, relation in enumerate(votes.relations)
+    ]
+    whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *lines), class_="votes")
+    return tag("div", whole, class_="scroll")
+
+
+def _shown(row: Row, relation: str, room: int) -> Markup:
+    if relation == ORIGINAL:
+        return tag("span", clipped(row.item.text, room) or "(empty text)")
+    variant = row.variants.get(relation)
+    if variant is None:
+        return tag("span", "no variant recorded", class_="quiet")
+    if variant.text is not None:
+        return marked(row.item.text, variant.text, room)
+    return _missing(row, variant, room)
+
+
+def _missing(row: Row, variant: Variant, room: int) -> Markup:
+    why = f": {clipped(variant.reason, room)}" if variant.reason else ""
+    reason = tag("span", f"{variant.status.replace('_', ' ')}{why}", class_="quiet")
+    if variant.refused is None:
+        return reason
+    return joined(reason, tag("span", marked(row.item.text, variant.refused, room), class_="refused"))
+
+
+def _cell(draws: Codes, view: View, label: str | None, annotator: str) -> Markup:
+    """Return one vote or, with several draws, how often each label was given."""
+    labels = view.result.votes.labels
+    given = Counter(int(code) for code in draws if code >= 0)
+    if not given:
+        if bool((draws == ABSTAINED).any()):
+            return tag("td", "no label", class_="vote silent", data_by=annotator)
+        return tag("td", "–", class_="vote unasked", data_by=annotator)
+    top = given.most_common()
+    agrees = labels[top[0][0]] == label
+    text = ", ".join(labels[code] if len(draws) == 1 else f"{labels[code]} {times}×" for code, times in top)
+    return tag("td", text, class_="vote yes" if agrees else "vote no", data_by=annotator, dir="auto")

@@ -1,4 +1,4 @@
-"""Everything needed to do it again: settings, seeds, versions."""
+"""Everything needed to repeat the run: settings, seeds, version."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _PASSWORD = re.compile(r"(?<=//)[^/\s@#]+@")
 
 
 def settings(view: View) -> Markup:
-    """Return the settings of the run, part by part."""
+    """Return the settings of the run, one list per part."""
     parts = [_part("run", {"version": view.origin.version, "data": view.data_name, "rows": len(view.result.votes)})]
     parts += [_part(name, values) for name, values in asdict(view.result.config).items()]
     return section(
         "settings",
-        "Settings, seeds, versions",
+        "Settings",
         tag("div", *parts, class_="settings"),
-        sentence("Everything on this page can be made again from the run folder: pcs report FOLDER.", kind="note"),
+        sentence("pcs report FOLDER rebuilds this page from the run folder.", kind="note"),
     )
 
 
 def _part(name: str, values: Mapping[str, Any]) -> Markup:
     entries = [
-        tag("div", tag("dt", key.replace("_", " ")), tag("dd", user_text(_told(value)))) for key, value in _flat(values)
+        tag("div", tag("dt", key.replace("_", " ")), tag("dd", user_text(_text(value)))) for key, value in _flat(values)
     ]
     return tag("div", tag("h3", name), tag("dl", *entries))
 
@@ -42,12 +42,12 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
             yield f"{prefix}{key}", value
 
 
-def _told(value: Any) -> str:
+def _text(value: Any) -> str:
     if value is None or value == "" or (isinstance(value, Mapping | Sequence) and not value):
         return DASH
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
-        return ", ".join(map(_told, value))
+        return ", ".join(map(_text, value))
     text = _PASSWORD.sub("", str(value))
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
