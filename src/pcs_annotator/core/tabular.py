@@ -130,9 +130,7 @@ def _as_cell(value: Any) -> str | None:
 
 def _read_csv(path: Path) -> pa.Table:
     names, delimiter = _csv_header(path)
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise TableError(f"{path.name} has more than one column called {repeated[0]!r}: rename one of them")
+    _refuse_repeated(names, path.name)
     ragged: list[Any] = []
     table = _parsed(path, names, delimiter, ragged)
     if ragged:
@@ -225,7 +223,11 @@ def _as_texts(values: pa.Array) -> pa.Array:
 
 def columns_of(table: pa.Table) -> Mapping[str, pa.ChunkedArray]:
     """Return the columns by name; a repeated name is an error."""
-    repeated = [name for name, count in Counter(table.column_names).items() if count > 1]
-    if repeated:
-        raise TableError(f"the table has more than one column called {repeated[0]!r}: rename one of them")
+    _refuse_repeated(table.column_names, "the table")
     return dict(zip(table.column_names, table.columns, strict=True))
+
+
+def _refuse_repeated(names: list[str], table: str) -> None:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise TableError(f"{table} has more than one column called {repeated[0]!r}: rename one of them")
