@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -460,7 +461,7 @@ def test_one_cell_at_a_time_still_keeps_the_model_busy(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cell", [Cell(1, 0), Cell(0, 2), Cell(0, 0, 1), Cell(-1, 0)])
 def test_a_strategy_for_another_job_is_refused(cell: Cell, tmp_path: Path) -> None:
     job = make_job(hashing(1), Needs([cell], 1), relations=[Original(), LOUD])
-    with pytest.raises(ConfigError, match="Cell"):
+    with pytest.raises(ConfigError, match=re.escape(str(cell))):
         ask(job, some_items(1), tmp_path)
 
 

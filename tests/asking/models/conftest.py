@@ -1,4 +1,4 @@
-"""Real sockets, but none that leave this machine."""
+"""Real sockets, limited to this machine."""
 
 from __future__ import annotations
 

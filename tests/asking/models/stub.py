@@ -1,4 +1,4 @@
-"""A small chat server on this machine, and questions for it."""
+"""A small chat server on this machine, and requests to send to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass
 class Seen:
-    """What reached the server."""
+    """A request as the server received it."""
 
     path: str
     headers: Mapping[str, str]
@@ -39,7 +39,7 @@ class Stub:
         return f"http://127.0.0.1:{self.port}/v1"
 
     def opens(self, provider: str) -> dict[str, str]:
-        """An environment in which a provider is this server."""
+        """An environment that redirects a provider to this server."""
         return {f"{provider.upper()}_BASE_URL": self.url, f"{provider.upper()}_API_KEY": KEY}
 
 
@@ -47,14 +47,14 @@ Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def completion(content: object = "positive", **more: Any) -> dict[str, Any]:
-    """A body as servers of the OpenAI protocol send it."""
+    """A response body of the OpenAI protocol."""
     choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
     choice.update(more.pop("choice", {}))
     return {"choices": [choice], "usage": {"prompt_tokens": 11, "completion_tokens": 2}, **more}
 
 
 def says(body: object = None, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
-    """A handler that always answers the same; bytes and text go out as they are."""
+    """A handler that always gives the same answer; bytes and text are sent as they are."""
     data = completion() if body is None else body
     raw = data if isinstance(data, bytes) else data.encode() if isinstance(data, str) else json.dumps(data).encode()
 

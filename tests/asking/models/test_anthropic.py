@@ -26,7 +26,7 @@ def exchange(
     return run(go())
 
 
-def test_system_prompt_travels_apart_and_thoughts_are_left_out() -> None:
+def test_the_system_prompt_is_sent_separately_and_thinking_is_left_out() -> None:
     reply, stub = exchange()
     seen = stub.seen[0]
     assert seen.path == "/v1/messages"
@@ -51,7 +51,7 @@ def test_system_prompt_travels_apart_and_thoughts_are_left_out() -> None:
         ("claude-opus-5-5", Sampling(temperature=0.0, top_p=1.0, max_tokens=7), {"max_tokens": 7 + 4096}),
     ],
 )
-def test_each_generation_gets_the_settings_it_takes(model: str, sampling: Sampling, sent: dict[str, Any]) -> None:
+def test_each_generation_gets_the_settings_it_accepts(model: str, sampling: Sampling, sent: dict[str, Any]) -> None:
     _, stub = exchange(question(sampling=sampling, system=None), model=model)
     body = stub.seen[0].body
     assert {key: body[key] for key in body if key not in ("model", "messages")} == sent
@@ -99,12 +99,12 @@ def test_errors_are_mapped(status: int, message: str, kind: type[ModelError]) ->
 
 
 @pytest.mark.parametrize("body", ["<html></html>", {"content": None}, "{"])
-def test_what_cannot_be_read_is_trouble(body: object) -> None:
+def test_an_unreadable_answer_is_server_trouble(body: object) -> None:
     with pytest.raises(ServerTrouble):
         exchange(answer=says(body))
 
 
-def test_no_connection_is_trouble() -> None:
+def test_a_failed_connection_is_server_trouble() -> None:
     model = resolve_model("claude-x", {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://127.0.0.1:1/v1"})
     with pytest.raises(ServerTrouble, match=r"127\.0\.0\.1:1"):
         run(ask_once(model))

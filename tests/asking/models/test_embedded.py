@@ -1,4 +1,4 @@
-"""The embedded model: its name and errors always, its answers where its weights are in the cache."""
+"""The embedded model: names and errors always, answers if its weights are in the cache."""
 
 from __future__ import annotations
 
@@ -45,30 +45,30 @@ def opened(model: str) -> ChatModel:
         ("smollm2/no-prior/plain", "embedded:smollm2/plain/no-prior"),
     ],
 )
-def test_every_way_of_asking_has_one_name(spec: str, name: str) -> None:
+def test_equivalent_options_give_the_same_name(spec: str, name: str) -> None:
     model = opened(spec)
     assert model.name == name
     assert name in repr(model)
 
 
 @pytest.mark.parametrize("spec", ["smollm2/loud", "smollm2/chat/plain", "smollm2/", "smollm2/prior/no-prior"])
-def test_options_that_are_not_understood_are_refused(spec: str) -> None:
-    with pytest.raises(ConfigError, match="chat or plain"):
+def test_unknown_and_contradictory_options_are_refused(spec: str) -> None:
+    with pytest.raises(ConfigError, match=f"embedded:{spec} "):
         opened(spec)
 
 
-def test_other_weights_are_not_known() -> None:
-    with pytest.raises(UnknownNameError, match="known: smollm2"):
+def test_unknown_weights_are_refused_with_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match=r"smollm3.*smollm2"):
         opened("smollm3")
 
 
-def test_missing_packages_are_named_when_opening(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_tokenizers_opening_raises_with_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "find_spec", lambda name: None)
-    with pytest.raises(MissingPackage, match=r"needs tokenizers: pip install"):
+    with pytest.raises(MissingPackage, match=r"tokenizers: pip install 'pcs-annotator\[local\]'"):
         opened("smollm2")
 
 
-def test_weights_that_cannot_be_fetched_are_the_askers_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_download_is_raised_when_asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> Path:
         raise ConfigError("no network")
 
@@ -89,40 +89,42 @@ def test_closing_a_model_that_was_never_asked_does_nothing() -> None:
 
 @pytest.fixture
 def tiny_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[EmbeddedModel, list[str]]:
-    """A model of random weights, and how often they were fetched."""
+    """A model with random weights, and a list with an entry per download."""
     path = write_tiny(tmp_path / "tiny.gguf")
-    fetched: list[str] = []
+    downloads: list[str] = []
 
     def fetch(name: str, *_: object, **__: object) -> Path:
-        fetched.append(name)
+        downloads.append(name)
         return path
 
     monkeypatch.setattr(embedded, "pull", fetch)
-    return EmbeddedModel(environment={"XDG_CACHE_HOME": str(tmp_path)}, threads=2), fetched
+    return EmbeddedModel(environment={"XDG_CACHE_HOME": str(tmp_path)}, threads=2), downloads
 
 
 def test_weights_are_loaded_once_until_the_last_style_is_closed(tiny_model: tuple[EmbeddedModel, list[str]]) -> None:
-    model, fetched = tiny_model
+    model, downloads = tiny_model
     other = EmbeddedModel(style="plain", environment=model._environment)
     request = question(constraint=Constraint(choices=["new", "old", "new text"]))
 
     async def go() -> None:
         replies = await asyncio.gather(*(one.ask(request) for one in (model, other) for _ in range(20)))
         assert len({reply.text for reply in replies[:20]}) == 1
-        assert len(fetched) == 1
+        assert len(downloads) == 1
         await model.close()
         await other.ask(request)
-        assert len(fetched) == 1
+        assert len(downloads) == 1
         await other.close()
         assert await model.ask(request) is not None
-        assert len(fetched) == 2
+        assert len(downloads) == 2
         await model.close()
 
     run(go())
     assert model._key not in runner._runners
 
 
-def test_a_temperature_draws_labels_and_a_seed_repeats_them(tiny_model: tuple[EmbeddedModel, list[str]]) -> None:
+def test_with_a_temperature_labels_are_random_and_a_seed_repeats_them(
+    tiny_model: tuple[EmbeddedModel, list[str]],
+) -> None:
     model, _ = tiny_model
 
     async def go() -> list[str]:
@@ -139,7 +141,7 @@ def test_a_temperature_draws_labels_and_a_seed_repeats_them(tiny_model: tuple[Em
     assert set(drawn) == {"new", "old"}
 
 
-def test_free_text_comes_from_any_weights(tiny_model: tuple[EmbeddedModel, list[str]]) -> None:
+def test_free_text_is_generated(tiny_model: tuple[EmbeddedModel, list[str]]) -> None:
     model, _ = tiny_model
 
     async def go() -> Reply:
@@ -153,7 +155,7 @@ def test_free_text_comes_from_any_weights(tiny_model: tuple[EmbeddedModel, list[
 
 @pytest.fixture(scope="module")
 def kept() -> Iterator[None]:
-    """Keep the weights loaded from test to test."""
+    """Keep the weights loaded between tests."""
     holder = EmbeddedModel()
     key = str(weights_path("smollm2", {}))
     runner.lease(key, holder, holder._fetch())
@@ -200,7 +202,7 @@ def test_an_answer_does_not_depend_on_the_other_questions() -> None:
 
 @needs_weights
 @pytest.mark.usefixtures("kept")
-def test_labels_of_many_tokens_and_labels_that_begin_others_are_told_apart() -> None:
+def test_labels_may_have_many_tokens_and_start_like_other_labels() -> None:
     task = Task(
         labels=["sports", "sports news about football", "sports news about tennis"], instruction="Which kind of news?"
     )
@@ -226,7 +228,7 @@ def test_free_text_is_repeatable_and_stops_at_the_limit() -> None:
 
 @needs_weights
 @pytest.mark.usefixtures("kept")
-def test_what_cannot_be_answered_is_refused_without_harm_to_the_others() -> None:
+def test_questions_that_cannot_be_answered_do_not_affect_the_others() -> None:
     model = opened("smollm2/no-prior")
     good = asked(next(iter(ITEMS)))
     schema = question(constraint=Constraint(json_schema={"type": "object"}))
@@ -243,7 +245,7 @@ def test_what_cannot_be_answered_is_refused_without_harm_to_the_others() -> None
 
 @needs_weights
 @pytest.mark.usefixtures("kept")
-def test_a_text_of_several_reads_is_answered() -> None:
+def test_a_text_that_is_read_in_several_parts_is_answered() -> None:
     text = "The club won the match. " * 110
     (reply,) = run(ask_all(opened("smollm2/plain/no-prior"), [asked(text)]))
     assert reply.text == "sports"

@@ -49,7 +49,7 @@ def test_functions_answer(function: Callable[[Any], Any], answer: str) -> None:
     assert run(ask_once(resolve_model(function))).text == answer
 
 
-def test_what_it_takes_can_be_said() -> None:
+def test_what_a_function_takes_can_be_specified() -> None:
     model = FunctionModel(lambda messages: messages[0]["role"], takes="messages", name="mine")
     assert run(ask_once(model)).text == "system"
     assert model.name == "function:mine"
@@ -68,7 +68,7 @@ def test_two_lambdas_have_two_names() -> None:
     assert FunctionModel(shout).name == f"function:{__name__}.shout"
 
 
-def test_an_exception_is_trouble_and_a_model_error_stays() -> None:
+def test_an_exception_is_server_trouble_and_a_model_error_is_raised_unchanged() -> None:
     def breaks(text: str) -> str:
         raise ValueError("no luck")
 
@@ -81,9 +81,9 @@ def test_an_exception_is_trouble_and_a_model_error_stays() -> None:
         run(ask_once(FunctionModel(limited)))
 
 
-def test_an_answer_that_is_no_text_is_trouble() -> None:
+def test_an_answer_that_is_not_a_text_is_server_trouble() -> None:
     with pytest.raises(ServerTrouble, match="NoneType"):
-        run(ask_once(FunctionModel(lambda text: None)))  # type: ignore[arg-type,return-value]  # that is the point
+        run(ask_once(FunctionModel(lambda text: None)))  # type: ignore[arg-type,return-value]  # this is what is tested
 
 
 def test_a_function_without_arguments_is_refused() -> None:

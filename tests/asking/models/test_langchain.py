@@ -111,7 +111,7 @@ def test_errors_of_chat_openai_are_mapped(status: int, error: dict[str, str], ki
 
 
 class Raising:
-    """Something that only looks like a LangChain model."""
+    """An object with the interface of a LangChain model."""
 
     model = "mine"
 
@@ -160,15 +160,15 @@ def test_init_chat_model_opens_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert resolve_model("langchain:openai:gpt-4o-mini", {}).name == "langchain:ChatOpenAI:gpt-4o-mini"
 
 
-def test_what_langchain_cannot_open_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_langchain_cannot_open_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(ConfigError, match="LangChain cannot open"):
+    with pytest.raises(ConfigError, match="openai:gpt-4o-mini"):
         resolve_model("langchain:openai:gpt-4o-mini", {})
     with pytest.raises(MissingPackage, match="pip install"):
         resolve_model("langchain:anthropic:claude-x", {})
 
 
-def test_a_missing_langchain_names_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_langchain_the_error_has_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "langchain.chat_models", None)
     with pytest.raises(MissingPackage, match=r"pip install 'pcs-annotator\[langchain\]'"):
         resolve_model("langchain:openai:gpt-4o-mini", {})

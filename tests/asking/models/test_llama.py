@@ -1,4 +1,4 @@
-"""The embedded engine: with a stand-in always, with a real model where its file is present."""
+"""GGUF models: always with a fake `xllamacpp`, and with a real model if its file is present."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SMOLLM = Path.home() / ".cache" / "pcs-annotator" / "SmolLM2-135M-Instruct.Q4_1.
 CHOICES = Constraint(choices=["positive", "negative"])
 
 
-class Engine:
-    """Stands in for xllamacpp."""
+class FakeXllamacpp:
+    """A fake of the module `xllamacpp`."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         self.answer = answer
@@ -49,15 +49,15 @@ def gguf(tmp_path: Path) -> Path:
     return path
 
 
-def engine(monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any] | None = None) -> Engine:
-    stand_in = Engine(answer or completion())
-    monkeypatch.setitem(sys.modules, "xllamacpp", stand_in)
-    monkeypatch.setattr("pcs_annotator.asking.models.llama.find_spec", lambda name: stand_in)
-    return stand_in
+def fake_engine(monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any] | None = None) -> FakeXllamacpp:
+    fake = FakeXllamacpp(answer or completion())
+    monkeypatch.setitem(sys.modules, "xllamacpp", fake)
+    monkeypatch.setattr("pcs_annotator.asking.models.llama.find_spec", lambda name: fake)
+    return fake
 
 
 def test_a_question_becomes_a_call_and_closing_unloads(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in = engine(monkeypatch)
+    fake = fake_engine(monkeypatch)
     model = resolve_model(f"llama:{gguf}", {})
 
     async def go() -> list[str]:
@@ -68,9 +68,9 @@ def test_a_question_becomes_a_call_and_closing_unloads(gguf: Path, monkeypatch: 
         return [first.text, (await ask_once(model)).text]
 
     assert run(go()) == ["positive", "positive"]
-    assert len(stand_in.loaded) == 2
-    assert stand_in.loaded[0].n_ctx == 4 * 4096
-    sent = stand_in.asked[0]
+    assert len(fake.loaded) == 2
+    assert fake.loaded[0].n_ctx == 4 * 4096
+    sent = fake.asked[0]
     assert sent["grammar"] == 'root ::= "positive" | "negative"'
     assert sent["messages"][1]["content"] == "x?"
     assert (sent["temperature"], sent["max_tokens"], sent["seed"], sent["logprobs"]) == (0.0, 4, 1, True)
@@ -80,43 +80,43 @@ def test_a_question_becomes_a_call_and_closing_unloads(gguf: Path, monkeypatch: 
     assert "tiny.gguf" in repr(model)
 
 
-def test_a_schema_travels(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in = engine(monkeypatch)
+def test_a_schema_is_sent(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = fake_engine(monkeypatch)
     run(ask_once(LlamaModel(gguf), question(constraint=Constraint(json_schema={"type": "object"}))))
-    assert stand_in.asked[0]["response_format"]["json_schema"]["schema"] == {"type": "object"}
+    assert fake.asked[0]["response_format"]["json_schema"]["schema"] == {"type": "object"}
 
 
 def test_errors_are_mapped(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     too_long = {"code": 400, "message": "exceeds the available context size", "type": "exceed_context_size_error"}
-    engine(monkeypatch, {"error": too_long})
+    fake_engine(monkeypatch, {"error": too_long})
     with pytest.raises(Unanswerable):
         run(ask_once(LlamaModel(gguf)))
-    engine(monkeypatch, {"error": {"message": "strange"}})
+    fake_engine(monkeypatch, {"error": {"message": "strange"}})
     with pytest.raises(ServerTrouble):
         run(ask_once(LlamaModel(gguf)))
 
 
 def test_a_file_that_cannot_be_loaded_is_named(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine(monkeypatch, {"broken": True})
-    with pytest.raises(ConfigError, match=r"tiny\.gguf cannot be loaded"):
+    fake_engine(monkeypatch, {"broken": True})
+    with pytest.raises(ConfigError, match=r"tiny\.gguf"):
         run(ask_once(LlamaModel(gguf)))
 
 
-def test_a_missing_package_names_the_pip_line(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_xllamacpp_the_error_has_the_pip_line(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pcs_annotator.asking.models.llama.find_spec", lambda name: None)
-    with pytest.raises(MissingPackage, match=r"pip install 'pcs-annotator\[local\]'"):
+    with pytest.raises(MissingPackage, match=r"pip install 'pcs-annotator\[gguf\]'"):
         resolve_model(f"llama:{gguf}", {})
 
 
-def test_what_is_no_model_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="No such file"):
+def test_a_file_that_is_not_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.gguf.*No such file"):
         resolve_model(f"llama:{tmp_path / 'none.gguf'}", {})
     (tmp_path / "text.gguf").write_text("hello")
-    with pytest.raises(ConfigError, match="not a GGUF file"):
+    with pytest.raises(ConfigError, match=r"text\.gguf.*GGUF"):
         resolve_model(f"llama:{tmp_path / 'text.gguf'}", {})
 
 
-def test_grammars_escape_what_labels_hold() -> None:
+def test_grammars_escape_special_characters_of_labels() -> None:
     assert choices_grammar(['a"b', "c\\d", "e\nf\r"]) == r'root ::= "a\"b" | "c\\d" | "e\nf\r"'
 
 

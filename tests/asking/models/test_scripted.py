@@ -11,7 +11,7 @@ from pcs_annotator.errors import ConfigError, RateLimited
 from tests.asking.models.stub import ask_once, question, run
 
 
-def test_a_list_is_gone_through_again_and_again() -> None:
+def test_a_list_is_repeated_when_it_ends() -> None:
     model = ScriptedModel(["a", Reply(text="b", finish="length"), RateLimited("slow")], latency=0.001)
 
     async def go() -> list[str]:
@@ -40,12 +40,12 @@ def test_hash_answers_are_the_same_everywhere() -> None:
     labels = Constraint(choices=["negative", "neutral", "positive"])
     asked = [question(f"text {number}", constraint=labels) for number in range(6)]
     answers = [answer_by_hash(request) for request in asked]
-    # Recorded once: benchmarks and docs rely on these staying as they are, on every machine and version.
+    # Recorded once: benchmarks and docs rely on these being the same on every machine and in every version.
     assert answers == ["negative", "positive", "positive", "negative", "negative", "negative"]
     assert {answer_by_hash(question(str(number), constraint=labels)) for number in range(50)} == set(labels.choices)
 
 
-def test_another_salt_has_another_opinion() -> None:
+def test_another_salt_gives_other_answers() -> None:
     async def go(spec: str) -> list[str]:
         model = resolve_model(spec, {})
         asked = [question(str(number), system="<label>a</label> <label>b</label>") for number in range(30)]

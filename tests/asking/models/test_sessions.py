@@ -48,7 +48,7 @@ def test_a_closed_model_works_again_in_another_loop() -> None:
         nonlocal model
         async with serving() as stub:
             model = model or resolve_model("groq:x", stub.opens("groq"))
-            model._url = f"{stub.url}/chat/completions"
+            model._client.url = f"{stub.url}/chat/completions"
             return (await ask_once(model)).text
 
     assert [run(go()), run(go())] == ["positive", "positive"]
@@ -67,21 +67,21 @@ def test_closing_from_another_loop_closes_in_the_right_one() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_loop_that_ended_without_closing_does_not_stop_the_next() -> None:
+def test_a_loop_that_ended_without_closing_does_not_block_the_next() -> None:
     model: Any = None
 
     async def go(close: bool) -> str:
         nonlocal model
         async with serving() as stub:
             model = model or resolve_model("groq:x", stub.opens("groq"))
-            model._url = f"{stub.url}/chat/completions"
+            model._client.url = f"{stub.url}/chat/completions"
             reply = await (ask_once(model) if close else model.ask(question()))
             return str(reply.text)
 
     assert [run(go(False)), run(go(True))] == ["positive", "positive"]
 
 
-def test_hosts_and_models_alike_share_nothing_across_origins() -> None:
+def test_models_at_different_addresses_share_no_session() -> None:
     async def go() -> int:
         async with serving() as one, serving() as other:
             models = [resolve_model("groq:m", stub.opens("groq")) for stub in (one, other)]
@@ -93,7 +93,7 @@ def test_hosts_and_models_alike_share_nothing_across_origins() -> None:
     assert run(go()) == 2
 
 
-def test_a_proxy_of_the_environment_is_used_but_not_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_proxy_from_the_environment_is_used_but_not_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("no_proxy", "NO_PROXY", "HTTPS_PROXY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("https_proxy", "http://proxy:3128")

@@ -1,1 +1,1 @@
-"""Models of every kind behind one small interface."""
+"""All kinds of models behind one small interface."""

@@ -1,7 +1,7 @@
-"""What is known about models: who serves a bare name, how much fits in, what a million tokens cost.
+"""A table of models: provider of a bare name, context size, price per million tokens.
 
-Prices are list prices in USD without discounts for caching or batches, on the date beside them. A price that is not
-known is None, never 0; a user's own prices win over this table.
+Prices are list prices in USD without discounts for caching or batches, as of the date beside them. An unknown price is
+None, never 0; a user's own prices take precedence over this table.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from pcs_annotator.core.chat import Usage
 
-# Days on which a price was seen; where the page bore no date, the earliest that it can be from.
+# Dates on which a price was seen; if the page had no date, the earliest possible one.
 OLDER = date(2025, 11, 1)
 EARLY = date(2026, 2, 5)
 RECENT = date(2026, 11, 15)
@@ -25,9 +25,9 @@ class Price:
     """USD per million tokens.
 
     Attributes:
-        input: For the question.
-        output: For the answer.
-        as_of: A day on which the price held; None for a user's own.
+        input: Price of the request.
+        output: Price of the answer.
+        as_of: A date on which the price was valid; None for a user's own.
     """
 
     input: float
@@ -35,9 +35,9 @@ class Price:
     as_of: date | None = None
 
     def cost(self, usage: Usage) -> float | None:
-        """Return the USD that were paid; None where the server did not say how many tokens there were."""
+        """Return the cost in USD; None if the server did not report the number of tokens."""
         if usage.input_tokens is None or usage.output_tokens is None:
-            # What costs nothing costs nothing, however much of it there was.
+            # A free model costs nothing, whatever the number of tokens.
             return None if self.input or self.output else 0.0
         return (usage.input_tokens * self.input + usage.output_tokens * self.output) / 1e6
 
@@ -46,7 +46,7 @@ FREE = Price(0.0, 0.0, None)
 LOCAL = frozenset({"ollama", "llama", "embedded", "transformers", "scripted", "function"})
 """Providers whose models run on the user's own machine."""
 
-# model, context, input, output, date; one block per provider. None: not known.
+# model, context, input price, output price, date; one block per provider. None: unknown.
 _Row = tuple[str, int | None, float | None, float | None, date]
 _ROWS: dict[str, tuple[_Row, ...]] = {
     "openai": (
@@ -122,7 +122,7 @@ _ROWS: dict[str, tuple[_Row, ...]] = {
         ("meta-llama/Meta-Llama-3.1-8B-Instruct-Turbo", 131_072, 0.18, 0.18, OLDER),
         ("meta-llama/Llama-3.3-70B-Instruct-Turbo", 131_072, 0.88, 0.88, OLDER),
     ),
-    # Hugging Face passes a call on to whichever company serves the model; the price is theirs.
+    # Hugging Face forwards calls to the company that serves the model, which sets the price.
     "huggingface": (
         ("mistralai/Mistral-7B-Instruct-v0.2", 32_768, None, None, OLDER),
         ("mistralai/Mistral-7B-Instruct-v0.3", 32_768, None, None, OLDER),
@@ -135,7 +135,7 @@ _ROWS: dict[str, tuple[_Row, ...]] = {
 }
 _MODELS: dict[str, _Row] = {f"{name}:{row[0]}": row for name, rows in _ROWS.items() for row in rows}
 
-# The first pattern that fits a bare name says who serves it.
+# Pattern of a bare name → provider; the first match counts.
 _BARE_NAMES: tuple[tuple[str, str], ...] = (
     (r"llama3-\d+b-\d+|llama-3\.\d+-\w+-(?:instant|versatile|preview|specdec|vision-preview)", "groq"),
     (r"gemma2?-\db-it|mixtral-8x7b-32768", "groq"),
@@ -150,7 +150,7 @@ _SNAPSHOT = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
 
 def provider_of(bare_name: str) -> str | None:
-    """Return who serves a model that is named without its provider; None when nobody is known to.
+    """Return the provider of a model named without one; None if unknown.
 
     >>> provider_of("llama3-8b-8192"), provider_of("mistralai/Mistral-7B-Instruct-v0.3"), provider_of("my-model")
     ('groq', 'huggingface', None)
@@ -162,23 +162,23 @@ def provider_of(bare_name: str) -> str | None:
 
 
 def known_models() -> list[str]:
-    """Return every model of the table as `provider:model`, sorted."""
+    """Return all models of the table as `provider:model`, sorted."""
     return sorted(_MODELS)
 
 
 def context_of(name: str) -> int | None:
-    """Return the tokens that fit into a question and its answer; None when unknown."""
+    """Return the number of tokens that fit into a request and its answer; None if unknown."""
     row = _find(name)
     return row[1] if row else None
 
 
 def price_of(name: str, own_prices: Mapping[str, Any] | None = None) -> Price | None:
-    """Return what a model costs, or None when that is not known.
+    """Return the price of a model; None if unknown.
 
     Args:
         name: `provider:model`.
-        own_prices: Prices the user gave, by `provider:model` or by the bare model name; they win. A value is a
-            `Price` or a pair of USD per million tokens in and out.
+        own_prices: The user's prices, by `provider:model` or bare model name; they take precedence. A value is a
+            `Price`, or a pair of USD per million input and output tokens.
 
     >>> price_of("openai:gpt-4o-mini").output, price_of("ollama:llama3.2").output, price_of("vllm:mine")
     (0.6, 0.0, None)

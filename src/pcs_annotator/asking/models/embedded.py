@@ -1,13 +1,14 @@
 """`embedded:smollm2`: a real language model of 135 million weights in this process, without a key or a server.
 
-It is small: it labels topics well, moods so-so, and hardly follows other instructions. Its worth is that everything can
-be tried on one's own machine within a minute, as an honest stand-in for a larger model.
+It is small: it labels topics well and moods moderately, and hardly follows other instructions. With it, everything can
+be tried on any machine within a minute, as an honest substitute for a larger model.
 
-Why a forward pass of our own: measured in one run on two shared x86 cores, tweets of 29 tokens after an instruction of
-20 (of 77 in brackets), it answered 12.2 (15.5) questions per second in float32; ctranslate2 6.9 (5.3) with the same
-answers, as it cannot keep the beginning of a prompt in `forward_batch`, or 10.4 (9.8) with int8 and log-probabilities
-off by 0.3 (0.2) on average; llama.cpp 1.9 to 2.4, and 4.3 in a quieter run against our 14.8. In onnxruntime only the
-matrix products were timed: enough for 15.6 in float32 and 96 in int8, whose whole model and answers were not tried.
+Why our own forward pass: measured in one run on two shared x86 cores, with tweets of 29 tokens after an instruction of
+20 tokens (77 in brackets), it answered 12.2 (15.5) questions per second in float32; ctranslate2 answered 6.9 (5.3) with
+the same answers, because `forward_batch` cannot cache the start of a prompt, or 10.4 (9.8) with int8 and
+log-probabilities off by 0.3 (0.2) on average; llama.cpp 1.9 to 2.4, and 4.3 in a quieter run against our 14.8. With
+onnxruntime only the matrix products were timed: enough for 15.6 in float32 and 96 in int8; the whole model and its
+answers were not tried.
 """
 
 from __future__ import annotations
@@ -19,41 +20,33 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
-from pcs_annotator.asking.models.embedded_engine import CONTEXT_TOKENS
+from pcs_annotator.asking.models.embedded_engine import CONTEXT_TOKENS, INSTALL, Style
 from pcs_annotator.asking.models.provider import provider
 from pcs_annotator.asking.models.pull import Progress, pull, weights_of, weights_path
 from pcs_annotator.core.chat import ChatModel, Reply, Request
 from pcs_annotator.errors import ConfigError, MissingPackage
 
-if TYPE_CHECKING:
-    from pcs_annotator.asking.models.embedded_engine.prompts import Style
-
-INSTALL = "pip install 'pcs-annotator[local]'"
-NEEDED = ("tokenizers",)
 STYLES: Mapping[str, Style] = {"chat": "chat", "plain": "plain"}
 PRIORS = {"prior": True, "no-prior": False}
 
 
 class EmbeddedModel:
-    """A small model on the processor, fetched and loaded at the first question.
+    """A small model that runs on the CPU, downloaded and loaded at the first question.
 
-    Models of the same weights share them in memory, whatever their style. An answer does not depend on which other
-    questions wait at the same time, nor on their order.
+    Models with the same weights share them in memory, whatever their style. An answer does not depend on the other
+    questions that wait at the same time, nor on their order.
 
     Attributes:
-        name: `embedded:smollm2`, with `/plain` and `/no-prior` where they differ from the default: other questions.
-        style: `chat` asks in the model's own conversation template, `plain` has it go on with a text.
-        prior: Whether what the model would answer about empty texts is taken off its answers.
+        name: `embedded:smollm2`, with `/plain` and `/no-prior` where they differ from the default.
+        style: `chat` uses the model's own conversation template, `plain` asks it to continue a text.
+        prior: Whether the model's bias, measured on empty texts, is subtracted from its answers.
         context_tokens: Tokens per question.
         can_constrain: True for choices; other constraints are refused.
-        concurrency: How many questions should wait at once, so that batches are full.
     """
 
     can_constrain = True
     context_tokens = CONTEXT_TOKENS
-    concurrency = 32
 
     def __init__(
         self,
@@ -87,7 +80,7 @@ class EmbeddedModel:
         return replace(reply, latency=perf_counter() - started)
 
     async def close(self) -> None:
-        """Free the memory, if no other model uses the same weights; asking again loads them again."""
+        """Free the memory unless another model uses the same weights; asking again loads them again."""
         from pcs_annotator.asking.models.embedded_engine import runner
 
         await asyncio.to_thread(runner.release, self._key, self)
@@ -102,22 +95,21 @@ class EmbeddedModel:
 
 @provider("embedded")
 class EmbeddedProvider:
-    """Opens `embedded:smollm2`, `embedded:smollm2/plain`, `embedded:smollm2/chat/no-prior` and the like."""
+    """Opens `embedded:smollm2`, with options such as `embedded:smollm2/plain` or `embedded:smollm2/chat/no-prior`."""
 
     def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
-        """Return the model; a missing package is an error here, fetching and loading wait for the first question."""
+        """Return the model; raises if a package is missing. Weights are downloaded and loaded at the first question."""
         name, *options = model.split("/")
         weights_of(name)
         styles = [option for option in options if option in STYLES]
         priors = [option for option in options if option in PRIORS]
         if len(styles) > 1 or len(priors) > 1 or len(styles) + len(priors) != len(options):
             raise ConfigError(
-                f"embedded:{model} is not understood: write embedded:{name}, and after it, each with a slash, "
-                "chat or plain, prior or no-prior"
+                f"embedded:{model} is not a valid name: write embedded:{name}, then optionally /chat or /plain, "
+                "then optionally /prior or /no-prior"
             )
-        missing = [package for package in NEEDED if find_spec(package) is None]
-        if missing:
-            raise MissingPackage(f"embedded:{model} runs in this process and needs {' and '.join(missing)}: {INSTALL}")
+        if find_spec("tokenizers") is None:
+            raise MissingPackage(f"embedded:{model} runs in this process and needs tokenizers: {INSTALL}")
         style = STYLES[styles[0]] if styles else "chat"
         prior = PRIORS[priors[0]] if priors else True
         return EmbeddedModel(name, style=style, prior=prior, environment=environment)

@@ -1,4 +1,4 @@
-"""What went wrong: from a server's status and body to the one error tree."""
+"""Turns a server's status and body into one of our errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pcs_annotator.core.chat import RateHint
 from pcs_annotator.errors import AccessDenied, BadRequest, ModelError, RateLimited, ServerTrouble, Unanswerable
 
 SHOWN = 240
-# Only words that never come with a passing limit: Gemini and Groq name "quota" and "billing" in those as well.
+# Only words that never come with a temporary limit: Gemini and Groq mention "quota" and "billing" there too.
 NO_MONEY = re.compile(r"insufficient_quota|credit balance|insufficient.balance", re.I)
 TRY_AGAIN = re.compile(r"(?:try again|retry) in ([\d.]+(?:ms|[dhms])(?:[\d.]+(?:ms|[hms]))*)", re.I)
 TOO_LONG = re.compile(
@@ -28,7 +28,7 @@ NO_MODEL = re.compile(
     r"|(?:unknown|invalid|no such|not a valid) model|deploymentnotfound|not supported by any provider",
     re.I,
 )
-# Some servers say with a 400 what others say with a 401, 402 or 404; any other 400 is about this question alone.
+# Some servers send a 400 where others send a 401, 402 or 404; any other 400 is about this question alone.
 HOPELESS = re.compile(
     rf"{NO_MODEL.pattern}|{NO_MONEY.pattern}|api.?key.{{0,20}}(?:not valid|invalid)|invalid.{{0,10}}api.?key", re.I
 )
@@ -38,14 +38,14 @@ HTML = re.compile(rb"\s*(?:<!doctype|<html|<\?xml|<head|<body)", re.I)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSite:
-    """Where a call went; all that an error message needs to name.
+    """Where a call goes: what error messages need to name.
 
     Attributes:
         name: `provider:model`.
         model: The model's name at its provider.
         url: The base URL, without any key.
-        key_variable: The variable the key came from, or that it may be given in.
-        secret: The key, only to be kept out of messages.
+        key_variable: The environment variable that holds or may hold the key.
+        secret: The key, stored to keep it out of messages.
     """
 
     name: str
@@ -55,7 +55,7 @@ class CallSite:
     secret: str = field(default="", repr=False)
 
     def scrub(self, text: str) -> str:
-        """Return the text, short, on one line and without anything that looks like a key."""
+        """Return the text shortened, on one line and without anything that looks like a key."""
         if self.secret:
             text = text.replace(self.secret, "[key]")
         text = " ".join(KEY_LIKE.sub("[key]", text).split())
@@ -64,7 +64,7 @@ class CallSite:
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """What a server said about an error: its message, its code, the parameter it did not like."""
+    """A server's error: its message, its code, and the parameter it refused."""
 
     message: str
     code: str = ""
@@ -77,7 +77,7 @@ class Complaint:
 
 
 def read_complaint(raw: bytes) -> Complaint:
-    """Return the complaint in an error's body: JSON of any of the usual shapes, HTML or plain text."""
+    """Return the error in a response body: JSON of any usual shape, HTML or plain text."""
     if HTML.match(raw):
         return Complaint("an HTML page instead of JSON")
     try:
@@ -102,10 +102,10 @@ def failure(place: CallSite, status: int, complaint: Complaint, headers: Mapping
     words = complaint.words
     if status == 429:
         if NO_MONEY.search(words):
-            return AccessDenied(f"{place.name}: the account has no credit left: top it up ({said})")
+            return AccessDenied(f"{place.name}: the account has no credit left: add some ({said})")
         return RateLimited(f"{place.name}: too many requests (429): {said}", _wait(complaint, headers))
     if status in (408, 409, 425) or status >= 500:
-        return ServerTrouble(f"{place.name}: the server at {place.url} has trouble ({status}): {said}")
+        return ServerTrouble(f"{place.name}: the server at {place.url} failed ({status}): {said}")
     if status == 413 or TOO_LONG.search(words):
         return Unanswerable(f"{place.name}: the text is too long for the model ({status}): {said}")
     if status != 401 and FILTERED.search(words):
@@ -115,23 +115,23 @@ def failure(place: CallSite, status: int, complaint: Complaint, headers: Mapping
 
 
 def _wait(complaint: Complaint, headers: Mapping[str, str]) -> float | None:
-    asked = parse_retry_after(headers)
-    told = TRY_AGAIN.search(complaint.message) if asked is None else None
-    return parse_duration(told[1]) if told else asked
+    wait = parse_retry_after(headers)
+    found = TRY_AGAIN.search(complaint.message) if wait is None else None
+    return parse_duration(found[1]) if found else wait
 
 
 def _refusal(place: CallSite, status: int, words: str, said: str) -> str:
     if status == 404 or NO_MODEL.search(words):
         return (
-            f"{place.name}: {place.url} knows no model {place.model!r} ({status}): "
-            f"check the spelling, and that your account may use it. The server says: {said}"
+            f"{place.name}: {place.url} has no model {place.model!r} ({status}): "
+            f"check the spelling, and that your account may use it. The server's message: {said}"
         )
     if status in (401, 403):
         remedy = f"check {place.key_variable}" if place.key_variable else "check the key"
-        return f"{place.name}: {place.url} refused access ({status}): {remedy}. The server says: {said}"
+        return f"{place.name}: {place.url} refused access ({status}): {remedy}. The server's message: {said}"
     if 300 <= status < 400:
-        return f"{place.name}: {place.url} sends us elsewhere ({status}): correct the base URL"
-    return f"{place.name}: {place.url} refused the request ({status}), and would again. The server says: {said}"
+        return f"{place.name}: {place.url} redirects to another address ({status}): correct the base URL"
+    return f"{place.name}: {place.url} refused the request ({status}); retrying is no use. The server's message: {said}"
 
 
 def unreachable(place: CallSite, error: Exception) -> ServerTrouble:
@@ -143,12 +143,12 @@ def unreachable(place: CallSite, error: Exception) -> ServerTrouble:
 
 
 def unreadable(place: CallSite, raw: bytes) -> ServerTrouble:
-    """Return the error for a reply that is not what the protocol says."""
+    """Return the error for a reply that does not follow the protocol."""
     if HTML.match(raw):
-        return ServerTrouble(f"{place.name}: {place.url} answered with an HTML page, not JSON: check the base URL")
+        return ServerTrouble(f"{place.name}: {place.url} sent an HTML page instead of JSON: check the base URL")
     start = place.scrub(raw[:120].decode("utf-8", "replace"))
     return ServerTrouble(
-        f"{place.name}: the answer of {place.url} cannot be read; {len(raw)} bytes, starting {start!r}"
+        f"{place.name}: the answer from {place.url} cannot be read: {len(raw)} bytes, starting with {start!r}"
     )
 
 
@@ -157,7 +157,7 @@ UNIT_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "":
 
 
 def parse_duration(text: str) -> float | None:
-    """Return seconds from `6m0s`, `120ms`, `1h2m`, `1.5`; None where it is none of these.
+    """Return seconds from `6m0s`, `120ms`, `1h2m` or `1.5`; None for anything else.
 
     >>> parse_duration("6m0s"), parse_duration("120ms"), parse_duration("soon")
     (360.0, 0.12, None)
@@ -169,7 +169,7 @@ def parse_duration(text: str) -> float | None:
 
 
 def parse_retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Return the seconds a server asks us to wait, from `retry-after-ms` or `Retry-After` in seconds or as a date."""
+    """Return the seconds to wait, from `retry-after-ms`, or from `Retry-After` in seconds or as a date."""
     milliseconds = parse_duration(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000.0
@@ -185,7 +185,7 @@ def parse_retry_after(headers: Mapping[str, str], now: datetime | None = None) -
 
 
 def rate_hint(headers: Mapping[str, str], now: datetime | None = None) -> RateHint | None:
-    """Return the requests that are left and the seconds until the reset, where a reply's headers have both."""
+    """Return the remaining requests and the seconds until the reset, if a reply's headers have both."""
     remaining = headers.get("x-ratelimit-remaining-requests")
     if remaining is not None:
         reset = _reset_after(headers.get("x-ratelimit-reset-requests", ""), now)

@@ -17,17 +17,17 @@ Answering = Callable[[Any], str | Awaitable[str]]
 
 
 class FunctionModel:
-    """A function that answers.
+    """A Python function as a model.
 
-    A function of a text gets the whole conversation as one text: every message in order, a blank line between them.
-    A function of messages gets a list of `{"role": …, "content": …}`. Which of them it is stands in the annotation
-    of its first parameter (anything but `str` and nothing means messages), or in `takes`. A sync function runs in a
-    worker thread, so it must be safe to call from several at once. An exception counts as trouble that may pass.
+    A function of a text gets the whole conversation as one text: all messages in order, with blank lines between them.
+    A function of messages gets a list of `{"role": …, "content": …}`. `takes` says which it is; by default, the
+    annotation of its first parameter does (`str` or no annotation means text, anything else messages). A sync function
+    runs in a worker thread, so it must be safe to call from several threads at once. If it raises, the call is retried.
 
     Attributes:
-        name: `function:` and the qualified name, part of every ledger key: give your own where two functions
-            share a name, or where a function changed and its old answers should not be used again.
-        context_tokens: None: not known.
+        name: `function:` and the qualified name, part of every ledger key: pass your own if two functions share a name,
+            or if a function has changed and its old answers should not be used again.
+        context_tokens: None: unknown.
         can_constrain: False.
     """
 
@@ -59,11 +59,11 @@ class FunctionModel:
         except Exception as error:
             raise ServerTrouble(f"{self.name} raised {type(error).__name__}: {error}") from error
         if not isinstance(answer, str):
-            raise ServerTrouble(f"{self.name} returned {type(answer).__name__}, not a text")
+            raise ServerTrouble(f"{self.name} returned {type(answer).__name__} instead of str")
         return Reply(text=answer, latency=perf_counter() - started)
 
     async def close(self) -> None:
-        """Do nothing: there is nothing to let go of."""
+        """Do nothing: there is nothing to close."""
 
 
 def as_text(messages: Sequence[Message]) -> str:
@@ -84,7 +84,7 @@ def _inner(function: Answering) -> Answering:
 
 def _is_async(function: Answering) -> bool:
     function = _inner(function)
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004  # what kind it is, not whether
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004  # whether it is async, not whether it is callable
 
 
 def _qualified_name(function: Answering) -> str:
@@ -92,17 +92,17 @@ def _qualified_name(function: Answering) -> str:
     named = function if hasattr(function, "__qualname__") else type(function)
     name = f"{named.__module__}.{named.__qualname__}"
     code = getattr(function, "__code__", None)
-    # All lambdas of a module share one name; the line tells them apart.
+    # All lambdas of a module have the same name; the line number distinguishes them.
     return f"{name}:{code.co_firstlineno}" if code is not None and name.endswith("<lambda>") else name
 
 
 def _what_it_takes(function: Answering) -> Takes:
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # some built-in functions do not say
+    except (TypeError, ValueError):  # some built-in functions have no signature
         return "text"
     if not parameters:
-        raise ConfigError(f"{_qualified_name(function)} takes no argument: a model is a function of a text")
+        raise ConfigError(f"{_qualified_name(function)} takes no argument: it must take a text or a list of messages")
     annotation = parameters[0].annotation
     is_text = annotation in (inspect.Parameter.empty, str, Any, object, "str", "Any", "object")
     return "text" if is_text else "messages"

@@ -1,4 +1,4 @@
-"""The servers that speak the OpenAI chat protocol, and where each departs from it."""
+"""Servers that speak the OpenAI chat protocol, and how each differs from it."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from pcs_annotator.errors import ConfigError
 
 Structure = Literal["json_schema", "choice", "none"]
 AZURE_VERSION = "2024-10-21"
-# These think before they answer: no temperature, and `max_completion_tokens` in place of `max_tokens`.
+# Reasoning models: no temperature, and `max_completion_tokens` instead of `max_tokens`.
 OPENAI_REASONING = r"(?:ft:)?(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*chat))"
 OPENAI_SCHEMA = r"(?:ft:)?(?:o[1-9](?!-mini-2024|-preview)|gpt-4o(?!-2024-05)|gpt-4\.1|gpt-(?:[5-9]|\d\d))"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """One row of the table.
+    """A server, or a provider's servers.
 
     Attributes:
         name: The provider's name.
-        base_url: Where it lives; `<NAME>_BASE_URL` redirects it.
-        url_variables: Further variables that may hold the base URL.
-        key_variables: Variables that may hold the key, the first one being the usual one.
-        needs_key: Whether there is no access without a key.
+        base_url: Its address; `<NAME>_BASE_URL` overrides it.
+        url_variables: Other environment variables that may hold the base URL.
+        key_variables: Environment variables that may hold the key; the first is the usual one.
+        needs_key: Whether a key is required.
         auth: How the key is sent.
-        structure: How an answer is held to a shape: a JSON schema, a list of choices (vLLM), or not at all.
-        structured_models: Which of its models that is true for, as a pattern for the start of the name.
-        reasoning_models: Which of its models take the settings of OpenAI's reasoning models.
-        top_logprobs: How many log-probabilities it gives at most; 0 where asking for them is an error.
-        seed_field: What it calls the seed; "" where it knows none.
+        structure: How answers can be constrained: by a JSON schema, a list of choices (vLLM), or not at all.
+        structured_models: The models for which they can, as a pattern for the start of the name.
+        reasoning_models: The models that take the settings of OpenAI's reasoning models, as a pattern.
+        top_logprobs: Maximum number of log-probabilities; 0 if requesting them is an error.
+        seed_field: The name of the seed setting; "" if there is none.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Host:
     seed_field: str = "seed"
 
     def structure_for(self, model: str) -> Structure:
-        """Return how this model's answers can be held to a shape."""
+        """Return how this model's answers can be constrained."""
         return self.structure if re.match(self.structured_models, model) else "none"
 
     def reasons(self, model: str) -> bool:
@@ -134,11 +134,11 @@ HOSTS = (
     ),
 )
 CUSTOM = Host(name="url", key_variables=("PCS_API_KEY",), needs_key=False, top_logprobs=20)
-"""Any other server, given by its URL. No provider's key is ever sent to it."""
+"""Any other server, given by its URL. Keys of providers are never sent to it."""
 
 
 def base_url(name: str, environment: Mapping[str, str], default: str = "", others: tuple[str, ...] = ()) -> str:
-    """Return where a provider is asked: `<NAME>_BASE_URL`, another variable, or its usual address."""
+    """Return a provider's base URL: from `<NAME>_BASE_URL`, another variable, or its usual address."""
     for variable in (f"{name.upper()}_BASE_URL", *others):
         url = environment.get(variable, "").strip()
         if url:
@@ -149,21 +149,21 @@ def base_url(name: str, environment: Mapping[str, str], default: str = "", other
 
 
 def check_url(url: str, source: str) -> str:
-    """Return the URL without a slash at its end, or raise a `ConfigError` that names where it came from."""
+    """Return the URL without a trailing slash, or raise a `ConfigError` that names where it came from."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:  # a port that is no number
+    except ValueError:  # a port that is not a number
         raise ConfigError(f"{source}: not a URL: write it as http://host:port/v1") from None
     if "@" in parts.netloc:
-        raise ConfigError(f"{source}: a key or password does not belong into a URL: set PCS_API_KEY instead")
+        raise ConfigError(f"{source}: a URL must not contain a key or password: set PCS_API_KEY instead")
     if not usable:
         raise ConfigError(f"{source}: {url!r} is not a URL: write it as http://host:port/v1")
     return url.rstrip("/").removesuffix("/chat/completions")
 
 
 def chat_url(host: Host, base: str, model: str, environment: Mapping[str, str]) -> str:
-    """Return the address that questions are posted to."""
+    """Return the URL that requests are posted to."""
     if host.name != "azure":
         return f"{base}/chat/completions"
     version = environment.get("AZURE_OPENAI_API_VERSION") or environment.get("OPENAI_API_VERSION") or AZURE_VERSION

@@ -9,20 +9,20 @@ from typing import Any
 from pcs_annotator.asking.models.catalog import context_of
 from pcs_annotator.asking.models.failures import CallSite, Complaint, failure
 from pcs_annotator.asking.models.provider import provider
-from pcs_annotator.asking.models.wire import FINISHES, join_parts
+from pcs_annotator.asking.models.wire import FINISHES, join_parts, replace_surrogates
 from pcs_annotator.core.chat import ChatModel, Finish, Reply, Request, Sampling, Usage
 from pcs_annotator.errors import ConfigError, MissingPackage, ModelError, ServerTrouble
 
 INSTALL = "pip install 'pcs-annotator[langchain]'"
 ROLES = {"system": "system", "user": "human", "assistant": "ai"}
-# What integrations call our settings, as fields of the model object.
+# Names of our settings as fields of LangChain's model classes.
 FIELDS: dict[str, tuple[str, ...]] = {
     "temperature": ("temperature",),
     "top_p": ("top_p",),
     "max_tokens": ("max_tokens", "max_output_tokens", "max_completion_tokens", "num_predict", "max_new_tokens"),
     "seed": ("seed", "random_seed"),
 }
-# For exceptions without a status: how vendors' clients name them.
+# HTTP status by class name, for exceptions of vendors' clients that carry none.
 STATUS_BY_NAME = {
     "AuthenticationError": 401,
     "PermissionDeniedError": 403,
@@ -35,13 +35,13 @@ STATUS_BY_NAME = {
 
 
 class LangChainModel:
-    """A LangChain chat model, asked through `ainvoke`.
+    """A LangChain chat model, called through `ainvoke`.
 
-    Sampling settings are given to a copy of the object, and only those it has a field for: passing them with every
-    call fails for integrations whose client does not know them. What the object itself was given stays otherwise.
+    Sampling settings are set on a copy of the object, and only those that it has a field for: passing them with every
+    call fails for integrations whose client does not know them. The object's other settings stay as they are.
 
     Attributes:
-        name: `langchain:`, the class and the model's name; part of every ledger key, settings of the object are not.
+        name: `langchain:`, the class and the model's name; part of every ledger key. Settings of the object are not.
         context_tokens: From the catalog; None when unknown.
         can_constrain: False.
     """
@@ -63,7 +63,7 @@ class LangChainModel:
         model = self._tuned.get(request.sampling)
         if model is None:
             model = self._tuned[request.sampling] = _tune(self._model, request.sampling)
-        turns = [(ROLES[message.role], _sendable(message.content)) for message in request.messages]
+        turns = [(ROLES[message.role], replace_surrogates(message.content)) for message in request.messages]
         started = perf_counter()
         try:
             message = await model.ainvoke(turns)
@@ -74,7 +74,7 @@ class LangChainModel:
         return _reply(message, perf_counter() - started)
 
     async def close(self) -> None:
-        """Do nothing: the object belongs to whoever made it."""
+        """Do nothing: the object belongs to the caller."""
 
     def _failure(self, error: Exception) -> ModelError:
         status = _status(error)
@@ -93,7 +93,7 @@ class LangChainProvider:
     """Opens `langchain:provider:model` through LangChain's `init_chat_model`."""
 
     def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
-        """Return the model; a package that is missing is named with its pip line."""
+        """Return the model; if a package is missing, the error has the `pip install` line."""
         try:
             from langchain.chat_models import init_chat_model
         except ImportError:
@@ -102,13 +102,13 @@ class LangChainProvider:
             return LangChainModel(init_chat_model(model))
         except ImportError as error:
             raise MissingPackage(f"langchain:{model}: {error}") from None
-        except Exception as error:  # each integration complains about a missing key in its own way
+        except Exception as error:  # each integration raises its own error for a missing key
             said = CallSite(name="langchain", model=model, url="").scrub(str(error))
             raise ConfigError(f"LangChain cannot open {model!r}: {said}") from None
 
 
 def is_langchain(thing: object) -> bool:
-    """Return whether this is a LangChain model or chain, judged by what it can do; LangChain is not imported."""
+    """Return whether this is a LangChain model or chain: whether it has `ainvoke`. LangChain is not imported."""
     return not isinstance(thing, type) and callable(getattr(thing, "ainvoke", None))
 
 
@@ -133,10 +133,6 @@ def _tune(model: Any, sampling: Sampling) -> Any:
         if value is not None and field is not None:
             update[field] = value
     return model.model_copy(update=update) if update else model
-
-
-def _sendable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _status(error: Exception) -> int | None:

@@ -1,4 +1,4 @@
-"""Any GGUF model in this process, through `xllamacpp`: no server, no key, no network."""
+"""Any GGUF model in this process, with `xllamacpp`: no server, no key, no network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from pcs_annotator.asking.models.failures import CallSite, Complaint, failure
 from pcs_annotator.asking.models.provider import provider
-from pcs_annotator.asking.models.wire import FINISHES, first_logprobs
+from pcs_annotator.asking.models.wire import FINISHES, first_logprobs, replace_surrogates
 from pcs_annotator.core.chat import ChatModel, Reply, Request, Usage
 from pcs_annotator.errors import ConfigError, MissingPackage
 
@@ -27,11 +27,11 @@ TOP_LOGPROBS = 20
 class LlamaModel:
     """A model file, loaded at the first question.
 
-    Several questions are answered at once, one per slot; further ones wait. `xllamacpp` also listens on a port of this
-    machine; it is locked with a random key, so that no other program can use it.
+    Several questions are answered at once, one per slot; others wait. `xllamacpp` also opens a port on this machine; a
+    random key protects it from other programs.
 
     Attributes:
-        name: `llama:` and the file's name, wherever it lies.
+        name: `llama:` and the file's name, without its folder.
         context_tokens: Tokens per slot.
         can_constrain: True: choices become a grammar.
     """
@@ -69,7 +69,7 @@ class LlamaModel:
         threads, self._threads = self._threads, None
         if threads is not None:
             await asyncio.to_thread(threads.shutdown)
-        # The destructor joins the server's threads, which would hold up the loop.
+        # The destructor joins the server's threads, which would block the event loop.
         await asyncio.to_thread(self._unload)
 
     def _complete(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class LlamaModel:
             self._server = None
 
     def _load(self) -> Any:
-        import xllamacpp  # type: ignore[import-untyped]  # it ships no types
+        import xllamacpp  # type: ignore[import-untyped]  # it has no types
 
         params = xllamacpp.CommonParams()
         params.model.path = str(self.path)
@@ -99,7 +99,7 @@ class LlamaModel:
         try:
             return xllamacpp.Server(params)
         except RuntimeError as error:
-            raise ConfigError(f"{self.path} cannot be loaded by llama.cpp: {error} Is the file complete?") from None
+            raise ConfigError(f"llama.cpp cannot load {self.path}: {error} Check that the file is complete.") from None
 
 
 @provider("llama")
@@ -107,7 +107,7 @@ class LlamaProvider:
     """Opens `llama:/path/model.gguf`."""
 
     def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
-        """Return the model; a missing package or file is an error here, loading waits for the first question."""
+        """Return the model; raises if the package or the file is missing. It is loaded at the first question."""
         path = check_file(Path(model).expanduser())
         if find_spec("xllamacpp") is None:
             raise MissingPackage(f"llama:{model} runs in this process and needs xllamacpp: {INSTALL}")
@@ -115,14 +115,16 @@ class LlamaProvider:
 
 
 def check_file(path: Path) -> Path:
-    """Return the path after making sure that it is a GGUF file."""
+    """Return the path after checking that it is a GGUF file."""
     try:
         with path.open("rb") as file:
             start = file.read(len(MAGIC))
     except OSError as error:
-        raise ConfigError(f"the model file {path} cannot be read: {error.strerror}; give the path of a .gguf") from None
+        raise ConfigError(
+            f"the model file {path} cannot be read: {error.strerror}; give the path of a .gguf file"
+        ) from None
     if start != MAGIC:
-        raise ConfigError(f"{path} is not a GGUF file: convert the model, or download its .gguf")
+        raise ConfigError(f"{path} is not a GGUF file: convert the model, or download it as .gguf")
     return path
 
 
@@ -147,14 +149,16 @@ def _payload(request: Request) -> dict[str, Any]:
         "seed": sampling.seed,
     }
     payload: dict[str, Any] = {
-        "messages": [{"role": message.role, "content": _sendable(message.content)} for message in request.messages],
+        "messages": [
+            {"role": message.role, "content": replace_surrogates(message.content)} for message in request.messages
+        ],
         **{name: value for name, value in settings.items() if value is not None},
     }
     if request.logprobs:
         payload |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
     constraint = request.constraint
     if constraint is not None and constraint.choices:
-        payload["grammar"] = choices_grammar([_sendable(choice) for choice in constraint.choices])
+        payload["grammar"] = choices_grammar([replace_surrogates(choice) for choice in constraint.choices])
     elif constraint is not None and constraint.json_schema is not None:
         schema = {"name": "answer", "schema": dict(constraint.json_schema)}
         payload["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -171,8 +175,3 @@ def _reply(data: Mapping[str, Any], latency: float, *, logprobs: bool) -> Reply:
         latency=latency,
         logprobs=first_logprobs(choice) if logprobs else None,
     )
-
-
-def _sendable(text: str) -> str:
-    """Return the text with question marks for lone surrogates, which llama.cpp refuses."""
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""Providers: names in front of the colon in `groq:llama-3.1-8b-instant`, built-in or from a plug-in.
+"""Providers, such as `groq` in `groq:llama-3.1-8b-instant`: built-in or from a plug-in; their keys and environment.
 
 A package adds its own in `pyproject.toml`::
 
@@ -26,30 +26,30 @@ class Provider(Protocol):
         """Return the model, ready to be asked; nothing is sent yet.
 
         Args:
-            model: What stands after the colon.
-            environment: Keys and base URLs; a missing key is a `ConfigError` here and not at the first call.
+            model: The part after the colon.
+            environment: Keys and base URLs; a missing key raises `ConfigError` here, not at the first call.
         """
         ...
 
 
 providers: Registry[Provider] = Registry("model provider", "pcs_annotator.models")
 provider = providers.register
-"""Decorator: make a class of providers known by a name."""
+"""Decorator: register a provider class under a name."""
 
 
 def read_key(environment: Mapping[str, str], variables: Sequence[str], owner: str, *, required: bool = True) -> str:
-    """Return the key from the first variable that is set, or "" where none is needed.
+    """Return the key from the first variable that is set, or "" if none is set and none is required.
 
     Raises:
-        ConfigError: A key is needed and no variable has one, or it can be no key. The key itself is never shown.
+        ConfigError: A required key is missing, or it is not a valid key. The message never shows the key.
     """
     for variable in variables:
         key = environment.get(variable, "").strip()
         if not key:
             continue
-        # aiohttp would refuse such a header with a message that shows the key.
+        # aiohttp would reject such a header with a message that shows the key.
         if not key.isascii() or not key.isprintable() or " " in key:
-            raise ConfigError(f"{variable} holds spaces or characters that no key has: copy the key again")
+            raise ConfigError(f"{variable} contains spaces or characters that keys do not have: copy the key again")
         return key
     if not required:
         return ""
@@ -70,10 +70,10 @@ ESCAPES = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\"}
 
 
 def read_environment(folder: Path) -> dict[str, str]:
-    """Return the variables of the process over those of `folder/.env`, which need not exist.
+    """Return the variables of the process and of `folder/.env`, if it exists; those of the process take precedence.
 
     Raises:
-        ConfigError: The file cannot be read; a bad line is named by its number, never by what it holds.
+        ConfigError: The file cannot be read; the message has the number of a bad line, never its content.
     """
     return {**_read_file(folder / ".env"), **os.environ}
 
@@ -90,7 +90,9 @@ def parse_environment(text: str, source: str = ".env") -> dict[str, str]:
             continue
         match = LINE.match(line)
         if match is None:
-            raise ConfigError(f"{source}, line {number}: not of the form KEY=value; quote values that hold quotes")
+            raise ConfigError(
+                f"{source}, line {number}: not of the form KEY=value; put values that contain quotes in quotes"
+            )
         found[match["name"]] = _value(match)
     return found
 
@@ -101,7 +103,7 @@ def _read_file(path: Path) -> dict[str, str]:
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read as UTF-8 text: {type(error).__name__}; repair or remove it") from None
+        raise ConfigError(f"{path} cannot be read as UTF-8 text: {type(error).__name__}; fix or remove it") from None
     return parse_environment(text, str(path))
 
 

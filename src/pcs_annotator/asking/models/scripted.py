@@ -1,4 +1,4 @@
-"""Models without a model: deterministic, in process, for tests, docs and benchmarks."""
+"""Models that answer from a script: deterministic and in this process, for tests, docs and benchmarks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEPT_REQUESTS = 1000
 
 
 class ScriptedModel:
-    """Answers from a script: a list that is gone through again and again, or a function of the request.
+    """Answers from a script: a list, repeated when it ends, or a function of the request.
 
     An exception in the script is raised; a text becomes a reply whose usage counts words.
 
@@ -64,14 +64,14 @@ class ScriptedModel:
         return Reply(text=answer, usage=usage, latency=self.latency)
 
     async def close(self) -> None:
-        """Do nothing: there is nothing to let go of."""
+        """Do nothing: there is nothing to close."""
 
 
 def answer_by_hash(request: Request, salt: str = "") -> str:
-    """Return one of the labels, chosen by a hash of the last message: the same text, the same answer, everywhere.
+    """Return one of the labels, chosen by a hash of the last message: the same text gets the same answer everywhere.
 
-    The labels are the choices of the constraint; without one, what stands in `<label>…</label>` in the messages, and
-    failing that, what is quoted in the first message. Without labels the answer is the hash itself.
+    The labels are the choices of the constraint; without one, those in `<label>…</label>` in the messages; failing
+    that, the quoted words of the first message. Without labels the answer is the hash itself.
     """
     last = request.messages[-1].content if request.messages else ""
     digest = blake2b(f"{salt}\0{last}".encode("utf-8", "replace"), digest_size=8)
@@ -85,7 +85,7 @@ def answer_by_hash(request: Request, salt: str = "") -> str:
 
 
 def _labels_in(request: Request) -> list[str]:
-    """Return the labels a prompt names, from the first message that has two or more."""
+    """Return the labels in a prompt, from the first message that has two or more."""
     for message in request.messages:
         tagged = list(dict.fromkeys(TAG.findall(message.content)))
         if len(tagged) > 1:
@@ -99,11 +99,11 @@ def _labels_in(request: Request) -> list[str]:
 
 @provider("scripted")
 class ScriptedProvider:
-    """Opens `scripted:hash`, and `scripted:hash:anything` for further ones of another opinion."""
+    """Opens `scripted:hash`, and `scripted:hash:anything` for further models that answer differently."""
 
     def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
         """Return the model."""
         kind, _, salt = model.partition(":")
         if kind != "hash":
-            raise ConfigError(f"no scripted model is called {model!r}: write scripted:hash or scripted:hash:2")
+            raise ConfigError(f"no scripted model is named {model!r}: write scripted:hash or scripted:hash:2")
         return ScriptedModel(lambda request: answer_by_hash(request, salt), name=f"scripted:{model}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pcs_annotator.asking.models.embedded_engine.batcher import Batcher, BatchJob
+from pcs_annotator.asking.models.embedded_engine.runner import Batcher, BatchJob
 
 Jobs = Sequence[BatchJob[int, int]]
 
@@ -40,7 +40,7 @@ def test_it_serves_one_loop_after_the_other() -> None:
     batcher.close()
 
 
-def test_an_error_reaches_everyone_in_the_batch_and_the_next_one_works() -> None:
+def test_an_error_reaches_all_callers_of_the_batch_and_the_next_batch_works() -> None:
     broken = [True]
 
     def work(jobs: Jobs) -> None:
@@ -59,14 +59,14 @@ def test_an_error_reaches_everyone_in_the_batch_and_the_next_one_works() -> None
     batcher.close()
 
 
-def test_a_question_left_open_is_an_error_and_not_an_endless_wait() -> None:
+def test_an_unanswered_question_raises_instead_of_waiting_forever() -> None:
     batcher: Batcher[int, int] = Batcher(lambda jobs: None, threads=1, size=8)
     with pytest.raises(RuntimeError, match="unanswered"):
         asyncio.run(batcher.ask(1))
     batcher.close()
 
 
-def test_who_is_cancelled_while_waiting_is_not_worked_for() -> None:
+def test_a_question_cancelled_while_waiting_is_not_answered() -> None:
     go_on, begun = threading.Event(), threading.Event()
     seen: list[int] = []
 
@@ -93,7 +93,7 @@ def test_who_is_cancelled_while_waiting_is_not_worked_for() -> None:
     batcher.close()
 
 
-def test_a_caller_cancelled_while_its_question_is_worked_on_does_no_harm() -> None:
+def test_cancelling_a_caller_whose_question_is_being_answered_does_no_harm() -> None:
     go_on, begun = threading.Event(), threading.Event()
 
     def work(jobs: Jobs) -> None:
@@ -115,7 +115,7 @@ def test_a_caller_cancelled_while_its_question_is_worked_on_does_no_harm() -> No
     batcher.close()
 
 
-def test_a_closed_batcher_says_so() -> None:
+def test_a_closed_batcher_takes_no_questions() -> None:
     batcher = Batcher(double, threads=1, size=1)
     batcher.close()
     with pytest.raises(RuntimeError, match="closed"):

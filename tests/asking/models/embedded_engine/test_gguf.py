@@ -11,7 +11,7 @@ from pcs_annotator.errors import ConfigError
 from tests.asking.models.embedded_engine.tiny import LAYERS, WIDTH, tokens
 
 
-def test_settings_and_weights_come_back_as_they_were_written(tiny: Path) -> None:
+def test_settings_and_weights_are_read_as_written(tiny: Path) -> None:
     file = read_gguf(tiny)
     assert file.settings["llama.block_count"] == LAYERS
     assert file.settings["tokenizer.ggml.tokens"] == tokens()
@@ -19,7 +19,7 @@ def test_settings_and_weights_come_back_as_they_were_written(tiny: Path) -> None
     assert file.floats("output_norm.weight").mean() == pytest.approx(1, abs=0.1)
 
 
-def test_four_bit_blocks_hold_low_halves_first() -> None:
+def test_four_bit_blocks_have_the_low_halves_first() -> None:
     raw = struct.pack("<ee", 0.5, -1.0) + bytes([0x21, *[0] * 15])
     floats = from_q4_1(np.frombuffer(raw, np.uint8)[np.newaxis])
     assert floats.shape == (1, 32)
@@ -32,10 +32,10 @@ def test_eight_bit_blocks_are_scaled() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"<html>", b"GGUF\x03\x00", b"GGUF" + bytes([255] * 60)])
-def test_a_file_that_is_none_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_gguf_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "broken.gguf"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=r"broken\.gguf"):
         read_gguf(path)
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match=r"missing\.gguf"):
         read_gguf(tmp_path / "missing.gguf")

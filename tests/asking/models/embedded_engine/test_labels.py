@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pcs_annotator.asking.models.embedded_engine.engine import LabelTree
 from pcs_annotator.asking.models.embedded_engine.forward import Network, Piece
 from pcs_annotator.asking.models.embedded_engine.gguf import read_gguf
-from pcs_annotator.asking.models.embedded_engine.labels import LabelTree
 
 END = 2
 PROMPT = [11, 12, 13, 14]
@@ -21,13 +21,13 @@ def network(tiny: Path) -> Network:
 
 def scores(network: Network, labels: Sequence[Sequence[int]]) -> list[float]:
     tree = LabelTree([[*label, END] for label in labels])
-    (answer,) = network.read([tree.piece(PROMPT, network.nothing())])
+    (answer,) = network.read([tree.piece(PROMPT, network.empty_cache())])
     found: list[float] = tree.log_probabilities(network, answer.states).tolist()
     return found
 
 
 def step_by_step(network: Network, labels: Sequence[Sequence[int]]) -> list[float]:
-    """The same by asking the model again after every token."""
+    """The same, by asking the model again after every token."""
     sequences = [(*label, END) for label in labels]
     found = []
     for sequence in sequences:
@@ -35,7 +35,7 @@ def step_by_step(network: Network, labels: Sequence[Sequence[int]]) -> list[floa
         for length in range(len(sequence)):
             start = sequence[:length]
             allowed = sorted({other[length] for other in sequences if other[:length] == start and len(other) > length})
-            (answer,) = network.read([Piece.sequence([*PROMPT, *start], network.nothing())])
+            (answer,) = network.read([Piece.sequence([*PROMPT, *start], network.empty_cache())])
             logits = network.logits(answer.states, allowed)[0].astype(float)
             total += logits[allowed.index(sequence[length])] - np.log(np.exp(logits).sum())
         found.append(total)
@@ -52,7 +52,7 @@ def step_by_step(network: Network, labels: Sequence[Sequence[int]]) -> list[floa
         [[20]],
     ],
 )
-def test_one_reading_gives_what_step_by_step_gives(network: Network, labels: list[list[int]]) -> None:
+def test_one_reading_gives_the_same_as_step_by_step(network: Network, labels: list[list[int]]) -> None:
     found = scores(network, labels)
     assert found == pytest.approx(step_by_step(network, labels), abs=1e-3)
     assert np.exp(found).sum() == pytest.approx(1, abs=1e-5)
@@ -62,7 +62,7 @@ def test_labels_of_one_token_append_nothing_to_the_prompt() -> None:
     assert LabelTree([[20, END], [21, END]]).appended == []
 
 
-def test_tokens_after_the_last_parting_are_not_read() -> None:
+def test_tokens_after_the_last_fork_are_not_read() -> None:
     tree = LabelTree([[20, 30, 31, 32, END], [20, 40, 41, END], [21, 50, 51, END]])
     assert tree.appended == [20]
 

@@ -6,8 +6,13 @@ import pytest
 
 from pcs_annotator.asking.annotators.prompt import PromptStyle, build_messages
 from pcs_annotator.asking.models.embedded_engine.gguf import read_gguf
-from pcs_annotator.asking.models.embedded_engine.prompts import ParsedQuestion, chat_prompt, label_prompt, take_apart
-from pcs_annotator.asking.models.embedded_engine.vocabulary import TokenVocabulary
+from pcs_annotator.asking.models.embedded_engine.prompts import (
+    ParsedQuestion,
+    TokenVocabulary,
+    chat_prompt,
+    label_prompt,
+    parse_question,
+)
 from pcs_annotator.core.chat import Message
 from pcs_annotator.core.task import Task
 
@@ -21,21 +26,21 @@ def vocabulary(tiny: Path) -> TokenVocabulary:
 
 
 @pytest.mark.parametrize("style", ["chat", "plain"])
-def test_our_own_messages_are_taken_apart_again(style: PromptStyle) -> None:
+def test_our_own_messages_are_parsed(style: PromptStyle) -> None:
     messages = build_messages(TASK, TEXT, style=style, answer="bare")
-    assert take_apart(messages) == ParsedQuestion(TASK.instruction, "- new\n- old", TEXT)
+    assert parse_question(messages) == ParsedQuestion(TASK.instruction, "- new\n- old", TEXT)
 
 
-def test_other_messages_are_an_instruction_and_a_text() -> None:
-    assert take_apart([Message("system", "Decide."), Message("user", "A text.")]) == ParsedQuestion(
+def test_other_messages_are_parsed_as_an_instruction_and_a_text() -> None:
+    assert parse_question([Message("system", "Decide."), Message("user", "A text.")]) == ParsedQuestion(
         "Decide.", "", "A text."
     )
-    assert take_apart([Message("user", "A text.")]) == ParsedQuestion("", "", "A text.")
+    assert parse_question([Message("user", "A text.")]) == ParsedQuestion("", "", "A text.")
 
 
-def test_markers_without_a_list_of_labels_are_still_understood() -> None:
+def test_markers_without_a_list_of_labels_are_parsed() -> None:
     user = Message("user", "Between [text 0123456789ab]\n[text 0123456789ab]\nHere.\n[text 0123456789ab]")
-    assert take_apart([Message("system", "Decide."), user]) == ParsedQuestion("Decide.", "", "Here.")
+    assert parse_question([Message("system", "Decide."), user]) == ParsedQuestion("Decide.", "", "Here.")
 
 
 def test_the_head_is_the_same_for_every_text(vocabulary: TokenVocabulary) -> None:
@@ -47,12 +52,12 @@ def test_the_head_is_the_same_for_every_text(vocabulary: TokenVocabulary) -> Non
         assert prompts[0].tail != prompts[1].tail
 
 
-def test_plain_prompts_read_like_a_form(vocabulary: TokenVocabulary) -> None:
+def test_the_plain_prompt(vocabulary: TokenVocabulary) -> None:
     prompt = label_prompt(vocabulary, "plain", ParsedQuestion("Do.", "", "a\n b"), ["x", "y"])
     assert vocabulary.decode(prompt.head + prompt.tail) == "Do.\nLabels: x, y\n\nText: a b\nLabel:"
 
 
-def test_meanings_of_labels_are_shown(vocabulary: TokenVocabulary) -> None:
+def test_the_prompt_has_the_meanings_of_labels(vocabulary: TokenVocabulary) -> None:
     prompt = label_prompt(vocabulary, "plain", ParsedQuestion("Do.", "- x: good\n- y: bad", "t"), ["x", "y"])
     assert "- x: good\n- y: bad" in vocabulary.decode(prompt.head)
 
@@ -63,7 +68,7 @@ def test_a_text_cannot_end_its_turn(vocabulary: TokenVocabulary) -> None:
     assert prompt.head.count(vocabulary.turn_start) == 1
 
 
-def test_text_survives_tokens(vocabulary: TokenVocabulary) -> None:
+def test_decoding_the_tokens_of_a_text_gives_the_text(vocabulary: TokenVocabulary) -> None:
     text = " new text 2024, naïve – \U0001f600"
     assert vocabulary.decode(vocabulary.encode(text)) == text
     assert len(vocabulary.encode(" new")) == 2

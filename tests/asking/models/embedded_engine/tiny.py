@@ -1,4 +1,4 @@
-"""A model of a few thousand random weights in a GGUF file, written field by field."""
+"""Writes a model with a few thousand random weights to a GGUF file, field by field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MERGES = ("Ġ n", "e w", "Ġ t", "e x", "ex t")
 
 
 def byte_signs() -> list[str]:
-    """The printable stand-ins for the 256 bytes in vocabularies of this kind."""
+    """The printable characters that represent the 256 bytes in such vocabularies."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = iter(range(256, 512))
     return [chr(byte) if byte in plain else chr(next(others)) for byte in range(256)]

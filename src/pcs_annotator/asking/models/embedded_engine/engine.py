@@ -1,11 +1,11 @@
-"""The embedded model's answers: labels for many questions at once, and plain text for one."""
+"""The embedded model's answers: labels for many questions at once, and free text for one."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
@@ -14,12 +14,10 @@ import numpy as np
 
 from pcs_annotator.asking.models.embedded_engine.forward import KVCache, Network, Piece
 from pcs_annotator.asking.models.embedded_engine.gguf import Floats, read_gguf
-from pcs_annotator.asking.models.embedded_engine.labels import LabelTree
-from pcs_annotator.asking.models.embedded_engine.prompts import Prompt
-from pcs_annotator.asking.models.embedded_engine.vocabulary import TokenVocabulary
+from pcs_annotator.asking.models.embedded_engine.prompts import Prompt, TokenVocabulary
 from pcs_annotator.core.chat import Sampling
 
-# The table of who sees whom grows with the square of what is read at once: longer prompts are read in parts.
+# The attention mask grows with the square of the tokens read at once, so longer prompts are read in parts.
 LONGEST_READ = 512
 KEPT_HEADS = 16
 KEPT_PRIORS = 256
@@ -28,14 +26,110 @@ DEFAULT_ANSWER_TOKENS = 256
 T = TypeVar("T")
 
 
+@dataclass(slots=True)
+class _Node:
+    depth: int
+    labels: list[int] = field(default_factory=list)
+    children: dict[int, _Node] = field(default_factory=dict)
+
+    def diverges(self) -> bool:
+        """Return whether labels diverge here or further on."""
+        return len(self.children) > 1 or any(child.diverges() for child in self.children.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A point where labels diverge.
+
+    Attributes:
+        row: The row after which the model chooses: 0 for the end of the prompt, or that of an appended token.
+        tokens: The tokens to choose from.
+        labels: For each token, the labels that it leads to.
+    """
+
+    row: int
+    tokens: tuple[int, ...]
+    labels: tuple[tuple[int, ...], ...]
+
+
+class LabelTree:
+    """The labels of a task as a tree of tokens: one reading of the prompt gives the log-probability of every label.
+
+    Where labels diverge, the model chooses among the tokens that lead to some label and no others; so the answer is
+    always a label, and the probabilities sum to one. Tokens between the first fork and a later one are appended to the
+    prompt, and each sees only the tokens that lead to it: however many tokens a label has, the prompt is read once.
+
+    Attributes:
+        appended: Tokens to append to the prompt.
+        parents: For each of them, the row that it follows; 0 is the end of the prompt, the first appended token is 1.
+        depths: For each of them, its distance from the end of the prompt in tokens.
+        forks: The choices to make.
+    """
+
+    def __init__(self, sequences: Sequence[Sequence[int]]) -> None:
+        """Build the tree; each sequence must end with a token that ends an answer: none may be a prefix of another."""
+        self.size = len(sequences)
+        self.appended: list[int] = []
+        self.parents: list[int] = []
+        self.depths: list[int] = []
+        self.forks: list[Fork] = []
+        root = _Node(0)
+        for label, sequence in enumerate(sequences):
+            node = root
+            node.labels.append(label)
+            for token in sequence:
+                node = node.children.setdefault(token, _Node(node.depth + 1))
+                node.labels.append(label)
+        self._add(root, 0)
+
+    def _add(self, node: _Node, row: int) -> None:
+        if len(node.children) > 1:
+            tokens, children = tuple(node.children), node.children.values()
+            self.forks.append(Fork(row, tokens, tuple(tuple(child.labels) for child in children)))
+        for token, child in node.children.items():
+            if child.diverges():
+                self.appended.append(token)
+                self.parents.append(row)
+                self.depths.append(child.depth)
+                self._add(child, len(self.appended))
+
+    def piece(self, tokens: Sequence[int], cache: KVCache) -> Piece:
+        """Return the tail of a prompt, with the tokens appended that scoring all labels needs."""
+        count, extra = len(tokens), len(self.appended)
+        visible = np.tri(count + extra, dtype=bool)
+        visible[count:, count:] = False
+        for number, parent in enumerate(self.parents, start=count):
+            if parent:
+                visible[number, count:] = visible[count + parent - 1, count:]
+            visible[number, number] = True
+        last = cache.length + count - 1
+        positions = [*range(cache.length, last + 1), *(last + depth for depth in self.depths)]
+        return Piece(
+            tokens=np.array([*tokens, *self.appended], np.int64),
+            positions=np.array(positions, np.int64),
+            visible=visible,
+            read=np.arange(count - 1, count + extra),
+            cache=cache,
+        )
+
+    def log_probabilities(self, network: Network, states: Floats) -> Floats:
+        """Return the log-probability of each label from the states of the piece's rows."""
+        found = np.zeros(self.size, np.float32)
+        for fork in self.forks:
+            logits = _normalised(network.logits(states[fork.row : fork.row + 1], fork.tokens)[0])
+            for value, labels in zip(logits, fork.labels, strict=True):
+                found[list(labels)] += value
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class LabelQuestion:
     """Which label follows a prompt?
 
     Attributes:
-        prompt: What to read.
+        prompt: The prompt.
         labels: The tokens of each label.
-        empty: The same prompt around texts without content; if given, what the model prefers there is taken off.
+        empty: The same prompt with texts without content; if given, the model's bias on them is subtracted.
     """
 
     prompt: Prompt
@@ -44,11 +138,11 @@ class LabelQuestion:
 
 
 class Written(NamedTuple):
-    """Text that the model wrote.
+    """Text that the model generated.
 
     Attributes:
         text: The text.
-        tokens: How many tokens it took.
+        tokens: Its number of tokens.
         ended: Whether the model ended it, rather than the limit.
         first: The likeliest first tokens and their log-probabilities.
     """
@@ -66,41 +160,41 @@ class Engine:
         file = read_gguf(path)
         self.vocabulary = TokenVocabulary(file)
         self.network = Network(file)
-        self._heads: _Recent[KVCache] = _Recent(KEPT_HEADS)
-        self._priors: _Recent[Floats] = _Recent(KEPT_PRIORS)
-        self._trees: _Recent[LabelTree] = _Recent(KEPT_PRIORS)
+        self._heads: _LruCache[KVCache] = _LruCache(KEPT_HEADS)
+        self._priors: _LruCache[Floats] = _LruCache(KEPT_PRIORS)
+        self._trees: _LruCache[LabelTree] = _LruCache(KEPT_PRIORS)
 
     def label(self, questions: Sequence[LabelQuestion]) -> list[Floats]:
-        """Return for each question the log-probabilities of its labels."""
+        """Return the log-probabilities of the labels of each question."""
         priors = [self._prior(question) for question in questions]
         found = self._read([(question.prompt, question.labels) for question in questions])
         return [raw if prior is None else _normalised(raw - prior) for raw, prior in zip(found, priors, strict=True)]
 
     def write(self, prompt: Prompt, sampling: Sampling) -> Written:
-        """Return the text that goes on after a prompt."""
+        """Return a continuation of a prompt."""
         network, vocabulary = self.network, self.vocabulary
         limit = DEFAULT_ANSWER_TOKENS if sampling.max_tokens is None else sampling.max_tokens
         rng = np.random.default_rng(sampling.seed)
-        memory, tokens = self._memory(prompt)
+        cache, tokens = self._cached_head(prompt)
         written: list[int] = []
         first: dict[str, float] = {}
         while len(written) < limit:
-            (answer,) = network.read([Piece.sequence(tokens, memory)], tile=1)
+            (answer,) = network.read([Piece.sequence(tokens, cache)], tile=1)
             logits = network.logits(answer.states)[0]
             first = first or self._likeliest(logits)
             token = draw(logits, sampling, rng)
             if token in vocabulary.control:
                 return Written(vocabulary.decode(written), len(written), True, first)
             written.append(token)
-            memory, tokens = answer.memory, [token]
+            cache, tokens = answer.cache, [token]
         return Written(vocabulary.decode(written), len(written), False, first)
 
     def _read(self, asked: Sequence[tuple[Prompt, tuple[tuple[int, ...], ...]]]) -> list[Floats]:
         trees = [self._trees.get(labels, partial(LabelTree, labels)) for _, labels in asked]
         pieces = []
         for (prompt, _), tree in zip(asked, trees, strict=True):
-            memory, tokens = self._memory(prompt)
-            pieces.append(tree.piece(tokens, memory))
+            cache, tokens = self._cached_head(prompt)
+            pieces.append(tree.piece(tokens, cache))
         answers = self.network.read(pieces)
         return [
             tree.log_probabilities(self.network, answer.states) for tree, answer in zip(trees, answers, strict=True)
@@ -116,37 +210,38 @@ class Engine:
 
         return self._priors.get((question.empty, question.labels), ask)
 
-    def _memory(self, prompt: Prompt) -> tuple[KVCache, Sequence[int]]:
-        """Return the memory of the prompt's head, and the tokens still to be read."""
-        memory, tail = self._heads.get(prompt.head, lambda: self._read_head(prompt.head)), prompt.tail
-        return self._shorten(memory, tail)
+    def _cached_head(self, prompt: Prompt) -> tuple[KVCache, Sequence[int]]:
+        """Return the KV cache after the prompt's head, and the tokens still to be read."""
+        cache = self._heads.get(prompt.head, lambda: self._read_head(prompt.head))
+        return self._read_start(cache, prompt.tail)
 
     def _read_head(self, head: tuple[int, ...]) -> KVCache:
-        memory, rest = self._shorten(self.network.nothing(), head)
-        return self.network.read([Piece.sequence(rest, memory)])[0].memory if rest else memory
+        cache, rest = self._read_start(self.network.empty_cache(), head)
+        return self.network.read([Piece.sequence(rest, cache)])[0].cache if rest else cache
 
-    def _shorten(self, memory: KVCache, tokens: tuple[int, ...]) -> tuple[KVCache, tuple[int, ...]]:
+    def _read_start(self, cache: KVCache, tokens: tuple[int, ...]) -> tuple[KVCache, tuple[int, ...]]:
+        """Read tokens in parts until the rest is short enough to be read at once; return the cache and that rest."""
         while len(tokens) > LONGEST_READ:
-            memory = self.network.read([Piece.sequence(tokens[:LONGEST_READ], memory)])[0].memory
+            cache = self.network.read([Piece.sequence(tokens[:LONGEST_READ], cache)])[0].cache
             tokens = tokens[LONGEST_READ:]
-        return memory, tokens
+        return cache, tokens
 
     def _likeliest(self, logits: Floats) -> dict[str, float]:
         likely = np.argsort(-logits, kind="stable")[:SHOWN_TOKENS]
         logs = _normalised(logits)
         found: dict[str, float] = {}
-        for token in likely.tolist():  # halves of a character are written alike: the likelier one stays
+        for token in likely.tolist():  # parts of a character decode to the same text: keep the likelier one
             found.setdefault(self.vocabulary.decode([token]), float(logs[token]))
         return found
 
 
 def draw(logits: Floats, sampling: Sampling, rng: np.random.Generator) -> int:
-    """Return a choice: the likeliest without a temperature, else drawn from the likeliest that make up `top_p`."""
+    """Return a choice: the likeliest without a temperature, else a random one of the likeliest that make up `top_p`."""
     if not sampling.temperature:
         return int(logits.argmax())
     order = np.argsort(-logits, kind="stable")
     shares = np.exp(_normalised(logits[order] / np.float32(sampling.temperature))).astype(np.float64)
-    shares /= shares.sum()  # to the precision that the drawing asks for
+    shares /= shares.sum()  # to the precision that `rng.choice` requires
     if sampling.top_p is not None:
         shares[1:][np.cumsum(shares)[:-1] >= sampling.top_p] = 0
         shares /= shares.sum()
@@ -158,20 +253,20 @@ def _normalised(logs: Floats) -> Floats:
     return shifted - np.log(np.exp(shifted).sum())
 
 
-class _Recent(Generic[T]):
-    """The last few things that were made, by what they were made for; each is made once."""
+class _LruCache(Generic[T]):
+    """The most recently used values by key; each is computed once."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._things: OrderedDict[Hashable, T] = OrderedDict()
+        self._values: OrderedDict[Hashable, T] = OrderedDict()
         self._lock = threading.RLock()
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        # The lock is held while making: the other thread wants the same thing, as a rule.
+        # The lock is held while computing, because the other threads usually want the same value.
         with self._lock:
-            if key not in self._things:
-                self._things[key] = make()
-                if len(self._things) > self._size:
-                    self._things.popitem(last=False)
-            self._things.move_to_end(key)
-            return self._things[key]
+            if key not in self._values:
+                self._values[key] = make()
+                if len(self._values) > self._size:
+                    self._values.popitem(last=False)
+            self._values.move_to_end(key)
+            return self._values[key]

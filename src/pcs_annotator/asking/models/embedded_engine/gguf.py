@@ -20,18 +20,18 @@ from pcs_annotator.errors import ConfigError
 Floats = npt.NDArray[np.float32]
 MAGIC = b"GGUF"
 DEFAULT_ALIGNMENT = 32
-BLOCK = 32  # weights that share a scale, in every quantised type read here
+BLOCK = 32  # weights that share a scale, in both quantised formats read here
 STRING, ARRAY = 8, 9
 SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """Where a tensor lies in the file.
+    """A tensor's place in the file.
 
     Attributes:
         shape: Rows and columns as the model multiplies them: (outputs, inputs).
-        kind: GGML's number of the number format.
+        kind: GGML's code of the number format.
         start: First byte.
     """
 
@@ -42,7 +42,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class GgufFile:
-    """An open GGUF file; weights are read from disk when they are asked for."""
+    """An open GGUF file; weights are read from disk on demand."""
 
     path: Path
     settings: Mapping[str, Any]
@@ -83,7 +83,7 @@ class Kind:
 
 
 def from_f32(raw: npt.NDArray[np.uint8]) -> Floats:
-    """Return plain float32 rows."""
+    """Return rows of plain float32."""
     return raw.view("<f4").astype(np.float32)
 
 
@@ -107,14 +107,14 @@ def from_q8_0(raw: npt.NDArray[np.uint8]) -> Floats:
 
 
 KINDS = {0: Kind(1, 4, from_f32), 3: Kind(BLOCK, 20, from_q4_1), 8: Kind(BLOCK, 34, from_q8_0)}
-"""The number formats that occur in the file, by GGML's numbers."""
+"""The number formats that can be read, by GGML's codes."""
 
 
 def read_gguf(path: Path) -> GgufFile:
     """Return the opened file.
 
     Raises:
-        ConfigError: It cannot be read, or is no GGUF file that we understand.
+        ConfigError: It cannot be read, or is not a GGUF file of a supported kind.
     """
     try:
         with path.open("rb") as file:
@@ -122,11 +122,11 @@ def read_gguf(path: Path) -> GgufFile:
     except (OSError, ValueError) as error:
         raise ConfigError(f"the model file {path} cannot be read: {error}") from None
     if data[:4] != MAGIC:
-        raise ConfigError(f"{path} is not a GGUF file: delete it, and it is fetched again")
+        raise ConfigError(f"{path} is not a GGUF file: delete it, and it will be downloaded again")
     try:
         return _read(path, data)
     except (struct.error, UnicodeDecodeError, LookupError) as error:
-        raise ConfigError(f"{path} is damaged ({error}): delete it, and it is fetched again") from None
+        raise ConfigError(f"{path} is damaged ({error}): delete it, and it will be downloaded again") from None
 
 
 def _read(path: Path, data: mmap.mmap) -> GgufFile:
@@ -146,7 +146,7 @@ def _read(path: Path, data: mmap.mmap) -> GgufFile:
     tensors = {name: Tensor(shape, kind, start + offset) for name, shape, kind, offset in found}
     unknown = {tensor.kind for tensor in tensors.values()} - KINDS.keys()
     if unknown:
-        raise ConfigError(f"{path} has weights in formats that the embedded model does not read: {sorted(unknown)}")
+        raise ConfigError(f"{path} has weights in unsupported formats: {sorted(unknown)}")
     return GgufFile(path, settings, tensors, data)
 
 

@@ -1,36 +1,83 @@
-"""What the embedded model gets to read: the same question, worded for a very small model.
+"""The embedded model's prompts as tokens: the same question, worded for a very small model.
 
-The messages that annotators send are made for large models: markers, warnings and reminders help those and confuse this
-one. So the instruction, the labels and the text are taken out of them and put into a short frame. Wordings were chosen
-by measuring on one half of the development tweets and of some invented news; `benchmarks/embedded.py` reports the rest.
+The messages of annotators are made for large models: their markers, warnings and reminders confuse this one. So the
+instruction, the labels and the text are taken out of them and put into a short template. Wordings were chosen by
+measuring on one half of the development tweets and of some invented news; `benchmarks/embedded.py` reports the rest.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from pcs_annotator.asking.models.embedded_engine.vocabulary import TokenVocabulary
+from pcs_annotator.asking.models.embedded_engine import INSTALL, Style
+from pcs_annotator.asking.models.embedded_engine.gguf import GgufFile
 from pcs_annotator.core.chat import Message
+from pcs_annotator.errors import ConfigError, MissingPackage
 
-# The model was trained on 8,192; attention in numpy gets slow, and its answers poor, long before.
-Style = Literal["chat", "plain"]
-
-# Texts without content. What the model says to them is its prejudice; one alone ("N/A") is a bad witness.
+# Texts without content. The model's answers to them show its bias; a single such text ("N/A") measures it badly.
 EMPTY_TEXTS = ("N/A", "", "[MASK]", "...")
 DEFAULT_SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
-# As annotators mark texts; models know nothing of annotators, and a test holds the two together.
+# The markers that annotators put around texts. Models do not import annotators; a test compares the two.
 _BETWEEN = re.compile(r"(?:^|\n)[^\n]*(\[text [0-9a-f]{12}\])\n\1\n(?P<text>.*)\n\1", re.DOTALL)
 _LABELS = "Labels:\n"
 
 
+class TokenVocabulary:
+    """Converts text to tokens and back, with the vocabulary in the model file.
+
+    Text is never read as a control token: a text that contains `<|im_end|>` cannot end its own turn.
+
+    Attributes:
+        turn_start: The control token before a message.
+        turn_end: The control token after a message.
+        control: All control tokens.
+    """
+
+    def __init__(self, file: GgufFile) -> None:
+        settings = file.settings
+        if (settings["tokenizer.ggml.model"], settings["tokenizer.ggml.pre"]) != ("gpt2", "smollm"):
+            raise ConfigError(f"{file.path} has a tokenizer that the embedded model does not support")
+        tokens: list[str] = settings["tokenizer.ggml.tokens"]
+        self._texts = _tokenizer(tokens, settings["tokenizer.ggml.merges"])
+        self.turn_start = tokens.index("<|im_start|>")
+        self.turn_end = tokens.index("<|im_end|>")
+        self.control = frozenset(
+            number for number, kind in enumerate(settings["tokenizer.ggml.token_type"]) if kind == 3
+        )
+
+    def encode(self, text: str) -> list[int]:
+        """Return the tokens of a text; lone surrogates, which have no token, become question marks."""
+        ids: list[int] = self._texts.encode(text.encode("utf-8", "replace").decode(), add_special_tokens=False).ids
+        return ids
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return the text of tokens, without control tokens."""
+        text: str = self._texts.decode([token for token in tokens if token not in self.control])
+        return text
+
+
+def _tokenizer(tokens: Sequence[str], merges: Sequence[str]) -> Any:
+    try:
+        from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    except ImportError:
+        raise MissingPackage(f"the embedded model needs tokenizers: {INSTALL}") from None
+    pairs = [(left, right) for left, _, right in (merge.partition(" ") for merge in merges)]
+    tokenizer = Tokenizer(models.BPE({token: number for number, token in enumerate(tokens)}, pairs))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
 class ParsedQuestion(NamedTuple):
-    """A question, taken out of its messages.
+    """The parts of a question's messages.
 
     Attributes:
         instruction: What to decide.
-        menu: The labels as they were listed, with their meanings; "" if they were not.
+        menu: The list of labels with their meanings, as in the messages; "" if there is none.
         text: The text to label.
     """
 
@@ -43,16 +90,21 @@ class Prompt(NamedTuple):
     """Tokens to read.
 
     Attributes:
-        head: The same for every text of a task.
+        head: The part that is the same for every text of a task.
         tail: The text and what follows it.
     """
 
     head: tuple[int, ...]
     tail: tuple[int, ...]
 
+    @property
+    def length(self) -> int:
+        """Number of tokens."""
+        return len(self.head) + len(self.tail)
 
-def take_apart(messages: Sequence[Message]) -> ParsedQuestion:
-    """Return what is asked, from the messages of our annotators or from any others.
+
+def parse_question(messages: Sequence[Message]) -> ParsedQuestion:
+    """Return the parts of a question, from the messages of our annotators or any others.
 
     Others are read as an instruction in all but the last message, and a text in the last.
     """
@@ -66,31 +118,31 @@ def take_apart(messages: Sequence[Message]) -> ParsedQuestion:
     listed = [number for number, paragraph in enumerate(paragraphs) if paragraph.startswith(_LABELS)]
     if not listed:
         return ParsedQuestion(fixed, "", marked["text"])
-    # The last list: an instruction may hold one of its own. The first paragraph says that texts are labelled.
+    # The last list, because an instruction may contain one of its own. The first paragraph is the annotator's own.
     instruction = "\n\n".join(paragraphs[1 : listed[-1]])
     return ParsedQuestion(instruction.strip(), paragraphs[listed[-1]].removeprefix(_LABELS), marked["text"])
 
 
 def label_prompt(vocabulary: TokenVocabulary, style: Style, asked: ParsedQuestion, labels: Sequence[str]) -> Prompt:
-    """Return the prompt whose next words are a label."""
+    """Return the prompt that a label completes."""
     head = vocabulary.encode(f"{asked.instruction}\n{_menu(asked.menu, labels)}\n\nText:")
     text = " ".join(asked.text.split())
     if style == "plain":
         return Prompt(tuple(head), tuple(vocabulary.encode(f" {text}\nLabel:")))
     start, end = vocabulary.turn_start, vocabulary.turn_end
     tail = [*vocabulary.encode(f" {text}"), end, *vocabulary.encode("\n")]
-    # All in one turn of the user: a system message of its own made the answers worse.
+    # All in one user turn: a separate system message made the answers worse.
     return Prompt((start, *vocabulary.encode("user\n"), *head), (*tail, start, *vocabulary.encode("assistant\nLabel:")))
 
 
 def label_sequences(vocabulary: TokenVocabulary, style: Style, labels: Sequence[str]) -> list[list[int]]:
-    """Return each label's tokens after the prompt, with one that ends the answer."""
+    """Return the tokens of each label after the prompt, with the token that ends the answer."""
     end = vocabulary.encode("\n") if style == "plain" else [vocabulary.turn_end]
     return [vocabulary.encode(f" {label}") + end for label in labels]
 
 
 def chat_prompt(vocabulary: TokenVocabulary, messages: Sequence[Message]) -> Prompt:
-    """Return a conversation in the model's own template, ready for its turn."""
+    """Return a conversation in the model's own template, up to the start of its answer."""
     head: list[int] = []
     if messages[0].role != "system":
         head += _turn(vocabulary, "system", DEFAULT_SYSTEM)

@@ -1,60 +1,137 @@
-"""A loaded model and its threads, shared by all who ask the same weights: two styles need not load them twice."""
+"""A loaded model and its worker threads, shared by all models with the same weights, whatever their style."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakSet
 
 import numpy as np
 
-from pcs_annotator.asking.models.embedded_engine import CONTEXT_TOKENS
-from pcs_annotator.asking.models.embedded_engine.batcher import Batcher, BatchJob
+from pcs_annotator.asking.models.embedded_engine import CONTEXT_TOKENS, Style, prompts
 from pcs_annotator.asking.models.embedded_engine.engine import Engine, LabelQuestion, draw
-from pcs_annotator.asking.models.embedded_engine.prompts import (
-    EMPTY_TEXTS,
-    Prompt,
-    Style,
-    chat_prompt,
-    label_prompt,
-    label_sequences,
-    take_apart,
-)
-from pcs_annotator.core.chat import Message, Reply, Request, Usage
+from pcs_annotator.core.chat import Reply, Request, Usage
 from pcs_annotator.errors import BadRequest, Unanswerable
 
+In = TypeVar("In")
+Out = TypeVar("Out")
+# The questions of a run arrive almost at once; waiting this long makes the first batch a full one.
+GATHERING = 0.003
 BATCH = 16
 MOST_THREADS = 8
 
 
-class Ask:
-    """One request with the way it is to be asked."""
+@dataclass(frozen=True, slots=True)
+class BatchJob(Generic[In, Out]):
+    """A question, and the future of its answer."""
 
-    __slots__ = ("prior", "request", "style")
+    question: In
+    answer: Future[Out] = field(default_factory=Future)
 
-    def __init__(self, request: Request, style: Style, *, prior: bool) -> None:
-        self.request = request
-        self.style = style
-        self.prior = prior
+
+class Batcher(Generic[In, Out]):
+    """Worker threads that answer waiting questions in batches.
+
+    It belongs to no event loop: questions may come from several, in turn or at once.
+
+    Args:
+        work: Answers a batch by setting the result or exception of each job; if it raises, that exception is set on
+            all jobs without an answer.
+        threads: How many batches are answered at once.
+        size: The most questions in a batch.
+    """
+
+    def __init__(self, work: Callable[[Sequence[BatchJob[In, Out]]], None], *, threads: int, size: int) -> None:
+        self._work = work
+        self._size = size
+        self._waiting: deque[BatchJob[In, Out]] = deque()
+        self._changed = threading.Condition()
+        self._closing = False
+        self._threads = [threading.Thread(target=self._run, name="embedded", daemon=True) for _ in range(threads)]
+        for thread in self._threads:
+            thread.start()
+
+    async def ask(self, question: In) -> Out:
+        """Return the answer; a question whose caller is cancelled while waiting is dropped."""
+        job: BatchJob[In, Out] = BatchJob(question)
+        with self._changed:
+            if self._closing:
+                raise RuntimeError("the batcher is closed")
+            self._waiting.append(job)
+            self._changed.notify()
+        return await asyncio.wrap_future(job.answer)
+
+    def close(self) -> None:
+        """Answer the waiting questions, then end the threads."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        while self._has_work():
+            self._answer([job for job in self._take() if job.answer.set_running_or_notify_cancel()])
+
+    def _answer(self, jobs: Sequence[BatchJob[In, Out]]) -> None:
+        if not jobs:
+            return
+        problem: BaseException = RuntimeError("the question was left unanswered")
+        try:
+            self._work(jobs)
+        except BaseException as error:  # passed on to the callers that wait
+            problem = error
+        for job in jobs:
+            if not job.answer.done():
+                job.answer.set_exception(problem)
+
+    def _has_work(self) -> bool:
+        """Wait for questions; return False once the batcher is closed and none is left."""
+        with self._changed:
+            while not self._waiting:
+                if self._closing:
+                    return False
+                self._changed.wait()
+            if len(self._waiting) < self._size and not self._closing:
+                self._changed.wait(GATHERING)
+            return True
+
+    def _take(self) -> list[BatchJob[In, Out]]:
+        """Return this thread's share of the waiting questions; none if other threads took them all."""
+        with self._changed:
+            share = -(-len(self._waiting) // len(self._threads))
+            return [self._waiting.popleft() for _ in range(min(self._size, share))]
+
+
+class Ask(NamedTuple):
+    """A request, and how to ask it."""
+
+    request: Request
+    style: Style
+    prior: bool
 
 
 class Runner:
     """Loads the model at the first question and answers in batches.
 
     Args:
-        fetch: Returns the path of the weights; may take a while.
-        threads: Batches at once; None is one per processor.
+        fetch: Returns the path of the weights, after downloading them if needed.
+        threads: Batches at once; None for one per processor.
     """
 
     def __init__(self, fetch: Callable[[], Path], threads: int | None = None) -> None:
         self._fetch = fetch
         self._engine: Engine | None = None
         self._loading = threading.Lock()
-        # One thread of BLAS per batch: its own threads wait for each other by spinning, which costs more than they gain
-        # on matrices this small, and far more when somebody else uses the processor too.
+        # One BLAS thread per batch: BLAS threads wait for each other by spinning, which costs more than they gain on
+        # matrices this small, and much more when other programs use the processor too.
         self._limits = _one_blas_thread()
         self._batcher: Batcher[Ask, Reply] = Batcher(self._work, threads=threads or processors(), size=BATCH)
 
@@ -63,7 +140,7 @@ class Runner:
         return await self._batcher.ask(ask)
 
     def close(self) -> None:
-        """End the threads and forget the weights."""
+        """End the threads and free the weights."""
         self._batcher.close()
         self._engine = None
         self._limits.restore_original_limits()
@@ -97,56 +174,55 @@ class Runner:
 
 
 def label_question(engine: Engine, ask: Ask) -> LabelQuestion:
-    """Return a request for a label as tokens."""
+    """Return a request for a label, as tokens."""
     request, vocabulary = ask.request, engine.vocabulary
     constraint = request.constraint
     assert constraint is not None
     labels = tuple(constraint.choices)
     if not labels:
         raise BadRequest("the embedded model can be held to a list of answers, but not to a JSON schema")
-    asked = take_apart(request.messages)
-    prompt = label_prompt(vocabulary, ask.style, asked, labels)
-    sequences = tuple(tuple(label) for label in label_sequences(vocabulary, ask.style, labels))
+    asked = prompts.parse_question(request.messages)
+    prompt = prompts.label_prompt(vocabulary, ask.style, asked, labels)
+    sequences = tuple(tuple(label) for label in prompts.label_sequences(vocabulary, ask.style, labels))
     _check_length(prompt, max(len(sequence) for sequence in sequences))
-    empty = EMPTY_TEXTS if ask.prior else ()
-    priors = tuple(label_prompt(vocabulary, ask.style, asked._replace(text=text), labels) for text in empty)
+    empty = prompts.EMPTY_TEXTS if ask.prior else ()
+    priors = tuple(prompts.label_prompt(vocabulary, ask.style, asked._replace(text=text), labels) for text in empty)
     return LabelQuestion(prompt, sequences, priors)
 
 
 def label_reply(request: Request, question: LabelQuestion, logs: Any) -> Reply:
-    """Return the likeliest label, or one drawn where there is a temperature."""
+    """Return the likeliest label, or a random one if there is a temperature."""
     assert request.constraint is not None
     labels = request.constraint.choices
     chosen = draw(logs, request.sampling, np.random.default_rng(request.sampling.seed))
-    tokens = len(question.prompt.head) + len(question.prompt.tail)
     return Reply(
         text=labels[chosen],
-        usage=Usage(input_tokens=tokens, output_tokens=len(question.labels[chosen])),
+        usage=Usage(input_tokens=question.prompt.length, output_tokens=len(question.labels[chosen])),
         logprobs=dict(zip(labels, logs.tolist(), strict=True)) if request.logprobs else None,
     )
 
 
 def _text_reply(engine: Engine, request: Request) -> Reply:
-    messages: tuple[Message, ...] = request.messages
-    prompt = chat_prompt(engine.vocabulary, messages)
+    prompt = prompts.chat_prompt(engine.vocabulary, request.messages)
     _check_length(prompt, 1)
     written = engine.write(prompt, request.sampling)
     return Reply(
         text=written.text.strip(),
         finish="stop" if written.ended else "length",
-        usage=Usage(input_tokens=len(prompt.head) + len(prompt.tail), output_tokens=written.tokens),
+        usage=Usage(input_tokens=prompt.length, output_tokens=written.tokens),
         logprobs=written.first if request.logprobs else None,
     )
 
 
-def _check_length(prompt: Prompt, answer: int) -> None:
-    tokens = len(prompt.head) + len(prompt.tail)
-    if tokens + answer > CONTEXT_TOKENS:
-        raise Unanswerable(f"the text is too long for the embedded model: {tokens} tokens, {CONTEXT_TOKENS} fit in")
+def _check_length(prompt: prompts.Prompt, answer: int) -> None:
+    if prompt.length + answer > CONTEXT_TOKENS:
+        raise Unanswerable(
+            f"the text is too long for the embedded model: {prompt.length} tokens, {CONTEXT_TOKENS} fit in"
+        )
 
 
 def processors() -> int:
-    """Return how many processors this process may use, within reason."""
+    """Return how many processors this process may use, at most eight."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(usable, MOST_THREADS))
 
@@ -156,7 +232,7 @@ _runners: dict[object, tuple[Runner, WeakSet[Any]]] = {}
 
 
 def lease(key: object, holder: object, fetch: Callable[[], Path], threads: int | None = None) -> Runner:
-    """Return the runner of some weights for a holder, which gives it back with `release`."""
+    """Return the runner of these weights; it stays loaded until the holder calls `release`."""
     with _lock:
         if key not in _runners:
             _runners[key] = (Runner(fetch, threads), WeakSet())
@@ -166,7 +242,7 @@ def lease(key: object, holder: object, fetch: Callable[[], Path], threads: int |
 
 
 def release(key: object, holder: object) -> None:
-    """Take a holder's runner back; the last one to leave closes it."""
+    """Release a holder's runner; the last holder closes it."""
     with _lock:
         runner, holders = _runners.get(key, (None, WeakSet[Any]()))
         if runner is None or holder not in holders:
