@@ -10,10 +10,10 @@ import pytest
 from hypothesis import settings
 
 from pcs_annotator.errors import PcsWarning
-from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.relations.base import relations
 
-# A busy machine is slow, which is no fault of the code; 60 examples keep the whole suite under five minutes.
+# No deadline, because a busy machine is slow; 60 examples keep the whole suite under five minutes.
 settings.register_profile("patient", deadline=None, max_examples=60)
 settings.load_profile("patient")
 
