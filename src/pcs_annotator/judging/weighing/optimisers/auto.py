@@ -38,7 +38,7 @@ class Auto:
         """Return out-of-fold results in which every fold takes the candidate that predicts the other folds best.
 
         The choice never sees the gold of the fold that it is made for. This estimates the quality of `auto` as well as
-        choosing anew inside every fold does, from a thirtieth of the fits: see `docs/design/evaluation.md`.
+        choosing anew inside every fold does, from a thirtieth of the fits: see `docs/design/fitting.md`.
         """
         fits = [self._fits(name, votes, gold, splits) for name in self.candidates]
         losses = np.array([np.mean([_row_losses(fit, gold) for fit in own], axis=0) for own in fits])
