@@ -20,8 +20,7 @@ from pcs_annotator.judging.promising.prediction_sets import fit_prediction_sets
 from pcs_annotator.judging.weighing.calibration import Calibrator, fit_calibrator
 from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, AskPolicy, Splits, cross_fits
 from pcs_annotator.judging.weighing.fitting import fit_coded, in_canonical_order
-from pcs_annotator.judging.weighing.optimiser import Optimiser
-from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.judging.weighing.scoring import choose, score
 
 
