@@ -10,6 +10,9 @@ from pcs_annotator.pipeline.report.markup import Markup, tag
 
 DASH = "–"
 PRICE_UNKNOWN = "price unknown"
+WIDTH, HEIGHT = 100.0, 16.0
+"""The box of a bar, in its own units."""
+MIDDLE = HEIGHT / 2
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -103,10 +106,6 @@ def total_cost(prices: Sequence[float | None]) -> str:
     if prices and not known:
         return PRICE_UNKNOWN
     return ("at least " if len(known) < len(prices) else "") + dollars(sum(known))
-
-
-WIDTH, HEIGHT = 100.0, 16.0
-MIDDLE = HEIGHT / 2
 
 
 def bar(share: float, *, mark: float | None = None, kind: str = "bar") -> Markup:

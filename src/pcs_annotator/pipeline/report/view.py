@@ -13,6 +13,14 @@ from pcs_annotator.core.variant import Variant
 from pcs_annotator.pipeline import run_folder
 from pcs_annotator.pipeline.resolve_config import task_of
 
+MOST_ROWS = 500
+# Keeps the page of 1,000 rows below 3 MB, however long the texts are and however many models voted.
+MOST_CELLS = 14_000
+MOST_BYTES = 700_000
+LEAST_ROOM, MOST_ROOM = 160, 1_500
+ACCEPTED_SHARE = 0.3
+LOW = 0.7
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
@@ -75,15 +83,6 @@ def view_of(result: run_folder.RunResult) -> View:
         gold=tuple(None if label is None else labels[lookup[label.casefold()]] for label in given),
         rewrites=tuple(run_folder.count_variants(result.folder)),
     )
-
-
-MOST_ROWS = 500
-# Keeps the page of 1,000 rows below 3 MB, however long the texts are and however many models voted.
-MOST_CELLS = 14_000
-MOST_BYTES = 700_000
-LEAST_ROOM, MOST_ROOM = 160, 1_500
-ACCEPTED_SHARE = 0.3
-LOW = 0.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
