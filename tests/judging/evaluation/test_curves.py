@@ -34,7 +34,7 @@ def made_trial(rows: int, labels: int = 3, seed: int = 0) -> Trial:
 FOUR = trial_of([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]], [0, 1, 1, 1])
 
 
-def test_risk_is_the_error_among_the_surest_rows_worked_by_hand() -> None:
+def test_risk_is_the_error_among_the_most_confident_rows_by_hand() -> None:
     risk = curves_of(FOUR, resamples=10).risk
     assert risk.coverage == [0.25, 0.5, 0.75, 1.0]
     assert risk.risk == [0.0, 0.5, round(1 / 3, 5), 0.25]
@@ -56,7 +56,7 @@ def test_where_all_are_wrong_the_interval_reaches_one() -> None:
     assert risk.high == [1.0]
 
 
-def test_the_roc_of_each_label_worked_by_hand() -> None:
+def test_the_roc_of_each_label_by_hand() -> None:
     second, first = curves_of(FOUR, resamples=10).roc
     assert (second.label, first.label) == ("label-1", "label-0")
     assert first.false_alarms == [0.0, 0.0, round(1 / 3, 5), round(2 / 3, 5), 1.0]
@@ -99,7 +99,7 @@ def test_the_reliability_diagram_covers_every_row_once_and_has_fewer_bins_for_fe
             assert shown.interval == pytest.approx(exact.interval, abs=1e-5)
 
 
-def test_raw_scores_do_not_pass_for_calibrated_ones() -> None:
+def test_without_calibration_there_is_no_calibrated_diagram() -> None:
     assert curves_of(made_trial(40), calibrated=False, resamples=10).calibrated == []
 
 
@@ -118,7 +118,7 @@ def test_labels_that_no_row_has_are_left_out() -> None:
     assert {roc.label for roc in curves_of(trial_of(scores, [0, 1, 0]), resamples=10).roc} == {"label-0", "label-1"}
 
 
-def test_curves_come_back_from_plain_values_as_they_were() -> None:
+def test_curves_survive_json() -> None:
     curves = curves_of(made_trial(80, labels=8), resamples=10)
     back = Curves.from_dict(json.loads(json.dumps(curves.to_dict(), allow_nan=False)))
     assert back == curves

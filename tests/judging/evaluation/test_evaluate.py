@@ -18,7 +18,7 @@ from pcs_annotator.judging.evaluation.methods import FIGURES, OnCells, hard_scor
 from pcs_annotator.judging.metrics import metrics
 from pcs_annotator.judging.metrics.significance import delong, holm
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fit
-from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import optimisers
 from tests.builders import simulated_votes
 from tests.judging.evaluation.test_methods import FirstVote
 from tests.judging.strategies import coded
@@ -132,11 +132,11 @@ def test_self_consistency_at_equal_calls_is_always_there() -> None:
         "self-consistency, 5 draws, pcs",
     ]
     assert [one.calls.total for one in found.methods] == [10, 10, 10]
-    assert "Self-consistency pays 10.0 calls per item, pcs 10.0." in found.notes
-    assert any("one rewriting call per variant of voice, synonym" in note for note in found.notes)
+    assert any("10.0 calls per item, pcs 10.0" in note for note in found.notes)
+    assert any("voice, synonym" in note for note in found.notes)
 
 
-def test_too_few_draws_for_equal_calls_are_told() -> None:
+def test_too_few_draws_for_equal_calls_are_noted() -> None:
     votes, gold = judged(draws=2)
     found = evaluate(votes, gold, [FirstVote(), "lr"], QUICK)
     assert found.methods[-1].method == "self-consistency, 1 draws"
@@ -144,9 +144,9 @@ def test_too_few_draws_for_equal_calls_are_told() -> None:
     assert any("at a disadvantage" in note for note in found.notes)
 
 
-def test_without_draws_a_sentence_says_what_to_record() -> None:
+def test_without_draws_a_note_says_what_to_record() -> None:
     votes, gold = judged()
-    assert any("record several draws" in note for note in evaluate(votes, gold, ["lr"], QUICK).notes)
+    assert any("--draws 5" in note for note in evaluate(votes, gold, ["lr"], QUICK).notes)
 
 
 def test_what_cannot_be_evaluated_is_named_with_the_reason() -> None:
@@ -154,11 +154,11 @@ def test_what_cannot_be_evaluated_is_named_with_the_reason() -> None:
     absent = OnCells(name="panel of c", optimiser="lr", annotators=["c"])
     found = evaluate(votes, gold, [absent, "no-such-thing", "lr"], QUICK)
     assert list(found.missing) == ["panel of c", "no-such-thing"]
-    assert "no annotator is called 'c'" in found.missing["panel of c"]
+    assert "'c'" in found.missing["panel of c"]
     assert [one.method for one in found.methods] == ["lr"]
     table = evaluation_tables(found)[0]
     assert table.rows[-1] == ["no-such-thing", *[None] * 13]
-    assert any("no-such-thing is not shown" in note for note in table.notes)
+    assert any(note.startswith("no-such-thing") for note in table.notes)
 
 
 @pytest.mark.parametrize("methods", [[], ["no-such-thing"]])
@@ -170,23 +170,23 @@ def test_nothing_to_evaluate_is_an_error(methods: list[str]) -> None:
 @pytest.mark.parametrize("rows", [3, 9])
 def test_too_few_rows_are_an_error_with_a_remedy(rows: int) -> None:
     votes, gold = judged()
-    with pytest.raises(UndefinedMetric, match=rf"at least 10 gold rows and two classes, there are {rows} .*label more"):
+    with pytest.raises(UndefinedMetric, match=rf"at least 10 gold rows.*there are {rows} "):
         evaluate(votes.take(slice(rows)), gold[:rows], ["lr"])
 
 
 def test_one_class_is_an_error_with_a_remedy() -> None:
     votes, gold = judged()
-    with pytest.raises(UndefinedMetric, match="two classes, there are 90 of 1"):
+    with pytest.raises(UndefinedMetric, match="there are 90 of 1"):
         evaluate(votes, np.zeros_like(gold), ["lr"])
 
 
-def test_missing_label_and_missing_original_are_told() -> None:
+def test_missing_label_and_missing_original_are_noted() -> None:
     votes, gold = judged()
     kept = gold != 2
     views = votes.select(relations=["voice", "synonym"]).take(kept)
     notes = evaluate(views, gold[kept], ["majority"], QUICK).notes
-    assert any("No gold row says 'positive'" in note for note in notes)
-    assert any("'voice', the first, stands for it" in note for note in notes)
+    assert any("'positive'" in note for note in notes)
+    assert any("'original'" in note and "'voice'" in note for note in notes)
 
 
 def test_a_class_of_one_row_has_no_delong_test_but_a_table() -> None:
@@ -200,7 +200,7 @@ def test_a_class_of_one_row_has_no_delong_test_but_a_table() -> None:
     assert against.holm_delong is None
     tests = evaluation_tables(found)[1]
     assert tests.rows[0][5] is tests.rows[0][6] is None
-    assert "DeLong's test needs two rows of every class." in tests.notes
+    assert any("two rows of every class" in note for note in tests.notes)
 
 
 def test_tables_show_every_method_and_mark_the_best() -> None:

@@ -15,7 +15,7 @@ TABLE = {
 }
 
 
-def test_answers_are_compared_where_both_are_there() -> None:
+def test_answers_are_compared_where_both_exist() -> None:
     flips = flips_by_relation(Votes.from_table(TABLE))["voice"]
     assert (flips.pairs, flips.changed) == (4, 2)
     assert flips.rate == 0.5

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from pcs_annotator.core.arrays import Floats, Mask
+from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.baselines import Asks
 from pcs_annotator.judging.evaluation.methods import (
     BestAnnotator,
     Calls,
@@ -22,11 +22,6 @@ from pcs_annotator.judging.evaluation.methods import (
 from pcs_annotator.judging.weighing.optimisers.simple import Uniform
 from tests.builders import simulated_votes
 from tests.judging.strategies import coded
-
-
-class Asks(NamedTuple):
-    cells: Mask
-    rewrites: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -78,7 +73,7 @@ def test_an_answer_in_two_steps_costs_two_calls() -> None:
     assert ready(everything, votes).calls.questions == 3
 
 
-def test_optimisers_do_not_see_annotators_that_state_how_sure_they_are() -> None:
+def test_optimisers_do_not_see_annotators_that_state_a_confidence() -> None:
     votes = panel(names=("a", "a/1s-top-2"))
     assert plain_votes(votes).annotators == ("a",)
     assert ready("lr", votes).votes.annotators == ("a",)
@@ -86,7 +81,7 @@ def test_optimisers_do_not_see_annotators_that_state_how_sure_they_are() -> None
     assert plain_votes(panel()).annotators == ("a", "b")
 
 
-def test_zero_shot_trusts_the_annotator_that_was_right_most_often() -> None:
+def test_zero_shot_uses_the_annotator_that_was_right_most_often() -> None:
     votes, gold = simulated_votes([0.5, 0.9, 0.6], items=60)
     weights = BestAnnotator().fit(votes, coded(votes, gold), 0)
     assert weights.by_annotator == {"model-0": 0, "model-1": 1, "model-2": 0}
@@ -105,12 +100,12 @@ def test_a_baseline_is_scored_once_and_calibrated_out_of_fold() -> None:
 def test_the_first_relation_stands_for_a_missing_original() -> None:
     assert original_of(panel()) == "original"
     assert original_of(panel().select(relations=["voice"])) == "voice"
-    with pytest.raises(UndefinedMetric, match="nobody was asked"):
+    with pytest.raises(UndefinedMetric, match="no annotator or no relation"):
         original_of(panel().select(relations=[]))
 
 
 @pytest.mark.parametrize(("budget", "draws"), [(2, 1), (6.4, 3), (100, 5)])
-def test_self_consistency_spends_the_budget_as_far_as_draws_go(budget: float, draws: int) -> None:
+def test_self_consistency_spends_the_budget_as_far_as_draws_allow(budget: float, draws: int) -> None:
     votes = panel(draws=5, names=("a", "b", "a/p-true"))
     found = self_consistency(votes, budget, "uniform")
     assert (found.draws, found.annotators, found.relations) == (draws, ["a", "b"], ["original"])
@@ -119,5 +114,5 @@ def test_self_consistency_spends_the_budget_as_far_as_draws_go(budget: float, dr
 
 def test_self_consistency_needs_several_draws() -> None:
     assert drawn_annotators(panel()) == []
-    with pytest.raises(UndefinedMetric, match="record several draws"):
+    with pytest.raises(UndefinedMetric, match="--draws 5"):
         self_consistency(panel(), 4, "uniform")

@@ -1,3 +1,5 @@
+"""The paper's printed figures agree with each other, and with our tests on them."""
+
 from __future__ import annotations
 
 import pytest
@@ -19,8 +21,15 @@ from pcs_annotator.judging.evaluation.published import (
 )
 from pcs_annotator.judging.metrics.significance import average_relative_improvement, paired_t_test, stars
 
-# These improvements of tab:pvalues do not follow from the AUROCs that the paper prints, however those were rounded.
-NOT_OF_ITS_OWN_TABLE = {
+# Improvements in percent, computed from the printed AUROCs. The paper's own in tab:pvalues differ: four of them by no
+# more than the rounding of the AUROCs explains, the others by more.
+WITHIN_ROUNDING = {
+    (PCS, "No MR"): 8.10,
+    (PCS, "MR1"): 9.43,
+    (PCS, "MR3"): 10.19,
+    ("MR1", "MR3"): 0.75,
+}
+BEYOND_ROUNDING = {
     (PCS, "MR2"): 25.29,
     ("No MR", "MR1"): 1.57,
     ("No MR", "MR2"): 16.42,
@@ -38,26 +47,29 @@ def test_single_models_against_zero_shot() -> None:
     ours, theirs = [row.pcs for row in SINGLE.values()], [row.zero_shot for row in SINGLE.values()]
     test = paired_t_test(ours, theirs)
     assert len(SINGLE) == test.n == 9
-    assert round(100 * average_relative_improvement(ours, theirs), 1) == SINGLE_IMPROVEMENT
-    assert round(test.p_value, 2) == SINGLE_P_VALUE
+    assert 100 * average_relative_improvement(ours, theirs) == pytest.approx(9.33, abs=0.005)
+    assert test.p_value == pytest.approx(0.0102, abs=5e-5)
+    assert (SINGLE_IMPROVEMENT, SINGLE_P_VALUE) == (9.3, 0.01)
 
 
 def test_several_models_against_majority_vote() -> None:
     ours, theirs = [row.pcs for row in SEVERAL.values()], [row.majority for row in SEVERAL.values()]
     assert len(SEVERAL) == 12
-    assert round(100 * average_relative_improvement(ours, theirs), 1) == SEVERAL_IMPROVEMENT
-    assert paired_t_test(ours, theirs).p_value < 0.01
+    assert 100 * average_relative_improvement(ours, theirs) == pytest.approx(5.84, abs=0.005)
+    assert SEVERAL_IMPROVEMENT == 5.8
+    assert paired_t_test(ours, theirs).p_value == pytest.approx(0.00027, abs=5e-6)
 
 
 @pytest.mark.parametrize("pair", COMPARISONS)
 def test_p_values_between_relations_agree_with_the_paper(pair: tuple[str, str]) -> None:
     ours, theirs = map(column, pair)
-    p_value, printed = paired_t_test(ours, theirs).p_value, COMPARISONS[pair].p_value
+    test, printed = paired_t_test(ours, theirs), COMPARISONS[pair].p_value
     if printed is None:
-        assert stars(p_value) in ("**", "***")
+        assert stars(test.p_value) in ("**", "***")
+        assert test.difference > 0
     else:
-        assert round(p_value, 2) == pytest.approx(printed, abs=0.0051)
-        assert stars(p_value) == "n.s."
+        assert test.p_value == pytest.approx(printed, abs=0.005)
+        assert stars(test.p_value) == "n.s."
 
 
 @pytest.mark.parametrize("pair", COMPARISONS)
@@ -66,9 +78,8 @@ def test_improvements_between_relations_agree_where_the_paper_is_right(pair: tup
     found, printed = 100 * average_relative_improvement(ours, theirs), COMPARISONS[pair].improvement
     lowest = 100 * average_relative_improvement([value - 0.005 for value in ours], [value + 0.005 for value in theirs])
     highest = 100 * average_relative_improvement([value + 0.005 for value in ours], [value - 0.005 for value in theirs])
-    assert (lowest <= printed <= highest) is (pair not in NOT_OF_ITS_OWN_TABLE)
-    if pair in NOT_OF_ITS_OWN_TABLE:
-        assert found == pytest.approx(NOT_OF_ITS_OWN_TABLE[pair], abs=0.006)
+    assert found == pytest.approx({**WITHIN_ROUNDING, **BEYOND_ROUNDING}[pair], abs=0.006)
+    assert (lowest <= printed <= highest) is (pair in WITHIN_ROUNDING)
 
 
 def test_the_table_of_tests_is_the_papers() -> None:

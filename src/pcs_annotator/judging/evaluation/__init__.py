@@ -1,1 +1,1 @@
-"""How good scores are, and whether a difference means anything."""
+"""How good methods are, and whether a difference between them is significant."""

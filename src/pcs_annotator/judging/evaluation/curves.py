@@ -1,6 +1,6 @@
-"""The curves behind the pictures: how reliable, how well ranked, and what accepting less would gain.
+"""Curves for the report: reliability, ROC, and error against coverage.
 
-All are made from gold rows judged by fits that did not see them, thinned to what an eye can tell apart.
+All are made from gold rows judged by fits that did not see them, and thinned to as many points as a plot can show.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Roc(NamedTuple):
     Attributes:
         label: Its name.
         auroc: Area under the curve; `n` counts the rows of this label.
-        false_alarms: Share of other rows that score at or above each threshold, rising; empty for a rare label.
+        false_alarms: Share of other rows that score at or above each threshold, rising; empty for rarer labels.
         hits: Share of this label's rows that do.
     """
 
@@ -53,10 +53,10 @@ class Risk(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curves:
-    """What to draw.
+    """The curves of a report.
 
     Attributes:
-        rows: Gold rows behind it.
+        rows: Number of gold rows behind them.
         raw: The reliability diagram of the Perceived Confidence Score.
         calibrated: The same of the calibrated confidence; empty when nothing is calibrated.
         roc: Every label that some but not all rows have, most frequent first; the first few with their curve.
@@ -96,9 +96,9 @@ def curves_of(trial: Trial, *, calibrated: bool = True, resamples: int = 200, se
 
     Args:
         trial: The rows.
-        calibrated: Whether their probabilities are more than raw scores.
-        resamples: Bootstrap resamples behind the interval of every AUROC.
-        seed: Fixes what is random.
+        calibrated: Whether their probabilities are calibrated.
+        resamples: Number of bootstrap resamples for the interval of every AUROC.
+        seed: Random seed.
     """
     rows = len(trial.gold)
     bins = int(np.clip(rows // ROWS_PER_BIN, 3, MOST_BINS))

@@ -1,4 +1,4 @@
-"""`evaluate`: every method on the same votes and the same splits, with intervals and paired tests."""
+"""`evaluate`: all methods on the same votes and the same splits, with intervals and paired tests."""
 
 from __future__ import annotations
 
@@ -14,16 +14,7 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import MismatchError, UndefinedMetric, UnknownNameError
-from pcs_annotator.judging.evaluation.methods import (
-    Calls,
-    Entrant,
-    Method,
-    Resampled,
-    all_figures,
-    original_of,
-    ready,
-    self_consistency,
-)
+from pcs_annotator.judging.evaluation.methods import Calls, Entrant, Method, all_figures, ready, self_consistency
 from pcs_annotator.judging.metrics.bootstrap import interval_around
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest, PairedTest, bootstrap_test, delong, holm
@@ -37,14 +28,14 @@ HARD_AND_GRADED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationOptions:
-    """How methods are compared.
+    """How to compare methods.
 
     Attributes:
-        folds: Folds of every split.
+        folds: Number of folds in every split.
         repeats: Number of random splits; figures are means over them.
-        seed: Of the first split and of the resamples; the following splits count on from it.
-        resamples: Bootstrap resamples of the rows.
-        calibration: How scores become probabilities.
+        seed: Seed of the first split and of the resamples; later splits use the following numbers.
+        resamples: Number of bootstrap resamples of the rows.
+        calibration: Name of the calibration method.
         rewritten: Relations whose variants a model wrote, so that every variant cost a call.
     """
 
@@ -57,7 +48,7 @@ class EvaluationOptions:
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Seed of every split."""
+        """The seed of every split."""
         return tuple(range(self.seed, self.seed + max(1, self.repeats)))
 
 
@@ -68,7 +59,7 @@ class Against(NamedTuple):
         auroc: Paired bootstrap on graded AUROC, over all splits.
         accuracy: The same for accuracy.
         delong: DeLong's test on the scores of the first split; None where a class has a single row.
-        holm: p-value of `auroc` adjusted for all methods that the first is compared with.
+        holm: p-value of `auroc`, adjusted for the number of methods compared with the first.
         holm_accuracy: The same for `accuracy`.
         holm_delong: The same for `delong`.
     """
@@ -83,7 +74,7 @@ class Against(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodFigures:
-    """One method: its figures by name (see `FIGURES`), what it pays per item, and its test against the first."""
+    """One method: its figures by name (see `FIGURES`), its calls per item, and its test against the first."""
 
     method: str
     calls: Calls
@@ -96,11 +87,11 @@ class Evaluation:
     """Methods side by side.
 
     Attributes:
-        n: Gold rows.
+        n: Number of gold rows.
         how: Splits, seeds and resamples.
-        methods: In the order asked for, self-consistency at equal calls last.
+        methods: In the order given, self-consistency at equal calls last.
         missing: Method → why it has no figures.
-        notes: What a reader must know.
+        notes: What readers of the figures need to know.
     """
 
     n: int
@@ -113,18 +104,18 @@ class Evaluation:
 def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: EvaluationOptions | None = None) -> Evaluation:
     """Return figures of every method on gold rows that its fit did not see, all on the same splits.
 
-    A method that these votes cannot give is named in `missing` with the reason; the first of the others is the one
-    that all are tested against. Where the votes have several draws of the unchanged text, self-consistency with as
-    many calls as the first method is added, by plain vote share and with the first method's own optimiser.
+    A method that needs other votes is listed in `missing` with the reason. The first of the others is tested against
+    each of the rest. If the votes have several draws of the unchanged text, self-consistency with as many calls as the
+    first method is added, by plain vote share and with the first method's own optimiser.
 
     Args:
-        votes: What everybody said.
-        gold: For every item a position in `votes.labels`, or `UNLABELLED`; rows without gold are left out.
+        votes: The votes on all rows.
+        gold: Each item's label as a position in `votes.labels`, or `UNLABELLED`; rows without gold are left out.
         methods: See `methods.Method`.
         how: Splits, seeds and resamples.
 
     Raises:
-        UndefinedMetric: Too few gold rows, a single class, or no method that these votes can give.
+        UndefinedMetric: Too few gold rows, a single class, or no method that these votes allow.
     """
     how = how or EvaluationOptions()
     votes, gold = labelled_rows(votes, gold, how.folds)
@@ -149,12 +140,12 @@ def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: Evaluati
         )
         for place, entrant in enumerate(entrants)
     ]
-    notes = [HARD_AND_GRADED, *_told(votes, gold, how), *notes]
+    notes = [HARD_AND_GRADED, *_notes(votes, gold, how), *notes]
     return Evaluation(n=len(gold), how=how, methods=found, missing=missing, notes=notes)
 
 
 def labelled_rows(votes: Votes, gold: Codes, folds: int) -> tuple[Votes, Codes]:
-    """Return the rows that have gold, sorted by id so that no split depends on the order of a file."""
+    """Return the rows that have gold, sorted by id so that splits do not depend on the order of a file."""
     known = np.flatnonzero(gold != UNLABELLED).tolist()
     rows = np.array(sorted(known, key=votes.ids.__getitem__), dtype=np.intp)
     classes = len(np.unique(gold[rows]))
@@ -180,7 +171,7 @@ def _entrants(
 
 
 def _at_equal_calls(votes: Votes, first: Entrant) -> tuple[list[Entrant], list[str]]:
-    """Return self-consistency on the budget of the first method, and what must be said about it."""
+    """Return self-consistency with the calls of the first method, and the note about it."""
     try:
         plain = self_consistency(votes, first.calls.total, "uniform")
     except UndefinedMetric as error:
@@ -195,8 +186,8 @@ def _at_equal_calls(votes: Votes, first: Entrant) -> tuple[list[Entrant], list[s
     return entrants, [f"{note}: no more draws are recorded, so it is at a disadvantage." if short else f"{note}."]
 
 
-def _told(votes: Votes, gold: Codes, how: EvaluationOptions) -> list[str]:
-    """Return what a reader must know about rows, splits and counted calls."""
+def _notes(votes: Votes, gold: Codes, how: EvaluationOptions) -> list[str]:
+    """Return the notes about rows, splits and calls."""
     seeds = ", ".join(map(str, how.seeds))
     notes = [
         f"{len(gold)} gold rows; {how.folds}-fold stratified cross-validation, seeds {seeds}; 95 % intervals from "
@@ -208,10 +199,10 @@ def _told(votes: Votes, gold: Codes, how: EvaluationOptions) -> list[str]:
     if absent:
         notes.append(f"No gold row says {', '.join(absent)}: left out of every mean over labels.")
     if ORIGINAL not in votes.relations:
-        notes.append(f"No relation is called {ORIGINAL!r}: {original_of(votes)!r}, the first, stands for it.")
+        notes.append(f"No relation is called {ORIGINAL!r}: {votes.relations[0]!r}, the first, stands for it.")
     counted = [name for name in votes.relations if name in how.rewritten]
-    said = f"one rewriting call per variant of {', '.join(counted)}" if counted else "no rewriting calls"
-    notes.append(f"Calls per item count every question, and {said}.")
+    rewriting = f"one rewriting call per variant of {', '.join(counted)}" if counted else "no rewriting calls"
+    notes.append(f"Calls per item count every question, and {rewriting}.")
     return notes
 
 
@@ -219,9 +210,9 @@ def _tests(
     fits: Sequence[Sequence[CrossFit]],
     gold: Codes,
     observed: Sequence[Mapping[str, float]],
-    resampled: Sequence[Resampled],
+    resampled: Sequence[Mapping[str, Floats]],
 ) -> list[Against | None]:
-    """Return the tests of the first method against every other, adjusted for their number."""
+    """Return the tests of the first method against each of the others, adjusted for their number."""
 
     def bootstrap(place: int, name: str) -> BootstrapTest:
         difference = observed[0][name] - observed[place][name]

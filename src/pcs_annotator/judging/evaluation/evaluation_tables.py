@@ -1,11 +1,11 @@
-"""An evaluation as tables: figures, tests, and what must be said."""
+"""An evaluation as tables: figures, tests and notes."""
 
 from __future__ import annotations
 
 from pcs_annotator.core.result_table import Content, Figure, ResultTable
 from pcs_annotator.judging.evaluation.evaluate import Evaluation
 from pcs_annotator.judging.evaluation.methods import FIGURES
-from pcs_annotator.judging.metrics.significance import stars
+from pcs_annotator.judging.metrics.significance import p_value_text, stars
 
 TITLES = dict(
     zip(
@@ -96,12 +96,3 @@ def _tests(evaluation: Evaluation) -> ResultTable:
         notes=notes,
         digits=digits,
     )
-
-
-def p_value_text(p_value: float) -> str:
-    """Return a p-value as the paper prints it.
-
-    >>> p_value_text(0.00027), p_value_text(0.0102)
-    ('<0.001', '0.010')
-    """
-    return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"

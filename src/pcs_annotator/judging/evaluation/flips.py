@@ -1,4 +1,4 @@
-"""How often a rewrite makes an annotator change its mind, and from which label to which."""
+"""How often a rewrite changes an annotator's label, and from which label to which."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pcs_annotator.core.votes import Votes
 
 
 class Flips(NamedTuple):
-    """Votes on a rewrite held against votes on the text itself.
+    """Votes on a rewrite compared with votes on the text itself.
 
     Attributes:
-        pairs: Answers that can be compared: the same annotator, item and draw gave a label to both.
-        changed: How many of them differ.
+        pairs: Pairs of answers: the same annotator, item and draw gave a label to both texts.
+        changed: Number of pairs that differ.
     """
 
     pairs: int
@@ -25,7 +25,7 @@ class Flips(NamedTuple):
 
     @property
     def rate(self) -> float | None:
-        """Share of answers that changed; None when there is nothing to compare."""
+        """Share of answers that changed; None when there are no pairs."""
         return self.changed / self.pairs if self.pairs else None
 
 
@@ -33,8 +33,8 @@ class FlipMatrix(NamedTuple):
     """One annotator's answers under one relation.
 
     Attributes:
-        annotator: Who answered.
-        relation: How the text was rewritten.
+        annotator: Name of the annotator.
+        relation: Name of the relation.
         counts: `[label on the text itself, label on the rewrite]`.
     """
 
@@ -44,13 +44,13 @@ class FlipMatrix(NamedTuple):
 
     @property
     def flips(self) -> Flips:
-        """How many answers changed, of how many."""
+        """The number of pairs, and of those that differ."""
         pairs = int(self.counts.sum())
         return Flips(pairs, pairs - int(np.trace(self.counts)))
 
 
 def flips_by_relation(votes: Votes) -> dict[str, Flips]:
-    """Return for every relation but the original how often answers changed; empty without votes on the original."""
+    """Return how often answers changed under each relation; empty without votes on the original."""
     found: dict[str, Flips] = {}
     for one in flip_matrices(votes):
         pairs, changed = found.get(one.relation, Flips(0, 0))

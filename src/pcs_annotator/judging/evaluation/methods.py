@@ -1,31 +1,25 @@
-"""What can be evaluated: an optimiser on some cells, one zero-shot call, a published baseline."""
+"""Methods that can be evaluated: an optimiser on some cells, one zero-shot call, a published baseline."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.core import elicitations
 from pcs_annotator.core.arrays import Codes, Floats, Mask
-from pcs_annotator.core.elicitations import calls_of as calls_per_answer
-from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.baselines.baseline import Baseline
 from pcs_annotator.judging.metrics.bootstrap import resample_counts
 from pcs_annotator.judging.metrics.metrics import auroc_on, chosen_on
-from pcs_annotator.judging.weighing.crossfit import (
-    CrossFit,
-    Splits,
-    calibrated_out_of_fold,
-    cross_fit,
-    stratified_folds,
-)
+from pcs_annotator.judging.weighing import crossfit
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.judging.weighing.scoring import choose
 
@@ -43,16 +37,16 @@ FIGURES = (
     *(f"accuracy_at_{coverage:.0%}".rstrip("%") for coverage in COVERAGES),
     *(f"review_share_{target:.0%}".rstrip("%") for target in TARGETS),
 )
-"""Names of the figures; the first five are of the raw score, the others of the calibrated probability."""
+"""Names of the figures; the first five use the raw score, the others the calibrated probability."""
 
 Resampled = dict[str, Floats]
 """Name of a figure → its value on every resample."""
 
 
 def all_figures(
-    fits: Sequence[Sequence[CrossFit]], gold: Codes, labels: Sequence[str], resamples: int, seed: int
+    fits: Sequence[Sequence[crossfit.CrossFit]], gold: Codes, labels: Sequence[str], resamples: int, seed: int
 ) -> tuple[list[dict[str, float]], list[Resampled]]:
-    """Return every method's figures, and the same on every resample; all methods see the same resamples."""
+    """Return every method's figures, on the rows and on every resample; all methods see the same resamples."""
     once = np.ones((len(gold), 1))
     observed = [{name: float(values[0]) for name, values in _figures(fit, gold, labels, once).items()} for fit in fits]
     parts: list[list[Resampled]] = [[] for _ in fits]
@@ -63,13 +57,13 @@ def all_figures(
     return observed, joined
 
 
-def _figures(fits: Sequence[CrossFit], gold: Codes, labels: Sequence[str], counts: Floats) -> Resampled:
+def _figures(fits: Sequence[crossfit.CrossFit], gold: Codes, labels: Sequence[str], counts: Floats) -> Resampled:
     """Return the mean over splits of every figure, `[resample]`."""
     same = all(np.array_equal(fit.scores, fits[0].scores) for fit in fits)
     raw = [_raw_figures(fit.scores, gold, labels, counts) for fit in (fits[:1] if same else fits)]
     sure = [chosen_on(fit.probabilities, gold, counts, COVERAGES, TARGETS) for fit in fits]
-    told = [(one.ece, one.brier, one.aurc, *one.accuracy_at, *one.review_share) for one in sure]
-    return dict(zip(FIGURES, [*np.mean(raw, axis=0), *np.mean(told, axis=0)], strict=True))
+    calibrated = [(one.ece, one.brier, one.aurc, *one.accuracy_at, *one.review_share) for one in sure]
+    return dict(zip(FIGURES, [*np.mean(raw, axis=0), *np.mean(calibrated, axis=0)], strict=True))
 
 
 def _raw_figures(scores: Floats, gold: Codes, labels: Sequence[str], counts: Floats) -> list[Floats]:
@@ -84,7 +78,7 @@ def _raw_figures(scores: Floats, gold: Codes, labels: Sequence[str], counts: Flo
 
 
 def hard_scores(scores: Floats, labels: Sequence[str]) -> Floats:
-    """Return 1 for the chosen label of every row and 0 for the others; where all labels tie, nothing was chosen."""
+    """Return 1 for the chosen label of every row and 0 for the others; uniform where all labels tie."""
     hard = np.eye(len(labels))[choose(scores, labels)]
     hard[scores.max(axis=1) == scores.min(axis=1)] = 1 / len(labels)
     return hard
@@ -92,38 +86,6 @@ def hard_scores(scores: Floats, labels: Sequence[str]) -> Floats:
 
 ZERO_SHOT = "zero-shot"
 MAJORITY = "majority"
-
-
-class PaidCells(Protocol):
-    """What a baseline pays for: cells `[annotator, relation, draw]`, and relations that were rewritten for it."""
-
-    @property
-    def cells(self) -> Mask:
-        """True for every question it needs."""
-        ...
-
-    @property
-    def rewrites(self) -> AbstractSet[str]:
-        """Names of relations."""
-        ...
-
-
-@runtime_checkable
-class ScoresVotes(Protocol):
-    """A method that needs no gold: a published baseline."""
-
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        ...
-
-    def scores(self, votes: Votes) -> Floats:
-        """Return the score of every label, `[item, label]`."""
-        ...
-
-    def asks(self, votes: Votes) -> PaidCells:
-        """Return what it pays for."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,10 +99,10 @@ class OnCells:
     draws: int | None = None
 
 
-Method = str | OnCells | ScoresVotes
-"""A registry name of an optimiser (on all cells), `zero-shot`, an optimiser on some cells, or a baseline.
+Method = str | OnCells | Baseline
+"""A registry name of an optimiser (on all cells), `zero-shot`, `majority`, an optimiser on some cells, or a baseline.
 
-Optimisers see plain annotators only: one that also states how sure it is belongs to a baseline.
+Optimisers see plain annotators only: those that also state a confidence are for baselines.
 """
 
 
@@ -152,13 +114,13 @@ class Calls(NamedTuple):
 
     @property
     def total(self) -> float:
-        """Everything that is paid for."""
+        """All calls."""
         return self.questions + self.rewrites
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Entrant:
-    """A method made ready for some votes: what it sees, and how it scores."""
+    """A method prepared for some votes: the votes it sees, and its optimiser or its scores."""
 
     name: str
     votes: Votes
@@ -166,18 +128,20 @@ class Entrant:
     scores: Floats | None = None
     calls: Calls
 
-    def cross_fit(self, gold: Codes, folds: int, seed: int, calibration: str) -> CrossFit:
-        """Return scores from fits on other folds; those of a method that learns nothing are only calibrated so."""
+    def cross_fit(self, gold: Codes, folds: int, seed: int, calibration: str) -> crossfit.CrossFit:
+        """Return scores from fits on other folds; a method that learns nothing is only calibrated on them."""
         if self.optimiser is not None:
-            return cross_fit(self.optimiser, self.votes, gold, Splits(folds=folds, seed=seed, calibration=calibration))
-        assert self.scores is not None, "a method learns, or scores without learning"
-        fold = stratified_folds(gold, min(folds, len(gold)), seed)
-        return CrossFit(self.scores, calibrated_out_of_fold(self.scores, gold, fold, self.votes.labels, calibration))
+            splits = crossfit.Splits(folds=folds, seed=seed, calibration=calibration)
+            return crossfit.cross_fit(self.optimiser, self.votes, gold, splits)
+        assert self.scores is not None, "a method has an optimiser or scores"
+        fold = crossfit.stratified_folds(gold, min(folds, len(gold)), seed)
+        probabilities = crossfit.calibrated_out_of_fold(self.scores, gold, fold, self.votes.labels, calibration)
+        return crossfit.CrossFit(self.scores, probabilities)
 
 
 @dataclass(frozen=True, slots=True)
 class BestAnnotator:
-    """Trusts the annotator that is right most often about the first relation, and nobody else."""
+    """Gives all the weight to the annotator that is right most often on the first relation."""
 
     needs_gold: ClassVar[bool] = True
 
@@ -190,24 +154,24 @@ class BestAnnotator:
 
 
 def original_of(votes: Votes) -> str:
-    """Return the relation that stands for the unchanged text: `original`, or the first where none is called so."""
+    """Return the relation that stands for the unchanged text: `original`, or the first if there is none."""
     if not votes.relations or not votes.annotators:
-        raise UndefinedMetric("nobody was asked anything: these votes have no annotator or no relation")
+        raise UndefinedMetric("no answers to evaluate: these votes have no annotator or no relation")
     return ORIGINAL if ORIGINAL in votes.relations else votes.relations[0]
 
 
 def plain_votes(votes: Votes) -> Votes:
-    """Return the votes of the annotators that gave labels without saying how sure they are."""
-    plain = [name for name in votes.annotators if not kind_of(name)]
+    """Return the votes of the annotators that gave plain labels, without stating a confidence."""
+    plain = [name for name in votes.annotators if not elicitations.kind_of(name)]
     return votes if len(plain) == len(votes.annotators) else votes.select(annotators=plain)
 
 
 def ready(method: Method, votes: Votes, rewritten: AbstractSet[str] = frozenset()) -> Entrant:
-    """Return the method made ready for some votes.
+    """Return the method prepared for some votes.
 
     Args:
         method: See `Method`.
-        votes: All votes on the rows to be judged.
+        votes: All votes on the rows to evaluate.
         rewritten: Relations whose variants a model wrote, so that every variant cost a call.
     """
     if isinstance(method, str):
@@ -235,9 +199,10 @@ def _named(name: str, votes: Votes, rewritten: AbstractSet[str]) -> Entrant:
 
 
 def calls_of(votes: Votes, rewritten: AbstractSet[str], cells: Mask | None = None) -> Calls:
-    """Return the calls per item behind some cells of the votes, by default all; what was never asked costs nothing."""
+    """Return the calls per item for some cells of the votes, by default all; cells never asked cost nothing."""
     asked = votes.codes != NOT_ASKED
-    each = np.array([calls_per_answer(kind_of(name)) for name in votes.annotators], dtype=np.float64)
+    kinds = [elicitations.kind_of(name) for name in votes.annotators]
+    each = np.array([elicitations.calls_of(kind) for kind in kinds], dtype=np.float64)
     answers = (asked if cells is None else asked & cells).sum(axis=(0, 2, 3))
     items = max(len(votes), 1)
     views = [place for place, name in enumerate(votes.relations) if name in rewritten and name != ORIGINAL]
@@ -256,7 +221,7 @@ def self_consistency(votes: Votes, budget: float, optimiser: str | Optimiser, la
     """Return self-consistency on as many draws of the unchanged text as the budget of calls per item allows.
 
     Raises:
-        UndefinedMetric: Nobody was asked more than once.
+        UndefinedMetric: No annotator was asked more than once.
     """
     votes = plain_votes(votes)
     annotators = drawn_annotators(votes)

@@ -1,6 +1,6 @@
-"""The figures that Salimian et al. print, as data: L is Llama-3-8B, M Mistral-7B, G Gemma-2-9B.
+"""The published figures of Salimian et al. as data: L is Llama-3-8B, M Mistral-7B, G Gemma-2-9B.
 
-Keys are (dataset, models); models of one panel are joined by `+` in the order L, M, G.
+Keys are (dataset, models); the models of one panel are joined by `+` in the order L, M, G.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Key = tuple[str, str]
 DATASETS = ("sentiment", "gossipcop", "politifact")
 PCS = "PCS"
 RELATIONS = {ORIGINAL: "No MR", "voice": "MR1", "double-negation": "MR2", "synonym": "MR3"}
-"""Our names of relations → the paper's."""
+"""Our relation names → the paper's."""
 
 _MODELS = {
     "L": re.compile(r"(?<![a-z])llama-?3-8b"),
@@ -40,7 +40,7 @@ class SeveralModels(NamedTuple):
 
 
 class PublishedBaseline(NamedTuple):
-    """A row of tab:baseline, Gemma-2-9B alone; the p-value is against PCS, None where the paper says p < .001."""
+    """A row of tab:baseline, Gemma-2-9B alone; the p-value is against PCS, None where the paper prints p < .001."""
 
     auroc: float
     p_value: float | None
@@ -48,7 +48,7 @@ class PublishedBaseline(NamedTuple):
 
 
 class PublishedComparison(NamedTuple):
-    """A row of tab:pvalues; the p-value is None where the paper says p < .01, the improvement is in percent."""
+    """A row of tab:pvalues; the p-value is None where the paper prints p < .01, the improvement is in percent."""
 
     p_value: float | None
     improvement: float
@@ -146,7 +146,7 @@ COMPARISONS = {
 
 
 def published_key(dataset: str, annotators: Sequence[str]) -> Key | None:
-    """Return the paper's names of a dataset and some models; None where one of them is not in the paper.
+    """Return the paper's names for a dataset and some models; None if one of them is not in the paper.
 
     >>> published_key("simulated gossipcop", ["gemma-2-9b", "meta-llama-3-8b-instruct"])
     ('gossipcop', 'L+G')

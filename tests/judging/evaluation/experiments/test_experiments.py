@@ -11,9 +11,8 @@ import pytest
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.result_table import Content, Experiment, Figure, ResultTable, number_of
 from pcs_annotator.core.votes import Votes, read_vote_table
-from pcs_annotator.errors import UnknownNameError
 from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions
-from pcs_annotator.judging.evaluation.experiments import EXPERIMENTS, Settings, Study, run_experiments
+from pcs_annotator.judging.evaluation.experiments import EXPERIMENTS, Settings, Study
 from pcs_annotator.judging.evaluation.experiments.baselines import NOT_RECORDED
 from pcs_annotator.judging.evaluation.published import SEVERAL, SINGLE
 from tests.builders import simulated_votes
@@ -33,7 +32,7 @@ def panel(items: int = 80, names: list[str] | None = None, seed: int = 0) -> tup
 
 
 def run(name: str, sets: Mapping[str, tuple[Votes, Codes]], settings: Settings = SETTINGS) -> Experiment:
-    return run_experiments([name], sets, settings)[0]
+    return EXPERIMENTS[name](Study.of(sets, settings))
 
 
 def column(table: ResultTable, name: str) -> list[Content]:
@@ -79,7 +78,7 @@ def test_zero_shot_is_hard_and_pcs_is_shown_both_ways() -> None:
     ]  # fmt: skip
     assert "paper: PCS" not in table.columns
     assert column(table, "Self-consistency") == [None] * 3
-    assert noted(table, "record several draws")
+    assert noted(table, "--draws 5")
     for name in ("Zero-shot", "PCS hard", "PCS"):
         assert all(isinstance(cell, Figure) and cell.interval for cell in column(table, name))
 
@@ -93,7 +92,7 @@ def test_self_consistency_with_as_many_calls_where_draws_are_recorded() -> None:
     assert isinstance(column(table, "Self-consistency")[0], Figure)
 
 
-def test_baselines_beside_pcs_and_those_not_recorded_say_so() -> None:
+def test_baselines_that_are_not_recorded_get_a_row() -> None:
     table = run("rq2", {"gossipcop": panel()}, replace(SETTINGS, baselines=[FirstVote()])).tables[0]
     gemma = [row for row in table.rows if row[1] == "gemma-2-9b"]
     assert [row[2] for row in gemma] == ["PCS", "first-vote", "1s-top-2", "2s-top-2", "ling-1s", "spuq"]
@@ -104,7 +103,7 @@ def test_baselines_beside_pcs_and_those_not_recorded_say_so() -> None:
     assert noted(table, "spuq is not recorded: no such baseline was given")
 
 
-def test_real_baselines_are_silent_about_what_was_not_asked() -> None:
+def test_real_baselines_skip_what_was_not_asked() -> None:
     from pcs_annotator.judging.baselines import baselines
 
     known = [baselines.create(name) for name in ("spuq", "majority-vote", "1s-top-k", "p-true")]
@@ -146,7 +145,7 @@ def test_many_models_are_combined_in_pairs_and_all_together() -> None:
 def test_one_model_alone_has_no_combinations() -> None:
     table = run("rq3", {"mine": panel(names=["a"])}).tables[0]
     assert list(table.rows) == []
-    assert noted(table, "one model alone")
+    assert noted(table, "mine: one model")
     assert table.summary[0] == ("Average relative improvement", "–")
 
 
@@ -214,7 +213,7 @@ def test_a_learning_curve_needs_rows_of_both_classes() -> None:
     rare = np.zeros_like(gold)
     rare[0] = 1
     table = run("size", {"mine": (votes, rare)}, replace(SETTINGS, sizes=(5,))).tables[0]
-    assert noted(table, "too few rows of the rarer class")
+    assert noted(table, "mine: too few rows of the rarer class")
 
 
 def test_optimisers_on_the_same_rows() -> None:
@@ -224,7 +223,7 @@ def test_optimisers_on_the_same_rows() -> None:
     assert noted(table, "seeds 0")
 
 
-def test_optimisers_see_a_part_of_many_rows_and_say_so() -> None:
+def test_with_many_rows_optimisers_see_a_part_of_them_and_a_note_says_so() -> None:
     settings = replace(SETTINGS, optimisers=("uniform", "no-such-thing"))
     table = run("optimisers", {"mine": panel(items=1100)}, settings).tables[0]
     assert noted(table, "1000 of 1100 rows at random (seed 0)")
@@ -237,15 +236,15 @@ def test_temperatures_side_by_side() -> None:
     assert table.summary[0][0].startswith("Temperature 0:")
 
 
-def test_without_temperatures_a_sentence() -> None:
+def test_without_temperatures_there_is_a_note() -> None:
     table = run("temperature", {"mine": panel()}).tables[0]
     assert list(table.rows) == []
-    assert noted(table, "temperatures cannot be told apart")
+    assert noted(table, "<model>@<temperature>")
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 @pytest.mark.parametrize("trouble", ["three rows", "one class", "no relation", "no votes"])
-def test_bad_data_gives_sentences_and_dashes(name: str, trouble: str) -> None:
+def test_bad_data_gives_notes_and_dashes(name: str, trouble: str) -> None:
     votes, gold = panel(names=["a", "b"])
     bad = {
         "three rows": (votes.take(slice(3)), gold[:3]),
@@ -262,18 +261,13 @@ def test_bad_data_gives_sentences_and_dashes(name: str, trouble: str) -> None:
 
 
 def test_no_datasets_at_all_give_empty_tables() -> None:
-    for experiment in run_experiments(["all"], {}, SETTINGS):
-        assert list(experiment.tables[0].rows) == []
+    for name in EXPERIMENTS:
+        assert list(run(name, {}).tables[0].rows) == []
 
 
-def test_all_runs_every_experiment() -> None:
-    found = run_experiments(["all"], {"mine": panel(items=40, names=["a", "b"])}, SETTINGS)
-    assert [experiment.name for experiment in found] == list(EXPERIMENTS)
-
-
-def test_unknown_experiments_are_named() -> None:
-    with pytest.raises(UnknownNameError, match="no experiment is called 'rq9'; known: all, rq1"):
-        run_experiments(["rq9"], {})
+def test_experiments_share_one_study() -> None:
+    study = Study.of({"mine": panel(items=40, names=["a", "b"])}, SETTINGS)
+    assert [experiment(study).name for experiment in EXPERIMENTS.values()] == list(EXPERIMENTS)
 
 
 def test_panels_that_questions_share_are_scored_once() -> None:
@@ -283,13 +277,13 @@ def test_panels_that_questions_share_are_scored_once() -> None:
     assert first.graded() == first.graded()
 
 
-def test_pcs_can_be_held_to_some_relations() -> None:
+def test_pcs_can_be_restricted_to_some_relations() -> None:
     study = Study.of({"mine": panel()}, replace(SETTINGS, relations=("original", "voice", "elsewhere")))
     assert study.benches[0].plain.relations == ("original", "voice")
     assert len(study.benches[0].votes.relations) == 4
 
 
-def test_names_that_the_paper_knows_have_its_figures_beside_ours() -> None:
+def test_datasets_and_models_of_the_paper_have_its_figures_beside_ours() -> None:
     sets = {"my gossipcop": panel()}
     single, several = (run(name, sets).tables[0] for name in ("rq1", "rq3"))
     assert column(single, "paper: PCS") == [0.62, 0.72, 0.80]

@@ -1,4 +1,4 @@
-"""RQ2: PCS of one model against published ways to get a confidence from it."""
+"""RQ2: PCS of one model against published baselines."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ import numpy as np
 from pcs_annotator.core.elicitations import base_annotator
 from pcs_annotator.core.result_table import Content, Experiment, ResultTable, best_in_groups
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.evaluation.evaluation_tables import p_value_text
 from pcs_annotator.judging.evaluation.experiments.study import ExperimentBench, Scored, Study
 from pcs_annotator.judging.evaluation.published import BASELINES, PCS, published_key
-from pcs_annotator.judging.metrics.significance import bootstrap_test, stars
+from pcs_annotator.judging.metrics.significance import bootstrap_test, p_value_text, stars
 
 COLUMNS = ("Dataset", "LLM", "Method", "Calls", "AUROC", "p-value", "Significance")
 PAPER_COLUMNS = ("paper: AUROC", "paper: Significance")
 EXPECTED = ("1s-top-2", "2s-top-2", "ling-1s", "spuq")
-"""What the paper compares with; a row says so where it is not recorded."""
+"""The paper's baselines; one that is not recorded gets a row that says so."""
 NOT_RECORDED = "not recorded"
 FOR_SEVERAL_MODELS = "majority-vote"
 
 
 def published_baselines(study: Study) -> Experiment:
-    """Return PCS of every single model beside the baselines that its votes hold."""
+    """Return PCS of every single model beside the baselines that its votes allow."""
     rows: list[list[Content]] = []
     reasons: dict[str, str] = {}
     for bench in study.benches:
@@ -50,7 +49,7 @@ def published_baselines(study: Study) -> Experiment:
 
 
 def _rows(study: Study, bench: ExperimentBench, annotator: str, reasons: dict[str, str]) -> list[list[Content]]:
-    """Return the rows of one model: PCS first, then baselines from best to worst, then what is not recorded."""
+    """Return the rows of one model: PCS first, then baselines from best to worst, then those not recorded."""
     key = published_key(bench.dataset, [annotator])
     paper = BASELINES[key[0]] if key and key[1] == "G" else {}
     try:
@@ -63,14 +62,16 @@ def _rows(study: Study, bench: ExperimentBench, annotator: str, reasons: dict[st
     for name, scored in sorted(found.items(), key=lambda one: -one[1].graded().value):
         rows.append((name, _against(ours, scored)))
     rows += [(name, [None, None, None, NOT_RECORDED]) for name in absent]
-    told = [[name, *cells, *_printed(paper.get(name.replace("top-k", "top-2")))] for name, cells in rows]
-    return [[bench.dataset, annotator, *cells] for cells in told]
+    return [
+        [bench.dataset, annotator, name, *cells, *_printed(paper.get(name.replace("top-k", "top-2")))]
+        for name, cells in rows
+    ]
 
 
 def _scored(
     study: Study, bench: ExperimentBench, annotator: str, reasons: dict[str, str]
 ) -> tuple[dict[str, Scored], list[str]]:
-    """Return what the baselines make of one model's votes, and the names of those that they cannot."""
+    """Return the results of the baselines on one model's votes, and the names of those that are not recorded."""
     family = [name for name in bench.votes.annotators if base_annotator(name) == annotator]
     votes = bench.votes.select(annotators=family)
     answered = np.asarray((votes.codes >= 0).any(axis=(0, 1, 3)))

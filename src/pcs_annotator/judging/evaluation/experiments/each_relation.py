@@ -1,4 +1,4 @@
-"""RQ4: what does each relation give alone, against none and against all together?"""
+"""RQ4: how good is each relation alone, compared with none and with all together?"""
 
 from __future__ import annotations
 
@@ -7,21 +7,14 @@ from itertools import combinations
 
 from pcs_annotator.core.result_table import Content, Experiment, ResultTable, best_in_rows
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.evaluation.evaluation_tables import p_value_text
+from pcs_annotator.judging.evaluation.experiments.models import by_temperature
 from pcs_annotator.judging.evaluation.experiments.study import ExperimentBench, Study, paired_numbers
-from pcs_annotator.judging.evaluation.experiments.temperature import by_temperature
-from pcs_annotator.judging.evaluation.published import (
-    BY_RELATION,
-    COMPARISONS,
-    PCS,
-    RELATIONS,
-    published_key,
-)
-from pcs_annotator.judging.metrics.significance import average_relative_improvement, paired_t_test, stars
+from pcs_annotator.judging.evaluation.published import BY_RELATION, COMPARISONS, PCS, RELATIONS, published_key
+from pcs_annotator.judging.metrics.significance import average_relative_improvement, p_value_text, paired_t_test, stars
 
 NONE = "No MR"
 ORDER = (PCS, NONE, "voice", "synonym", "double-negation")
-"""The order in which the paper compares; other relations follow."""
+"""The paper's order of comparison; other relations follow."""
 
 
 def each_relation(study: Study) -> Experiment:
@@ -57,7 +50,7 @@ def each_relation(study: Study) -> Experiment:
 def comparisons(by_name: Mapping[str, Sequence[Content]], *, paper: bool) -> ResultTable:
     """Return paired t-tests and average relative improvements between all columns of a table of AUROCs.
 
-    `paper` puts the published figures beside them.
+    `paper` adds the published figures.
     """
     names = sorted(by_name, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
     rows = [_comparison(one, other, by_name) for one, other in combinations(names, 2)]
@@ -76,17 +69,17 @@ def comparisons(by_name: Mapping[str, Sequence[Content]], *, paper: bool) -> Res
 def _comparison(one: str, other: str, by_name: Mapping[str, Sequence[Content]]) -> list[Content]:
     first, second = paired_numbers(by_name[one], by_name[other])
     paper = COMPARISONS.get((RELATIONS.get(one, one), RELATIONS.get(other, other)))
-    said: list[Content] = [None, None]
+    printed: list[Content] = [None, None]
     if paper is not None:
-        said = ["<0.01" if paper.p_value is None else f"{paper.p_value:.2f}", paper.improvement]
+        printed = ["<0.01" if paper.p_value is None else f"{paper.p_value:.2f}", paper.improvement]
     try:
         test = paired_t_test(first, second)
         improvement = 100 * average_relative_improvement(first, second)
     except UndefinedMetric:
-        return [f"{one} vs {other}", len(first), None, "too few pairs", None, None, *said]
+        return [f"{one} vs {other}", len(first), None, "too few pairs", None, None, *printed]
     marks = stars(test.p_value)
     superior = marks if marks == "n.s." else one if test.difference > 0 else other
-    return [f"{one} vs {other}", test.n, p_value_text(test.p_value), marks, improvement, superior, *said]
+    return [f"{one} vs {other}", test.n, p_value_text(test.p_value), marks, improvement, superior, *printed]
 
 
 def _rewritten(bench: ExperimentBench) -> list[str]:
@@ -105,7 +98,7 @@ def _figures(
     cells: list[Content] = []
     for relation in (bench.original, *relations):
         if relation in bench.plain.relations:
-            # what is missing here is among the gaps that the notes list
+            # the notes already list what is missing here
             cells.append(bench.alone([], models, relation))
         else:
             cells.append(None)

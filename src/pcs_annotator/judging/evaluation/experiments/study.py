@@ -1,4 +1,4 @@
-"""What all experiments share: recorded votes, how a figure is taken, and the words for it."""
+"""What all experiments share: recorded votes, how figures are computed, and the text around them."""
 
 from __future__ import annotations
 
@@ -12,46 +12,38 @@ from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.result_table import Content, Figure, number_of
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.baselines.baseline import Baseline
+from pcs_annotator.judging.evaluation import methods
 from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions, labelled_rows
-from pcs_annotator.judging.evaluation.evaluation_tables import p_value_text
-from pcs_annotator.judging.evaluation.methods import (
-    Method,
-    OnCells,
-    ScoresVotes,
-    hard_scores,
-    original_of,
-    plain_votes,
-    ready,
-)
 from pcs_annotator.judging.metrics.bootstrap import interval_around, resample_counts
 from pcs_annotator.judging.metrics.metrics import auroc_on
-from pcs_annotator.judging.metrics.significance import average_relative_improvement, paired_t_test, stars
+from pcs_annotator.judging.metrics.significance import average_relative_improvement, p_value_text, paired_t_test, stars
 from pcs_annotator.judging.weighing.crossfit import CrossFit
 
 Recorded = tuple[Votes, Codes]
-"""Votes, and for every item its gold as a position in their labels, or `UNLABELLED`."""
+"""Votes, and each item's gold label as a position in their labels, or `UNLABELLED`."""
 
 LISTED_GAPS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How experiments are run.
+    """How to run experiments.
 
     Attributes:
         how: Splits, seeds, resamples, and which relations a model wrote.
-        optimiser: What learns the weights of PCS; the paper's is `lr`.
+        optimiser: Learns the weights of PCS; the paper's is `lr`.
         relations: Relations that PCS uses, of those recorded; None for all.
-        baselines: Rivals for the second question.
-        optimisers: What the table of optimisers compares; the first is tested against the others.
+        baselines: Baselines for RQ2.
+        optimisers: Optimisers to compare; the first is tested against the others.
         sizes: Numbers of gold rows for the learning curve.
-        draws: Random draws of gold rows behind every point of that curve.
+        draws: Random draws of gold rows for every point of that curve.
     """
 
     how: EvaluationOptions = field(default_factory=lambda: EvaluationOptions(resamples=2000))
     optimiser: str = "lr"
     relations: Sequence[str] | None = None
-    baselines: Sequence[ScoresVotes] = ()
+    baselines: Sequence[Baseline] = ()
     optimisers: Sequence[str] = (
         "lr", "ga", "auto", "logit", "naive-bayes", "least-squares", "lr-authors", "dawid-skene", "uniform", "majority"
     )  # fmt: skip
@@ -76,10 +68,10 @@ class Scored:
 
     def hard(self) -> Figure:
         """Return the AUROC of the chosen labels alone, with its interval."""
-        return self._figure("hard", [hard_scores(scores, self.labels) for scores in self._scores()])
+        return self._figure("hard", [methods.hard_scores(scores, self.labels) for scores in self._scores()])
 
     def resampled(self) -> Floats:
-        """Return the graded AUROC on every resample; all methods of a dataset see the same ones."""
+        """Return the graded AUROC on every resample; all methods on a dataset see the same resamples."""
         return self._resampled("graded", self._scores())
 
     def _figure(self, kind: str, scores: Sequence[Floats]) -> Figure:
@@ -102,7 +94,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExperimentBench:
-    """One dataset's labelled rows; remembers what it has scored, for questions share many panels.
+    """One dataset's labelled rows; caches scores, because the questions share many panels.
 
     Attributes:
         dataset: Its name.
@@ -120,7 +112,7 @@ class ExperimentBench:
     _seen: dict[tuple[object, ...], Scored] = field(default_factory=dict)
 
     def on_cells(self, optimiser: str, annotators: Sequence[str], relations: Sequence[str] | None = None) -> Scored:
-        """Return what an optimiser makes of the first draw of some cells.
+        """Return the results of an optimiser on the first draw of some cells.
 
         Raises:
             UndefinedMetric: No row has a vote there.
@@ -131,19 +123,19 @@ class ExperimentBench:
             if part.silent.all():
                 where = f" on {', '.join(relations)}" if relations else ""
                 raise UndefinedMetric(f"{self.dataset}: {' + '.join(annotators)} never gave a label{where}")
-            method = OnCells(name=optimiser, optimiser=optimiser, annotators=annotators)
+            method = methods.OnCells(name=optimiser, optimiser=optimiser, annotators=annotators)
             self._seen[key] = self.score(method, part)
         return self._seen[key]
 
-    def score(self, method: Method, votes: Votes | None = None) -> Scored:
-        """Return what a method makes of all votes, or of those given."""
-        entrant = ready(method, self.votes if votes is None else votes, self.how.rewritten)
+    def score(self, method: methods.Method, votes: Votes | None = None) -> Scored:
+        """Return the results of a method on all votes, or on those given."""
+        entrant = methods.ready(method, self.votes if votes is None else votes, self.how.rewritten)
         fits = [entrant.cross_fit(self.gold, self.how.folds, seed, "none") for seed in self.how.seeds]
         calls = entrant.calls.total
         return Scored(fits=fits, gold=self.gold, labels=self.votes.labels, how=self.how, calls=calls)
 
     def pcs(self, notes: list[str], optimiser: str, annotators: Sequence[str]) -> Figure | None:
-        """Return the graded AUROC of an optimiser on all relations; None, and why in the notes, where it has none."""
+        """Return the graded AUROC of an optimiser on all relations; if undefined, None and a note with the reason."""
         return attempt(notes, lambda: self.on_cells(optimiser, annotators).graded())
 
     def alone(self, notes: list[str], annotators: Sequence[str], relation: str = "") -> Figure | None:
@@ -153,17 +145,17 @@ class ExperimentBench:
     @property
     def original(self) -> str:
         """The relation that stands for the unchanged text."""
-        return original_of(self.plain)
+        return methods.original_of(self.plain)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Datasets made ready, and what must be said about them.
+    """Prepared datasets, and the notes about them.
 
     Attributes:
-        benches: Datasets that can be judged.
-        refused: Dataset → why it cannot.
-        settings: How experiments are run.
+        benches: Datasets that can be evaluated.
+        refused: Dataset → why it cannot be.
+        settings: How to run experiments.
     """
 
     benches: Sequence[ExperimentBench]
@@ -172,7 +164,7 @@ class Study:
 
     @classmethod
     def of(cls, sets: Mapping[str, Recorded], settings: Settings | None = None) -> Study:
-        """Return the study of some recorded votes; datasets with too little gold are refused, not fatal."""
+        """Return the study of some recorded votes; a dataset with too little gold is listed in `refused`, no error."""
         settings = settings or Settings()
         benches, refused = [], {}
         for name, (votes, gold) in sets.items():
@@ -183,7 +175,7 @@ class Study:
         return cls(benches=benches, refused=refused, settings=settings)
 
     def notes(self) -> list[str]:
-        """Return how figures were taken, on how many rows, and what was missing."""
+        """Return how figures were computed, on how many rows, and what was missing."""
         how = self.settings.how
         sizes = ", ".join(f"{bench.dataset} {len(bench.gold)}" for bench in self.benches) or "none"
         return [
@@ -200,7 +192,7 @@ class Study:
         return [*(f"{name}: {reason}." for name, reason in self.refused.items()), *gaps[:LISTED_GAPS], *more]
 
     def refused_rows(self, columns: int) -> list[list[Content]]:
-        """Return a row of dashes for every dataset that cannot be judged."""
+        """Return a row of dashes for every dataset that cannot be evaluated."""
         return [[name, *[None] * (columns - 1)] for name in self.refused]
 
 
@@ -208,8 +200,8 @@ def _bench(name: str, votes: Votes, gold: Codes, settings: Settings) -> Experime
     votes, gold = labelled_rows(votes, gold, settings.how.folds)
     wanted = settings.relations
     relations = [one for one in votes.relations if wanted is None or one in wanted]
-    plain = plain_votes(votes).select(relations=relations)
-    original_of(plain)  # an empty panel has none
+    plain = methods.plain_votes(votes).select(relations=relations)
+    methods.original_of(plain)  # raises for an empty panel
     return ExperimentBench(dataset=name, votes=votes, plain=plain, gold=gold, how=settings.how)
 
 
@@ -224,7 +216,7 @@ def _gaps(bench: ExperimentBench) -> list[str]:
 
 
 def attempt(notes: list[str], figure: Callable[[], Figure]) -> Figure | None:
-    """Return the figure that a function gives, or None, and note why."""
+    """Return the function's figure; if undefined, None and a note with the reason."""
     try:
         return figure()
     except UndefinedMetric as error:
@@ -234,14 +226,14 @@ def attempt(notes: list[str], figure: Callable[[], Figure]) -> Figure | None:
 
 
 class Compared(NamedTuple):
-    """Average relative improvement and paired t-test as a reader sees them."""
+    """Average relative improvement and paired t-test, formatted."""
 
     improvement: str
     p_value: str
 
     @property
     def sentence(self) -> str:
-        """Both in a few words."""
+        """Both as one phrase."""
         p_value = self.p_value.replace("<", "< ") if self.p_value.startswith("<") else f"= {self.p_value}"
         return f"{self.improvement}, p {p_value}"
 
@@ -258,7 +250,7 @@ def compared(ours: Sequence[Content], theirs: Sequence[Content]) -> Compared:
 
 
 def paired_numbers(ours: Sequence[Content], theirs: Sequence[Content]) -> tuple[list[float], list[float]]:
-    """Return the figures of those rows that have both."""
+    """Return the figures of the rows that have both."""
     pairs = [(number_of(one), number_of(other)) for one, other in zip(ours, theirs, strict=True)]
     kept = [(one, other) for one, other in pairs if one is not None and other is not None]
     return [one for one, _ in kept], [other for _, other in kept]

@@ -1,34 +1,89 @@
-"""How many gold rows does PCS need? The paper's figure: AUROC against the number of rows learned from."""
+"""How weights are learned: which optimiser, and how many gold rows it needs (the paper's figure)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Floats, Integers
-from pcs_annotator.core.result_table import Content, Curve, Experiment, Figure, ResultTable
+from pcs_annotator.core.result_table import Content, Curve, Experiment, Figure, ResultTable, best_in_groups
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate
 from pcs_annotator.judging.evaluation.experiments.study import ExperimentBench, Study
+from pcs_annotator.judging.evaluation.methods import Method, OnCells
 from pcs_annotator.judging.evaluation.published import published_key
 from pcs_annotator.judging.metrics.metrics import auroc
+from pcs_annotator.judging.metrics.significance import p_value_text
 from pcs_annotator.judging.weighing.crossfit import stratified_folds
-from pcs_annotator.judging.weighing.optimiser import fit_optimiser
-from pcs_annotator.judging.weighing.optimisers import optimisers
+from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimisers
+from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm
 from pcs_annotator.judging.weighing.scoring import score
 
-COLUMNS = ("Dataset", "Method", "Gold rows", "AUROC")
+OPTIMISER_COLUMNS = (
+    "Dataset", "Optimiser", "AUROC", "AUROC hard", "Accuracy", "ECE score", "ECE calibrated", "p (Holm)"
+)  # fmt: skip
+SHOWN = ("auroc", "auroc_hard", "accuracy", "ece_score", "ece_confidence")
+MOST_ROWS = 1000
+SMALL_GA = {"population": 40, "generations": 40}
+
+SIZE_COLUMNS = ("Dataset", "Method", "Gold rows", "AUROC")
 HELD_OUT = 0.25
-"""Share of the rows that carry the test, the same for every size, so that sizes can be compared."""
+"""Share of the rows held out for testing, the same for every size, so that sizes can be compared."""
 STABLE_WITHIN = 0.005
 BAND = (0.1, 0.9)
 PAPER_STABLE = {"sentiment": 50, "gossipcop": 245, "politifact": 30}
 EQUAL = "equal weights"
 
 
+def optimiser_choice(study: Study) -> Experiment:
+    """Return the figures of every optimiser, and the test of the first against each of the others."""
+    rows: list[list[Content]] = []
+    first = next(iter(study.settings.optimisers), "")
+    notes = [
+        *study.trouble(),
+        f"p (Holm): paired bootstrap on AUROC of {first} against each, adjusted for their number.",
+        f"ga searches with {SMALL_GA['population']} candidates over {SMALL_GA['generations']} generations.",
+    ]
+    for bench in study.benches:
+        evaluation = _evaluation(study, bench, notes)
+        for found in evaluation.methods:
+            figures = [Figure(found.figures[name].value, found.figures[name].interval) for name in SHOWN]
+            p_value = None if found.against is None else p_value_text(found.against.holm)
+            rows.append([bench.dataset, found.method, *figures, p_value])
+        notes += [f"{name}: {reason}." for name, reason in evaluation.missing.items()]
+        notes.append(f"{bench.dataset}: {evaluation.notes[1]}")
+    table = ResultTable(
+        name="optimisers",
+        title="Optimisers on the same votes and splits",
+        columns=OPTIMISER_COLUMNS,
+        rows=[*rows, *study.refused_rows(len(OPTIMISER_COLUMNS))],
+        notes=list(dict.fromkeys(notes)),
+        best=best_in_groups(rows, column=2, by=1, digits=3),
+        digits=dict.fromkeys(OPTIMISER_COLUMNS[2:7], 3),
+    )
+    return Experiment(name="optimisers", tables=[table])
+
+
+def _evaluation(study: Study, bench: ExperimentBench, notes: list[str]) -> Evaluation:
+    votes, gold = bench.plain.select(draws=1), bench.gold
+    if len(gold) > MOST_ROWS:
+        seed = study.settings.how.seed
+        rows = np.sort(np.random.default_rng(seed).choice(len(gold), MOST_ROWS, replace=False))
+        votes, gold = votes.take(rows), gold[rows]
+        notes.append(f"{bench.dataset}: {MOST_ROWS} of {len(bench.gold)} rows at random (seed {seed}), to save time.")
+    methods: list[Method] = [
+        OnCells(name="ga", optimiser=GeneticAlgorithm(**SMALL_GA)) if name == "ga" else name  # type: ignore[arg-type]  # counts, not the objective
+        for name in study.settings.optimisers
+    ]
+    how = replace(study.settings.how, rewritten=frozenset())
+    return evaluate(votes, gold, methods, how)
+
+
 def gold_size(study: Study) -> Experiment:
-    """Return AUROC on rows not learned from, for growing numbers of gold rows, beside equal weights."""
+    """Return AUROC on held-out rows for growing numbers of gold rows, beside equal weights."""
     curves: list[Curve] = []
     notes = [
         f"Each of {study.settings.draws} random draws (seeds {study.settings.how.seed} and on) holds out a quarter of "
@@ -54,8 +109,8 @@ def gold_size(study: Study) -> Experiment:
     table = ResultTable(
         name="size",
         title="AUROC against the number of gold rows learned from",
-        columns=COLUMNS,
-        rows=[row for curve in curves for row in _rows(curve)] + study.refused_rows(len(COLUMNS)),
+        columns=SIZE_COLUMNS,
+        rows=[row for curve in curves for row in _rows(curve)] + study.refused_rows(len(SIZE_COLUMNS)),
         summary=summary,
         notes=notes,
         digits={"AUROC": 3},
@@ -102,6 +157,6 @@ def _rows(curve: Curve) -> list[list[Content]]:
 
 
 def _stable_from(curve: Curve) -> int:
-    """Return the first size from which on the mean stays near its last value."""
+    """Return the smallest size from which the mean stays close to its last value."""
     far = [place for place, value in enumerate(curve.y) if abs(value - curve.y[-1]) > STABLE_WITHIN]
     return int(curve.x[max(far, default=-1) + 1])
