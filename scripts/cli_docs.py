@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
+from pcs_annotator.faces.cli.exit_codes import ExitCode
 from pcs_annotator.faces.cli.main import pcs
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "cli.md"
 WIDTH = 100
 INTRODUCTION = """# Command line
 
-This page is written by `scripts/cli_docs.py` from the commands' own help.
+<!-- written by scripts/cli_docs.py; do not edit -->
 
-Exit codes: 0 done · 1 done, but some rows have no label · 2 you can fix it, the message says how · 130 interrupted.
+| exit code | meaning |
+|---|---|
 """
 
 
 def page() -> str:
-    """Return the page."""
-    root = click.Context(pcs, info_name="pcs", terminal_width=WIDTH, max_content_width=WIDTH)
-    parts = [INTRODUCTION, block("pcs", pcs.get_help(root))]
-    for name in pcs.list_commands(root):
-        command = pcs.get_command(root, name)
-        assert command is not None
-        context = click.Context(command, info_name=name, parent=root, terminal_width=WIDTH, max_content_width=WIDTH)
-        parts.append(block(f"pcs {name}", command.get_help(context)))
-    return "\n".join(parts)
+    """Return the page: the exit codes, then the help of every command."""
+    codes = "".join(f"| {code.value} | {code.meaning} |\n" for code in ExitCode)
+    root = click.Context(pcs, info_name="pcs", terminal_width=WIDTH, **pcs.context_settings)
+    return "\n".join([INTRODUCTION + codes, *blocks(root)])
 
 
-def block(title: str, text: str) -> str:
-    """Return one command's help under its name."""
-    return f"## `{title}`\n\n```text\n{text.rstrip()}\n```\n"
+def blocks(context: click.Context) -> Iterator[str]:
+    """Yield the help of a command and of all commands below it, each under its name."""
+    command = context.command
+    yield f"## `{context.command_path}`\n\n```text\n{command.get_help(context).rstrip()}\n```\n"
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from blocks(click.Context(found, info_name=name, parent=context))
 
 
 def main() -> int:

@@ -1,8 +1,9 @@
-"""Decisions on the command line: promises, what goes to people and comes back, labelling with fewer questions."""
+"""Decisions on the command line: promises, rows for people to label or check, labelling with fewer questions."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,14 +83,13 @@ def test_a_table_gets_a_certificate_and_a_decision_for_every_row(table: str, cap
     assert min(float(row["confidence"]) for row in accepted) >= certificate["threshold"] - 1e-6
 
 
-def test_the_screen_says_what_is_promised_or_why_nothing_is(table: str, capsys: Captured) -> None:
+def test_the_text_shows_what_is_promised_or_why_nothing_is(table: str, capsys: Captured) -> None:
     assert main(["fit", table, *PROMISE, *QUICK, "--folds", "5"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "promise: at most 10 % of the accepted labels are wrong, with 90 % certainty" in text
-    assert "100 gold rows in 5 folds" in text
-    assert "for review" in text
+    for words in ("promise: at most 10 %", "90 % certainty", "100 gold rows in 5 folds", "for review"):
+        assert words in text
     assert main(["fit", table, "--max-error", "0.001", *QUICK]) == 0
-    assert "no promise that at most 0.1 %" in " ".join(capsys.readouterr().out.split())
+    assert re.search("no promise .*0.1 %", " ".join(capsys.readouterr().out.split()))
 
 
 def test_other_promises_and_label_sets_are_given_on_request(table: str, capsys: Captured) -> None:
@@ -105,12 +105,12 @@ def test_other_promises_and_label_sets_are_given_on_request(table: str, capsys: 
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--max-error", "0"], "max_error is 0.0: no number of gold rows can promise that"),
+        (["--max-error", "0"], "max_error is 0.0"),
         (["--max-error", "1.5"], "max_error is 1.5"),
         (["--certainty", "1"], "certainty is 1.0"),
         (["--promise", "all-right"], "--promise"),
-        (["--audit", "3"], "--audit and --verdicts need texts"),
-        (["--verdicts", "audit.csv"], "--audit and --verdicts need texts"),
+        (["--audit", "3"], "--audit"),
+        (["--verdicts", "audit.csv"], "--verdicts"),
     ],
 )
 def test_what_cannot_be_promised_is_one_sentence_and_code_2(
@@ -119,7 +119,7 @@ def test_what_cannot_be_promised_is_one_sentence_and_code_2(
     assert complaint in refused(["fit", table, *QUICK, *options], capsys)
 
 
-def test_an_error_of_zero_is_refused_before_anybody_is_asked(capsys: Captured) -> None:
+def test_a_max_error_of_zero_is_refused_before_any_call(capsys: Captured) -> None:
     write_texts(Path("data.csv"), range(5), 5)
     arguments = ["run", "data.csv", "--labels", "good,bad", "--model", MODELS[0], "--max-error", "0"]
     assert "max_error is 0.0" in refused(arguments, capsys)
@@ -131,11 +131,11 @@ def test_few_gold_rows_and_gold_of_one_label_promise_nothing_and_say_why(table: 
     write_csv(Path("few.csv"), [{**row, "gold": row["gold"] if place < 8 else ""} for place, row in enumerate(rows)])
     few = shown(["fit", "few.csv", *PROMISE, *QUICK], capsys)
     assert few["certificate"]["threshold"] is None
-    assert "8 gold rows are too few to promise anything" in few["certificate"]["why_not"]
+    assert "8 gold rows" in few["certificate"]["why_not"]
     assert (few["calibrated"], few["decisions"]) == (False, {"review": 150})
     write_csv(Path("one.csv"), [{**row, "gold": row["gold"] and "neutral"} for row in rows])
     one = shown(["fit", "one.csv", *PROMISE, *QUICK], capsys)
-    assert one["certificate"]["why_not"] == "all 100 gold rows say 'neutral': label rows of another class too"
+    assert re.search("100 gold rows .*'neutral'", one["certificate"]["why_not"])
     assert one["decisions"] == {"review": 150}
 
 
@@ -155,7 +155,7 @@ def test_a_table_without_gold_is_labelled_by_agreement_and_called_uncalibrated(t
     assert main(["fit", "bare.csv"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "no gold labels" in text
-    assert "uncalibrated: labels are accepted where every answer agrees" in text
+    assert "uncalibrated" in text
 
 
 def test_a_table_takes_further_gold_by_id(table: str, capsys: Captured) -> None:
@@ -163,25 +163,23 @@ def test_a_table_takes_further_gold_by_id(table: str, capsys: Captured) -> None:
     found = shown(["fit", table, *PROMISE, *QUICK, "--gold", "gold.csv"], capsys)
     assert found["certificate"]["n_gold"] == 101
     write_csv(Path("gold.csv"), [{"id": "item-999999", "gold": "neutral"}])
-    assert "gold.csv, row 1: no item of the table has the id 'item-999999'" in refused(
-        ["fit", table, "--gold", "gold.csv"], capsys
-    )
+    assert re.search("gold.csv, row 1: .*'item-999999'", refused(["fit", table, "--gold", "gold.csv"], capsys))
 
 
 def test_gold_of_a_table_that_contradicts_itself_is_refused(capsys: Captured) -> None:
     Path("votes.csv").write_text("id,text,gold,a|original\n1,One,yes,yes\n2,Two,no,no\n3,One,,no\n")
     assert main(["fit", "votes.csv", "-q"]) == 0
     Path("mine.csv").write_text("id,gold\n3,no\n")
-    expected = "votes.csv, rows 1 and 3 have the same text but the gold labels 'yes' and 'no'"
-    assert expected in refused(["fit", "votes.csv", "--gold", "mine.csv"], capsys)
+    expected = "votes.csv, rows 1 and 3 .*'yes' and 'no'"
+    assert re.search(expected, refused(["fit", "votes.csv", "--gold", "mine.csv"], capsys))
     Path("votes.csv").write_text("id,text,gold,a|original\n1,One,yes,yes\n2,Two,no,no\n3,One,no,no\n")
-    assert expected in refused(["fit", "votes.csv"], capsys)
+    assert re.search(expected, refused(["fit", "votes.csv"], capsys))
 
 
-def test_gold_of_a_run_that_contradicts_itself_is_refused_before_anybody_is_asked(capsys: Captured) -> None:
+def test_gold_of_a_run_that_contradicts_itself_is_refused_before_any_call(capsys: Captured) -> None:
     Path("data.csv").write_text("id,text,gold\n1,One,good\n2,Two,bad\n3,One,bad\n")
     error = refused(["run", "data.csv", "--labels", "good,bad", "--model", MODELS[0]], capsys)
-    assert "data.csv, rows 1 and 3 have the same text" in error
+    assert "data.csv, rows 1 and 3" in error
     assert not Path("runs/data/ledger.db").exists()
 
 
@@ -200,7 +198,7 @@ def test_a_run_is_fitted_audited_and_judged(run: str, capsys: Captured) -> None:
     assert revoked["decisions"] == {"review": 160}
     assert {row["decision"] for row in read_csv(Path(run, "labels.csv"))} == {"review"}
     assert main(["fit", run]) == 0
-    assert "an audit revokes it" in " ".join(capsys.readouterr().out.split())
+    assert "audit revokes" in " ".join(capsys.readouterr().out.split())
 
 
 def test_an_audit_is_part_of_the_json(run: str, capsys: Captured) -> None:
@@ -219,11 +217,11 @@ def test_a_run_keeps_its_settings_and_hands_rows_out(run: str, capsys: Captured)
     assert shown(["fit", run, "--gold", str(taken)], capsys)["gold_rows"] == 100
 
 
-def test_a_run_without_gold_hands_out_what_teaches_most(capsys: Captured) -> None:
+def test_a_run_without_gold_picks_the_most_informative_rows_to_label(capsys: Captured) -> None:
     write_texts(Path("data.csv"), range(40))
     models = [part for model in MODELS for part in ("--model", model)]
     assert main(["run", "data.csv", "--labels", "good,bad", *models, "--relations", "original", "--to-label", "6"]) == 0
-    assert "the 6 rows that teach most when you label them" in " ".join(capsys.readouterr().out.split())
+    assert re.search("6 most informative rows .*to_label.csv", " ".join(capsys.readouterr().out.split()))
     assert len(read_csv(Path("runs/data/to_label.csv"))) == 6
 
 
@@ -238,7 +236,8 @@ def test_new_texts_get_the_labels_of_asking_everything_for_fewer_calls(run: str,
     assert [row["label"] for row in read_csv(Path("fewer.csv"))] == [row["label"] for row in read_csv(Path("all.csv"))]
     assert main(["label", "new.csv", "--run", run]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "were not asked, because the label was settled" in text
+    assert f"{fewer['questions_spared']} questions" in text
+    assert "--ask-all" in text
     assert main(["label", "new.csv", "--run", run, "-q"]) == 0
     assert capsys.readouterr().out == ""
 
@@ -285,42 +284,42 @@ def test_a_limit_of_calls_is_code_3_and_nothing_is_lost(run: str, capsys: Captur
 
 
 def test_a_cascade_needs_prices(run: str, capsys: Captured) -> None:
-    assert "put its price into [ask.prices]" in refused(["label", "new.csv", "--run", run, "--cascade"], capsys)
+    assert "[ask.prices]" in refused(["label", "new.csv", "--run", run, "--cascade"], capsys)
     start = read_json(Path(run, "run.json"))
     start["config"]["ask"]["prices"] = {name: [10.0 - place, 10.0] for place, name in enumerate(MODELS)}
     write_json(Path(run, "run.json"), start)
     assert shown(["label", "new.csv", "--run", run, "--cascade"], capsys)["questions_spared"]
 
 
-def test_a_changed_ground_and_other_texts_are_told(run: str, capsys: Captured) -> None:
+def test_a_promise_made_by_another_version_lapses_and_unlike_texts_give_a_warning(run: str, capsys: Captured) -> None:
     write_texts(Path("other.csv"), range(2000, 2150), truths=["good"] * 150)
     model = json.loads(Path(run, "model.json").read_text())
     model["certificate"]["fingerprint"]["version"] = "0.0.0"
     Path(run, "model.json").write_text(json.dumps(model))
     found = shown(["label", "other.csv", "--run", run, "--ask-all"], capsys)
-    assert "version changed since this promise was made" in found["certificate"]["why_not"]
+    assert "version changed" in found["certificate"]["why_not"]
     assert found["decisions"] == {"review": 150}
-    assert any("these texts are answered unlike those of the run" in note for note in found["warnings"])
+    assert any("texts" in note for note in found["warnings"])
     same = shown(["label", "new.csv", "--run", run], capsys)
     assert same["warnings"] == []
 
 
-def test_a_plan_of_labelling_shows_both_ways(run: str, capsys: Captured) -> None:
+def test_a_plan_of_labelling_shows_the_calls_with_and_without_stopping_early(run: str, capsys: Captured) -> None:
     planned = shown(["plan", "new.csv", "--run", run], capsys)
     assert planned["calls"] == 360
     assert planned["adaptive"]["calls"] < 360
     assert 0 < planned["share_asked"]["questions"] < 1
     assert main(["plan", "new.csv", "--run", run]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "asking everything" in text
-    assert "asking until the label is settled" in text
+    assert "360 calls" in text
+    assert f"{planned['adaptive']['calls']} calls" in text
 
 
 def test_a_plan_of_labelling_by_a_run_without_gold_asks_everything(capsys: Captured) -> None:
     simulated_run(Path.cwd(), rows=20, gold_rows=0)
     assert shown(["plan", "data.csv", "--run", "run"], capsys)["adaptive"] is None
     assert main(["plan", "data.csv", "--run", "run"]) == 0
-    assert "everything is asked" in " ".join(capsys.readouterr().out.split())
+    assert "not calibrated" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_panel_is_designed_from_recorded_votes(table: str, capsys: Captured) -> None:
@@ -333,6 +332,6 @@ def test_a_panel_is_designed_from_recorded_votes(table: str, capsys: Captured) -
     assert all(set(cell) == {"annotator", "relation", "draws"} for cell in found["panel"])
     assert main(["plan", table, "--design", "--calls", "2"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "designed on 100 gold rows" in text
-    assert "ask about each text" in text
-    assert "write NAME=COST" in refused(["plan", table, "--design", "--price", "model-2=dear"], capsys)
+    assert "100 gold rows" in text
+    assert found["panel"][0]["annotator"] in text
+    assert "'model-2=dear': write NAME=COST" in refused(["plan", table, "--design", "--price", "model-2=dear"], capsys)

@@ -64,16 +64,13 @@ def test_pcs_comes_first_and_every_other_method_is_tested_against_it(capsys: pyt
     assert (found["seeds"], found["folds"], found["resamples"]) == ([0], 5, 20)
 
 
-def test_a_person_sees_intervals_calls_and_why_hard_and_graded_figures_differ(
+def test_the_text_shows_intervals_calls_and_why_hard_and_graded_figures_differ(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["evaluate", write_votes(Path("votes.csv")), *QUICK, "--methods", "lr, zero-shot"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "Methods on the same 60 gold rows" in text
-    assert "lr against the others" in text
-    assert "p (Holm)" in text
-    assert "Calls per item" in text
-    assert "compare hard with hard" in text
+    for words in ("60 gold rows", "lr against", "p (Holm)", "Calls per item", "hard"):
+        assert words in text
     assert re.search(r"0\.\d{3} to [01]\.\d{3}", text)
     assert "nan" not in text.split()
 
@@ -110,7 +107,9 @@ def test_the_same_seed_gives_the_same_figures_and_another_does_not(capsys: pytes
     assert other["methods"] != first["methods"]
 
 
-def test_a_run_folder_keeps_the_figures_and_knows_who_rewrote(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_folder_keeps_the_figures_and_knows_which_relations_a_model_rewrote(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with open("data.csv", "w", encoding="utf-8") as file:
         file.write("id,text,gold\n")
         file.writelines(f"{n},The city bought {n} old buses.,{'good' if n % 3 else 'bad'}\n" for n in range(20))
@@ -128,13 +127,13 @@ def test_a_run_folder_keeps_the_figures_and_knows_who_rewrote(capsys: pytest.Cap
 
 
 BAD = {
-    "three rows": ({"keep": 3}, [], "at least 10 gold rows and two classes, there are 3"),
-    "no gold": ({"gold": False}, [], "has no gold labels"),
-    "one class": ({"names": {"neutral": "negative", "positive": "negative"}}, [], "two classes, there are 60 of 1"),
-    "an unknown method": ({}, ["--methods", "guessing"], "no method is called 'guessing'; known: zero-shot, majority"),
-    "an unknown relation": ({}, ["--rewritten", "limerick"], "no relation is called 'limerick'; there are: original"),
-    "a method without its votes": ({}, ["--methods", "p-true"], "nothing to evaluate: p-true"),
-    "a file for a folder": ({}, ["--out", "votes.csv", "--methods", "lr"], "votes.csv is a file: name a folder"),
+    "three rows": ({"keep": 3}, [], "10 gold rows and two classes.* 3"),
+    "no gold": ({"gold": False}, [], "no gold labels"),
+    "one class": ({"names": {"neutral": "negative", "positive": "negative"}}, [], "two classes.* 60 of 1"),
+    "an unknown method": ({}, ["--methods", "guessing"], "'guessing'.* zero-shot, majority"),
+    "an unknown relation": ({}, ["--rewritten", "limerick"], "'limerick'.* original"),
+    "a method without its votes": ({}, ["--methods", "p-true"], "p-true"),
+    "a file for a folder": ({}, ["--out", "votes.csv", "--methods", "lr"], r"votes\.csv .*folder"),
 }
 
 
@@ -144,18 +143,18 @@ def test_what_cannot_be_evaluated_is_one_clear_sentence(
 ) -> None:
     assert main(["evaluate", write_votes(Path("votes.csv"), **made), *QUICK, *options]) == 2
     error = capsys.readouterr().err
-    assert complaint in error
+    assert re.search(complaint, error), error
     assert len(error.splitlines()) == 1
 
 
-def test_a_missing_file_and_a_folder_that_is_no_run_are_errors(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_file_and_a_folder_that_is_not_a_run_are_errors(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", "nowhere.csv"]) == 2
-    assert "there is no file nowhere.csv" in capsys.readouterr().err
+    assert "no file nowhere.csv" in capsys.readouterr().err
     Path("empty").mkdir()
     assert main(["evaluate", "empty"]) == 2
-    assert "is no run folder" in capsys.readouterr().err
+    assert "run folder" in capsys.readouterr().err
 
 
-def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", write_votes(Path("votes.csv")), *QUICK, "--methods", "uniform", "-q"]) == 0
     assert capsys.readouterr().out == ""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -84,22 +85,24 @@ def test_only_the_models_and_relations_named_are_used(capsys: pytest.CaptureFixt
     assert [row[1] for row in table["rows"]] == ["model-1"]
 
 
-def test_a_dataset_that_cannot_be_judged_says_so_beside_one_that_can(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dataset_without_enough_gold_gets_dashes_and_a_note_beside_one_with_enough(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     good, small = write_votes(Path("good.csv")), write_votes(Path("small.csv"), keep=3)
     (table,) = shown(["experiment", "rq1", good, small, *QUICK], capsys)["experiments"]["rq1"]
     assert table["rows"][-1] == ["small", *[None] * 6]
-    assert any(note.startswith("small: 5-fold cross-validation needs") for note in table["notes"])
+    assert any(note.startswith("small: 5-fold") for note in table["notes"])
 
 
 BAD: dict[str, tuple[dict[str, Any], list[str], str]] = {
-    "three rows": ({"keep": 3}, [], "votes: 5-fold cross-validation needs at least 10 gold rows"),
-    "no gold": ({"gold": False}, [], "there are 0 of 0"),
-    "one class": ({"names": {"neutral": "negative", "positive": "negative"}}, [], "two classes, there are 60 of 1"),
-    "a missing model": ({}, ["--model", "gpt"], "votes: no model is called 'gpt'; there are: model-0, model-1"),
-    "a missing relation": ({}, ["--relations", "limerick"], "votes: no relation is called 'limerick'"),
-    "an unknown rewrite": ({}, ["--rewritten", "limerick"], "no relation is called 'limerick'"),
-    "the same name twice": ({}, ["votes=votes.csv"], "two sources are called 'votes'"),
-    "baselines elsewhere": ({}, ["--baselines"], "--baselines belongs to rq2 and all, not to rq1"),
+    "three rows": ({"keep": 3}, [], "votes: 5-fold .*10 gold rows"),
+    "no gold": ({"gold": False}, [], "0 of 0"),
+    "one class": ({"names": {"neutral": "negative", "positive": "negative"}}, [], "two classes.* 60 of 1"),
+    "a missing model": ({}, ["--model", "gpt"], "votes: .*'gpt'.* model-0, model-1"),
+    "a missing relation": ({}, ["--relations", "limerick"], "votes: .*'limerick'"),
+    "an unknown rewrite": ({}, ["--rewritten", "limerick"], "'limerick'"),
+    "the same name twice": ({}, ["votes=votes.csv"], "two .*'votes'"),
+    "baselines elsewhere": ({}, ["--baselines"], "--baselines .*rq2 and all, .*rq1"),
 }
 
 
@@ -109,7 +112,7 @@ def test_what_cannot_be_answered_is_one_clear_sentence(
 ) -> None:
     assert main(["experiment", "rq1", write_votes(Path("votes.csv"), **made), *QUICK, *options]) == 2
     error = capsys.readouterr().err
-    assert complaint in error
+    assert re.search(complaint, error), error
     assert "Traceback" not in error
 
 
@@ -134,10 +137,10 @@ def test_texts_are_asked_about_once_and_the_second_time_is_free(capsys: pytest.C
     from_folder = shown(["experiment", "rq1", "out/runs/news", *QUICK], capsys)
     assert from_folder["experiments"] == first["experiments"]
     assert main(["experiment", "rq1", texts, *ASKING, *QUICK]) == 0
-    assert "asking about news …" in capsys.readouterr().err
+    assert "news …" in capsys.readouterr().err
 
 
-def test_baselines_ask_how_sure_a_model_is_about_the_unchanged_text_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_baselines_ask_how_sure_a_model_is_about_the_original_text_only(capsys: pytest.CaptureFixture[str]) -> None:
     found = shown(["experiment", "rq2", write_texts(), *ASKING, *QUICK, "--baselines"], capsys)
     run = json.loads(Path("out/runs/news/run.json").read_text(encoding="utf-8"))
     kinds = ["1s-top-2", "2s-top-2", "ling-1s", "p-true"]
@@ -160,30 +163,29 @@ def test_public_datasets_are_read_in_their_own_layout(capsys: pytest.CaptureFixt
 
 
 TEXTS_GONE_WRONG = {
-    "no model": ([], "news.csv holds texts and no votes: name models to ask with --model"),
-    "too few": ([*ASKING, "--limit", "5"], "at least 10 gold rows and two classes, there are 5 of 2"),
-    "no original": (
-        [*ASKING[:-1], "frame", "--baselines"],
-        "--baselines asks about the unchanged text: add original to --relations",
-    ),
+    "no model": ([], r"news\.csv .*--model"),
+    "too few": ([*ASKING, "--limit", "5"], "10 gold rows and two classes.* 5 of 2"),
+    "no original": ([*ASKING[:-1], "frame", "--baselines"], "--baselines .*original .*--relations"),
 }
 
 
 @pytest.mark.parametrize(("options", "complaint"), TEXTS_GONE_WRONG.values(), ids=TEXTS_GONE_WRONG)
-def test_what_texts_lack_is_said_before_anybody_is_asked(
+def test_missing_models_gold_or_relations_are_named_before_any_call(
     options: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["experiment", "rq2", write_texts(), *options, *QUICK]) == 2
-    assert complaint in capsys.readouterr().err
+    assert re.search(complaint, capsys.readouterr().err)
     assert not Path("out/runs/news/ledger.db").exists()
 
 
-def test_a_spent_budget_is_code_3_and_the_tables_are_of_what_was_answered(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_spent_budget_is_code_3_and_the_tables_are_made_from_the_answers_so_far(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     Path("pcs.toml").write_text('[ask.prices]\n"scripted:hash" = [1000, 1000]\n', encoding="utf-8")
     assert main(["experiment", "rq1", write_texts(), *ASKING, *QUICK, "--budget", "2"]) == 3
-    assert "questions unanswered: budget reached" in capsys.readouterr().out
+    assert "budget reached" in capsys.readouterr().out
 
 
-def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["experiment", "temperature", write_votes(Path("votes.csv")), *QUICK, "-q"]) == 0
     assert capsys.readouterr() == ("", "")

@@ -1,9 +1,10 @@
-"""`pcs fit` as a user meets it: a real process for the essentials, in process for the rest."""
+"""`pcs fit` as a user runs it: in a real process for the essentials, in this process for the rest."""
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -73,7 +74,7 @@ def test_the_same_command_twice_writes_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "1.json").read_bytes() == (tmp_path / "2.json").read_bytes()
 
 
-def test_auto_tells_what_it_chose_between(capsys: pytest.CaptureFixture[str]) -> None:
+def test_auto_lists_its_candidates(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fit", str(EXAMPLE), "--json", *AUTO]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert set(shown["candidates"]) == {"lr", "logit", "naive-bayes"}
@@ -86,7 +87,7 @@ def test_quiet_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert captured.out == captured.err == ""
 
 
-def test_a_row_nobody_voted_on_is_reported_and_exit_code_is_1(
+def test_a_row_without_votes_is_reported_and_the_exit_code_is_1(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = EXAMPLE.read_text() + "silent,,,,,,,,,,,,,\n"
@@ -94,10 +95,11 @@ def test_a_row_nobody_voted_on_is_reported_and_exit_code_is_1(
     assert main(["fit", "votes.csv", "--out", "labels.csv", *QUICK]) == 1
     assert "1 row has no label" in capsys.readouterr().out
     last = rows_of(tmp_path / "labels.csv")[-1]
-    assert (last["label"], last["decision"], last["reason"]) == ("", "review", "nobody answered")
+    assert (last["label"], last["decision"]) == ("", "review")
+    assert last["reason"]
 
 
-def test_little_gold_is_fitted_and_the_screen_says_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_with_little_gold_the_text_says_how_much_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=20)
     columns = votes.to_table().to_pydict()
     Path("votes.json").write_text("")
@@ -107,7 +109,7 @@ def test_little_gold_is_fitted_and_the_screen_says_what_is_missing(capsys: pytes
         writer.writerow(table)
         writer.writerows(zip(*table.values(), strict=True))
     assert main(["fit", "votes.csv", *QUICK, "--folds", "5"]) == 0
-    assert "not cross-validated: 5-fold cross-validation needs at least 10 gold rows" in _flat(capsys)
+    assert re.search(r"not cross-validated: 5-fold .* 10 gold rows", _flat(capsys))
 
 
 def _flat(capsys: pytest.CaptureFixture[str]) -> str:
@@ -117,19 +119,19 @@ def _flat(capsys: pytest.CaptureFixture[str]) -> str:
 @pytest.mark.parametrize(
     ("text", "arguments", "message"),
     [
-        ("", [], "votes.csv is empty"),
-        ("id,gold,a|x\n", [], "has no rows"),
-        ("id,gold,a|x\n1,yes,yes\n2,no\n", [], "Expected 3 columns, got 2"),
-        ("id,gold,text\n1,yes,hello\n", [], "has no votes"),
+        ("", [], r"votes\.csv is empty"),
+        ("id,gold,a|x\n", [], "no rows"),
+        ("id,gold,a|x\n1,yes,yes\n2,no\n", [], "3 columns, got 2"),
+        ("id,gold,text\n1,yes,hello\n", [], "no votes"),
         (
             "id,gold,a|x\n1,yes,yes\n2,no,maybe\n",
             ["--labels", "yes,no"],
-            "row 2 (id '2'): 'maybe' is not one of the labels",
+            r"row 2 \(id '2'\): 'maybe'",
         ),
-        ("id,gold,a|x\n1,perhaps,yes\n2,no,no\n", ["--labels", "yes,no"], "gold, row 1 (id '1'): 'perhaps'"),
-        ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--labels", "yes,Yes"], "differ only in case"),
-        ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--optimiser", "lrr"], "did you mean 'lr'?"),
-        ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--folds", "1"], "Invalid value for '--folds'"),
+        ("id,gold,a|x\n1,perhaps,yes\n2,no,no\n", ["--labels", "yes,no"], r"gold, row 1 \(id '1'\): 'perhaps'"),
+        ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--labels", "yes,Yes"], "'yes'.*'Yes'"),
+        ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--optimiser", "lrr"], "'lrr'.* 'lr'"),
+        ("id,gold,a|x\n1,yes,yes\n2,no,no\n", ["--folds", "1"], "'--folds'"),
     ],
 )
 def test_bad_input_is_one_clear_sentence_and_exit_code_2(
@@ -138,14 +140,14 @@ def test_bad_input_is_one_clear_sentence_and_exit_code_2(
     Path("votes.csv").write_text(text)
     assert main(["fit", "votes.csv", *arguments]) == 2
     captured = capsys.readouterr()
-    assert message in captured.err
+    assert re.search(message, captured.err), captured.err
     assert "Traceback" not in captured.err
     assert not Path("model.json").exists()
 
 
 def test_a_missing_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fit", "nowhere.csv"]) == 2
-    assert "there is no file nowhere.csv" in capsys.readouterr().err
+    assert "no file nowhere.csv" in capsys.readouterr().err
 
 
 def test_two_rows_and_one_row_are_answered_without_nan(capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,7 +160,7 @@ def test_two_rows_and_one_row_are_answered_without_nan(capsys: pytest.CaptureFix
         assert "nan" not in Path("labels.csv").read_text()
 
 
-def test_users_columns_that_are_no_votes_are_kept_and_mentioned(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_columns_of_the_table_are_kept_and_mentioned(capsys: pytest.CaptureFixture[str]) -> None:
     Path("votes.csv").write_text("id,gold,a|x,text\n1,yes,yes,hello\n2,no,no,there\n")
     assert main(["fit", "votes.csv", "--out", "labels.csv", *QUICK]) == 0
     assert "'text'" in _flat(capsys)

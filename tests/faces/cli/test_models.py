@@ -16,20 +16,22 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.delenv("GROQ_API_KEY", raising=False)
 
 
-def test_list_shows_prices_with_their_date_and_never_takes_unknown_for_free(
+def test_list_shows_prices_with_their_date_within_80_columns_and_never_takes_unknown_for_free(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["models", "list"]) == 0
-    text = capsys.readouterr().out
-    assert "openai:gpt-4o-mini" in text
-    assert "price unknown" in text
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    shown = {line.split()[0]: line.split()[1:] for line in lines if ":" in line.split(" ")[0]}
+    assert shown["openai:gpt-4o-mini"] == ["128k", "0.15", "0.6", "2025-11"]
+    assert shown["huggingface:mistralai/Mistral-7B-Instruct-v0.3"][1:] == ["price", "unknown"]
     assert main(["models", "list", "--json"]) == 0
     listed = {model["name"]: model for model in json.loads(capsys.readouterr().out)}
     assert listed["openai:gpt-4o-mini"]["usd_per_million_out"] == 0.6
     assert listed["huggingface:mistralai/Mistral-7B-Instruct-v0.3"]["usd_per_million_in"] is None
 
 
-def test_check_tells_who_answers_and_why_others_do_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_shows_which_models_answer_and_why_others_do_not(capsys: pytest.CaptureFixture[str]) -> None:
     with stub_process(Behaviour()) as stub:
         specs = [f"{stub.url}#m", "scripted:hash", "groq:llama-3.1-8b-instant", "http://127.0.0.1:9/v1#m"]
         assert main(["models", "check", *specs]) == 2
@@ -37,8 +39,9 @@ def test_check_tells_who_answers_and_why_others_do_not(capsys: pytest.CaptureFix
     assert lines[0].startswith(f"✓ {stub.url}#m: ")
     assert "price unknown" in lines[0]
     assert lines[1].startswith("✓ scripted:hash: ")
-    assert lines[2].startswith("✗ groq:llama-3.1-8b-instant: groq needs a key: set GROQ_API_KEY")
-    assert "no connection to http://127.0.0.1:9/v1" in lines[3]
+    assert lines[2].startswith("✗ groq:llama-3.1-8b-instant: ")
+    assert "GROQ_API_KEY" in lines[2]
+    assert lines[3].startswith("✗ http://127.0.0.1:9/v1#m: ")
 
 
 def test_check_as_json_is_exit_code_0_when_all_answer(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,10 +51,10 @@ def test_check_as_json_is_exit_code_0_when_all_answer(capsys: pytest.CaptureFixt
     assert checkup["usd"] == 0.0
 
 
-def test_a_model_that_hangs_is_not_waited_for_for_ever(
+def test_a_check_of_a_model_that_hangs_times_out(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(models, "CHECK_SECONDS", 0.2)
     with stub_process(Behaviour(share_hang=1.0)) as stub:
         assert main(["models", "check", f"{stub.url}#m"]) == 2
-    assert "no answer within 0.2 s" in capsys.readouterr().out
+    assert "0.2 s" in capsys.readouterr().out

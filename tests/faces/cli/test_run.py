@@ -66,7 +66,7 @@ def test_run_labels_every_row_and_keeps_the_user_s_columns_and_order(
     assert "<html" in Path("runs/data/report.html").read_text(encoding="utf-8")
 
 
-def test_the_same_run_again_asks_nobody(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_same_run_again_calls_no_model(data: str, capsys: pytest.CaptureFixture[str]) -> None:
     first = shown(["run", data, *SCRIPTED], capsys)
     second = shown(["run", data, *SCRIPTED], capsys)
     assert first["calls"]
@@ -75,7 +75,7 @@ def test_the_same_run_again_asks_nobody(data: str, capsys: pytest.CaptureFixture
     assert fresh["calls"] == first["calls"]
 
 
-def test_relations_and_models_are_as_asked_for(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_relations_and_models_are_those_of_the_options(data: str, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--relations", "original,rule:voice", "--draws", "2", "-o", "here"]
     found = shown(["run", data, *SCRIPTED, *options], capsys)
     weights = found["weights"]
@@ -111,7 +111,7 @@ def test_settings_come_from_pcs_toml_and_the_command_line_wins(data: str, capsys
     assert main(["init", data, "--force", "--json"]) == 0
 
 
-def test_a_run_tells_how_often_each_relation_changed_an_answer(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_shows_how_often_each_relation_changed_an_answer(data: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", data, *SCRIPTED, "--relations", "original,frame", "-q"]) == 0
     found = shown(["relations", "check", data, "--relations", "frame", "--run", "runs/data"], capsys)
     frame = found["frame"]
@@ -119,13 +119,15 @@ def test_a_run_tells_how_often_each_relation_changed_an_answer(data: str, capsys
     assert frame["flips"]["pairs"] == 4
 
 
-def test_plan_asks_nobody(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_calls_no_model(data: str, capsys: pytest.CaptureFixture[str]) -> None:
     with stub_process(Behaviour()) as stub:
         planned = shown(["plan", data, *LABELS, "--model", f"{stub.url}#m", "--relations", "original,voice"], capsys)
         assert stub.stats().requests == 0
     assert (planned["rows"], planned["calls"], planned["usd"]) == (4, 8, None)
     assert main(["plan", data, *SCRIPTED]) == 0
-    assert "Nobody was asked" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "scripted:hash" in text
+    assert "4 rows" in text
 
 
 def test_a_run_over_real_http_is_fitted_again_and_labels_new_texts(
@@ -165,15 +167,15 @@ def test_a_row_without_a_label_is_code_1(capsys: pytest.CaptureFixture[str]) -> 
 
 
 BAD_FILES = {
-    "a directory": (None, "is a folder"),
+    "a directory": (None, "folder"),
     "binary": (b"\x00\x01\x02\xff" * 50, "not a text file"),
     "no rows": (b"id,text\n", "no rows"),
     "empty": (b"", "is empty"),
-    "Latin-1": ("id,text\na,Café\n".encode("latin-1"), "save it as UTF-8"),
+    "Latin-1": ("id,text\na,Café\n".encode("latin-1"), "UTF-8"),
     "broken quotes": (b"id,text\n" + b"a,fine\n" * 15 + b'b,"open\n', "quote|columns|row"),
-    "duplicate ids": (b"id,text\na,One\na,Two\n", "rows 1 and 2 have the same id 'a'"),
-    "no text column": (b"key,value\na,One\n", "which column holds the texts"),
-    "two columns of one name": (b"text,text\na,b\n", "more than one column called 'text'"),
+    "duplicate ids": (b"id,text\na,One\na,Two\n", "rows 1 and 2 .*'a'"),
+    "no text column": (b"key,value\na,One\n", "--text-column.*key, value"),
+    "two columns of one name": (b"text,text\na,b\n", "column.* 'text'"),
     "gold outside": (b"text,gold\nOne,good\nTwo,awful\n", "awful"),
 }
 
@@ -201,9 +203,7 @@ def test_a_file_that_cannot_be_used_is_one_sentence_and_code_2(kind: str, capsys
     ],
     ids=["BOM and semicolons", "tabs", "texts that are numbers"],
 )
-def test_other_habits_of_writing_tables_are_understood(
-    content: bytes, rows: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_kinds_of_csv_are_read(content: bytes, rows: int, capsys: pytest.CaptureFixture[str]) -> None:
     Path("data.csv").write_bytes(content)
     assert shown(["run", "data.csv", *SCRIPTED, "--relations", "original"], capsys)["rows"] == rows
 
@@ -211,10 +211,10 @@ def test_other_habits_of_writing_tables_are_understood(
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--labels", "good", "--model", "scripted:hash"], "'bad' is not one of the labels 'good'"),
-        (["--labels", "good,Good", "--model", "scripted:hash"], "differ only in case"),
-        (["--labels", ",".join(map(str, range(300))), "--model", "scripted:hash"], "at most 127"),
-        (["--labels", "good,bad"], "no model is named"),
+        (["--labels", "good", "--model", "scripted:hash"], "'bad'"),
+        (["--labels", "good,Good", "--model", "scripted:hash"], "'Good'"),
+        (["--labels", ",".join(map(str, range(300))), "--model", "scripted:hash"], "127"),
+        (["--labels", "good,bad"], "--model"),
         (["--labels", "good,bad", "--model", "nobody:knows"], "nobody:knows"),
         (["--labels", "good,bad", "--model", "groq:llama-3.1-8b-instant"], "GROQ_API_KEY"),
         (["--labels", "good,bad", "--model", "scripted:hash", "--relations", "voise"], "voise"),
@@ -235,17 +235,19 @@ def test_settings_that_cannot_work_are_one_sentence_and_code_2(
 def test_a_single_label_is_nothing_to_decide(capsys: pytest.CaptureFixture[str]) -> None:
     Path("data.csv").write_text("text,gold\nOne,good\nTwo,good\n", encoding="utf-8")
     assert main(["run", "data.csv", "--model", "scripted:hash"]) == 2
-    assert "at least two labels" in capsys.readouterr().err
+    assert "two labels" in capsys.readouterr().err
 
 
-def test_a_folder_that_is_no_run_says_so(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_is_not_a_run_is_refused(data: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("empty").mkdir()
     for arguments in (["report", "empty"], ["fit", "empty"], ["label", data, "--run", "empty"]):
         assert main(arguments) == 2
-        assert "is no run folder" in capsys.readouterr().err
+        error = capsys.readouterr().err
+        assert "empty" in error
+        assert "run folder" in error
 
 
-def test_ctrl_c_is_code_130_and_the_next_run_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ctrl_c_is_code_130_and_the_next_run_resumes(capsys: pytest.CaptureFixture[str]) -> None:
     Path("data.csv").write_text("text\n" + "".join(f"Text {row}.\n" for row in range(300)), encoding="utf-8")
     with stub_process(Behaviour(latency_s=0.2)) as stub:
         options = [
@@ -271,7 +273,7 @@ def test_ctrl_c_is_code_130_and_the_next_run_goes_on(capsys: pytest.CaptureFixtu
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=120)
         assert process.returncode == 130
-        assert "stopped; what was paid for is kept" in error
+        assert "resumes" in error
         assert "Traceback" not in error
         found = shown([*options, "--limit", "40"], capsys)
     assert found["known_already"]

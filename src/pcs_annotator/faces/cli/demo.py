@@ -1,4 +1,4 @@
-"""`pcs demo`: the whole tour on the embedded model, offline."""
+"""`pcs demo`: a tour of the method with the embedded model, offline."""
 
 from __future__ import annotations
 
@@ -7,58 +7,56 @@ from pathlib import Path
 import click
 from rich.console import Console
 from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.faces.cli.learned_view import print_learned
-from pcs_annotator.faces.cli.options import JSON, PATH, QUIET, echo_json
-from pcs_annotator.faces.cli.pulling import pull_missing
-from pcs_annotator.faces.cli.run_view import run_json
-from pcs_annotator.faces.demo.tour import FOLDER, STYLES, run_tour
+from pcs_annotator.faces.cli import learned_view, models, options, run_view
+from pcs_annotator.faces.cli.result_view import plain_table
+from pcs_annotator.faces.demo import tour
 from pcs_annotator.pipeline.run_folder import RunResult, read_variants
 
 
 @click.command("demo")
-@click.option("-o", "--out", type=PATH, default=FOLDER, show_default=True, help="The run's folder.")
-@JSON
-@QUIET
+@click.option("-o", "--out", type=options.PATH, default=tour.FOLDER, show_default=True, help="Run folder.")
+@options.JSON
+@options.QUIET
 def command(out: Path, to_json: bool, quiet: bool) -> None:
-    """Label sixty invented news items with a small model on this computer, and look at what came of it.
+    """Label 60 invented news items with a small model on this computer, and explain the result.
 
-    Needs no key and, once the model is fetched (about 100 MB), no network.
+    Needs no key and, once the model is downloaded (about 100 MB), no network.
     """
     shown = not (to_json or quiet)
     console = Console(highlight=False)
     if shown:
-        console.print("Sixty invented news items, four topics; two prompts of a small model; rewrites by rule.\n")
-    pull_missing(STYLES, shown=shown)
-    result = run_tour(out, progress=shown)
+        console.print("60 invented news items, 4 topics; 2 prompts for a small model; rewrites by rule\n")
+    models.pull_missing(tour.STYLES, shown=shown)
+    result = tour.run_tour(out, progress=shown)
     if to_json:
-        echo_json(run_json(result, []))
+        options.echo_json(run_view.run_json(result, []))
     elif shown:
         print_tour(result, console)
 
 
 def print_tour(result: RunResult, console: Console) -> None:
-    """Walk a newcomer through a run: one text, what everybody is worth, what it gained, what to type next."""
+    """Explain a run to a newcomer: one text, the weights, the gain, and what to try next."""
     _print_one_text(result, console)
-    console.rule("What every prompt and every rewrite is worth", align="left")
-    print_learned(result.learned, result.votes, console)
+    console.print()
+    console.rule("The weight of each prompt and each rewrite", align="left")
+    learned_view.print_learned(result.learned, result.votes, console)
     console.print()
     console.rule("What it gained", align="left")
     console.print(_gain(result))
     console.print()
-    console.rule("What to type next", align="left")
+    console.rule("What to try next", align="left")
     console.print(
         Text.assemble(
             ("pcs run your.csv --labels a,b,c --model embedded:smollm2\n", "bold"),
-            "    the same on your own texts; a column gold or label, partly filled, is learned from\n",
+            "    your own texts; weights are learned from a column gold or label, if any\n",
             ("pcs models list\n", "bold"),
-            "    better models: a key in the environment, and --model groq:llama-3.1-8b-instant\n",
+            "    larger models: set GROQ_API_KEY and use --model groq:llama-3.1-8b-instant\n",
             ('pcs relations try voice "The city bought five buses."\n', "bold"),
-            "    what a rewrite does, and what the checks say\n",
+            "    what a rewrite does to a text, and which checks it passes\n",
         )
     )
     console.print(Text(f"labels  {result.folder.labels}\nreport  {result.folder.report}", style="bold"))
@@ -69,8 +67,8 @@ def _print_one_text(result: RunResult, console: Console) -> None:
     item, outcome = result.dataset.items[row], result.outcomes[row]
     console.rule("One text, as the models saw it", align="left")
     variants = read_variants(result.folder)
-    table = Table(box=None, padding=(0, 1), show_edge=False)
-    table.add_column("seen as", style="bold")
+    table = plain_table()
+    table.add_column("relation", style="bold")
     table.add_column("text", ratio=1)
     for annotator in result.votes.annotators:
         table.add_column(annotator.removeprefix("embedded:"), justify="center")
@@ -84,7 +82,7 @@ def _print_one_text(result: RunResult, console: Console) -> None:
 
 
 def most_telling(result: RunResult) -> int:
-    """Return the row that shows most: most answers for the label, which is right, some against it, many rewrites."""
+    """Return the row that shows most: a correct label with most but not all answers for it, and many rewrites."""
     codes = result.votes.codes[..., 0]
 
     def interest(row: int) -> tuple[bool, bool, int]:
@@ -107,7 +105,7 @@ def _votes(result: RunResult, row: int, relation: int) -> list[Text]:
 
 def _verdict(outcome: Outcome, gold: str | None) -> Panel:
     scores = ", ".join(f"{label} {value:.2f}" for label, value in outcome.scores.items())
-    sure = "" if outcome.confidence is None else f", right with a probability of {100 * outcome.confidence:.0f} %"
+    sure = "" if outcome.confidence is None else f", with a confidence of {100 * outcome.confidence:.0f} %"
     return Panel(Text(f"{outcome.label}{sure}\nPCS: {scores}\ngold: {gold}"), expand=False)
 
 
@@ -121,11 +119,10 @@ def _gain(result: RunResult) -> Text:
     low, high = test.interval
     cells = result.votes.codes.shape[1] * result.votes.codes.shape[2]
     return Text(
-        f"One question to the better prompt is right on {100 * single.accuracy.value:.0f} % of the rows; asking both "
-        "prompts about the text and its rewrites, weighed by what was learned on other rows, on "
-        f"{100 * ours.accuracy.value:.0f} %: "
-        f"{test.difference * 100:+.0f} points ({low * 100:+.0f} to {high * 100:+.0f}, {test.n} rows), for up to "
-        f"{cells} questions instead of one.\n"
-        "This is a model of 135 million weights, a thousandth of a large one: take it as a tour, not as a measure. "
+        f"A single question to the better prompt labels {100 * single.accuracy.value:.0f} % of the rows correctly. "
+        "Asking both prompts about the text and its rewrites, with weights learned on other rows, labels "
+        f"{100 * ours.accuracy.value:.0f} %: {test.difference * 100:+.0f} points ({low * 100:+.0f} to "
+        f"{high * 100:+.0f}, {test.n} rows), for up to {cells} questions instead of one.\n"
+        "This model has 135 million weights, a thousandth of a large one: treat this as a tour, not a benchmark. "
         f"The {test.n} news items are invented, and short ones like these are easy.",
     )

@@ -7,22 +7,27 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """The meaning of every exit code."""
+    """An exit code and its meaning, which `docs/reference/cli.md` is generated from."""
 
-    DONE = 0
-    UNLABELLED = 1
-    """Done, but some rows have no label; for `pcs relations try`, the text was not changed."""
-    USER = 2
-    """The user can fix it; the message says how."""
-    BUDGET = 3
-    """The budget was reached; everything paid for is kept."""
-    BUG = 70
-    INTERRUPTED = 130
-    """Stopped by the user; everything paid for is kept."""
+    DONE = 0, "done"
+    UNLABELLED = 1, "done, but some rows have no label; for `pcs relations try`, the text was not changed"
+    USER = 2, "a problem that you can fix; the message says how. For `pcs models check`, a model does not answer"
+    BUDGET = 3, "the budget or the limit on calls is used up; all answers are kept"
+    BUG = 70, "a bug in pcs; `PCS_DEBUG=1` shows the traceback"
+    INTERRUPTED = 130, "interrupted, as by Ctrl-C; all answers are kept, and the same command resumes"
+
+    meaning: str
+
+    def __new__(cls, value: int, meaning: str) -> ExitCode:
+        """Return the member with this value."""
+        code = int.__new__(cls, value)
+        code._value_ = value
+        code.meaning = meaning
+        return code
 
 
 def exit_code(unlabelled: int, unanswered: Mapping[str, int] | None = None) -> ExitCode:
-    """Return the exit code of a finished command, from its rows without a label and its questions without an answer."""
+    """Return the exit code of a finished command, given its unlabelled rows and its unanswered questions by reason."""
     if unanswered and unanswered.get("budget reached"):
         return ExitCode.BUDGET
     return ExitCode.UNLABELLED if unlabelled else ExitCode.DONE

@@ -1,4 +1,4 @@
-"""`pcs fit`: learn from recorded votes, say how good it is and what can be promised, label every row."""
+"""`pcs fit`: learn from recorded votes, show how good the weights are and what can be promised, label every row."""
 
 from __future__ import annotations
 
@@ -9,43 +9,46 @@ import click
 
 from pcs_annotator.core.vote_columns import Unknown
 from pcs_annotator.errors import ConfigError
-from pcs_annotator.faces.cli.exit_codes import exit_code
-from pcs_annotator.faces.cli.learned_view import as_json, print_fit
-from pcs_annotator.faces.cli.options import JSON, PATH, QUIET, TO_LABEL, echo_json, gathered_warnings, promise_options
-from pcs_annotator.faces.cli.run_view import print_run, run_json
-from pcs_annotator.pipeline.fit_table import FitFiles, fit_table
-from pcs_annotator.pipeline.run import FromPeople, fit_run
+from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
+from pcs_annotator.pipeline import fit_table, run
 
 
 @click.command("fit")
-@click.argument("table", type=PATH)
-@click.option("--optimiser", help="How to learn: auto (default), lr, logit, naive-bayes, ga, …")
-@click.option("--folds", type=click.IntRange(2, 100), help="Folds of the cross-validation; 5 by default.")
-@promise_options
-@click.option("--labels", help="The label set, separated by commas; by default the labels seen.")
+@click.argument("table", type=options.PATH)
+@click.option(
+    "--optimiser", metavar="NAME", help="How weights are learned: auto (default), lr, logit, naive-bayes, ga, …"
+)
+@click.option("--folds", type=click.IntRange(2, 100), metavar="N", help="Folds of the cross-validation; default: 5.")
+@options.promise_options
+@click.option("--labels", metavar="A,B", help="The labels, separated by commas; default: those in the votes.")
 @click.option(
     "--unknown",
     default="error",
     show_default=True,
     type=click.Choice(["error", "abstain"]),
-    help="What to do with a vote outside the label set.",
+    help="What to do with a vote that is not one of the labels.",
 )
-@click.option("--gold", type=PATH, help="Take further gold labels from here: to_label.csv filled in, or id and gold.")
 @click.option(
-    "--audit", default=0, type=click.IntRange(0), metavar="N", help="Draw so many accepted rows for a person to check."
+    "--gold", type=options.PATH, help="More gold labels: the filled-in to_label.csv, or a table with id and gold."
 )
-@click.option("--verdicts", type=PATH, help="Take what the person found: audit.csv with right or wrong filled in.")
-@TO_LABEL
-@click.option("-o", "--out", type=PATH, help="Write a label for every row here (CSV or Parquet).")
-@click.option("--model-out", default="model.json", show_default=True, type=PATH, help="Write what was learned here.")
-@click.option("--seed", type=int, help="Fixes whatever is random; 0 by default.")
+@click.option(
+    "--audit", default=0, type=click.IntRange(0), metavar="N", help="Draw N accepted rows for a person to check."
+)
+@click.option("--verdicts", type=options.PATH, help="The results of that check: the filled-in audit.csv.")
+@options.TO_LABEL
+@click.option("-o", "--out", type=options.PATH, help="Write a label for every row here (CSV or Parquet).")
+@click.option(
+    "--model-out", default="model.json", show_default=True, type=options.PATH, help="Write the fitted model here."
+)
+@options.SEED
 @click.option(
     "--resamples",
     type=click.IntRange(20, 100_000),
-    help="Bootstrap resamples behind every interval; 200 by default.",
+    metavar="N",
+    help="Bootstrap resamples for each interval; default: 200.",
 )
-@JSON
-@QUIET
+@options.JSON
+@options.QUIET
 def command(
     *,
     table: Path,
@@ -55,21 +58,26 @@ def command(
     model_out: Path,
     to_json: bool,
     quiet: bool,
-    **options: Any,
+    **given: Any,
 ) -> int:
-    """Learn from recorded votes how much each annotator and each relation is worth, and what can be promised.
+    """Learn the weight of each annotator and relation from recorded votes, and what can be promised.
 
     TABLE is a CSV, JSONL or Parquet file with the columns id, gold (may be partly empty) and one column
-    <annotator>|<relation> per cell; or id, annotator, relation, label and gold, one row per vote. It may also be the
-    folder of a run, whose labels and report are then written anew; what no option says stays as it was there.
+    <annotator>|<relation> per pair; or with one row per vote and the columns id, annotator, relation, label and gold.
+
+    TABLE can also be a run folder. Its labels and report are then rewritten; settings without an option here stay as
+    they were in the run.
     """
-    people = FromPeople(**{name: options.pop(name) for name in ("gold", "audit", "verdicts", "to_label")})
-    given = {name: value for name, value in options.items() if value is not None}
+    people = run.FromPeople(**{name: given.pop(name) for name in ("gold", "audit", "verdicts", "to_label")})
+    changes = {name: value for name, value in given.items() if value is not None}
     if table.is_dir():
-        return _fit_folder(table, given, people, to_json=to_json, quiet=quiet)
+        with options.gathered_warnings() as notes:
+            result = run.fit_run(table, changes, people)
+        options.show(run_view.run_json, run_view.print_run, result, notes, to_json=to_json, quiet=quiet)
+        return exit_codes.exit_code(result.unlabelled)
     if people.audit or people.verdicts:
-        raise ConfigError("--audit and --verdicts need texts: give the folder of a run instead of a table of votes")
-    files = FitFiles(
+        raise ConfigError("--audit and --verdicts need texts: give a run folder instead of a table of votes")
+    files = fit_table.FitFiles(
         table=table,
         model=model_out,
         labels_out=out,
@@ -77,20 +85,7 @@ def command(
         unknown=unknown,
         gold=people.gold,
     )
-    with gathered_warnings() as notes:
-        fitted = fit_table(files, given)
-    if to_json:
-        echo_json(as_json(fitted, files, notes))
-    elif not quiet:
-        print_fit(fitted, files, notes)
-    return exit_code(fitted.unlabelled)
-
-
-def _fit_folder(folder: Path, given: dict[str, Any], people: FromPeople, *, to_json: bool, quiet: bool) -> int:
-    with gathered_warnings() as notes:
-        result = fit_run(folder, given, people)
-    if to_json:
-        echo_json(run_json(result, notes))
-    elif not quiet:
-        print_run(result, notes)
-    return exit_code(result.unlabelled)
+    with options.gathered_warnings() as notes:
+        fitted = fit_table.fit_table(files, changes)
+    options.show(learned_view.fit_json, learned_view.print_fit, fitted, files, notes, to_json=to_json, quiet=quiet)
+    return exit_codes.exit_code(fitted.unlabelled)

@@ -1,4 +1,4 @@
-"""`pcs init`: look at a file and write a commented pcs.toml."""
+"""`pcs init`: inspect a data file and write a commented pcs.toml."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from pathlib import Path
 
 import click
 
-from pcs_annotator.faces.cli.options import JSON, PATH, echo_json
+from pcs_annotator.faces.cli import options
 from pcs_annotator.pipeline.init_config import write_first_config
 
 
 @click.command("init")
-@click.argument("data", type=PATH)
-@click.option("-o", "--out", type=PATH, help="Where the settings go; by default pcs.toml in the working folder.")
-@click.option("--force", is_flag=True, help="Overwrite settings that are there.")
-@JSON
+@click.argument("data", type=options.PATH)
+@click.option("-o", "--out", type=options.PATH, help="Settings file to write; default: pcs.toml in this folder.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@options.JSON
 def command(data: Path, out: Path | None, force: bool, to_json: bool) -> None:
-    """Look at DATA and write a commented pcs.toml that suits it."""
+    """Inspect DATA and write a commented pcs.toml for it."""
     path = write_first_config(data, out, force=force)
     if to_json:
-        echo_json({"config": str(path)})
+        options.echo_json({"config": str(path)})
         return
-    click.echo(f"wrote {path}: look at the instruction, the labels and the models in it, then\n")
-    click.echo(f"  pcs plan {data}    # what it would cost\n  pcs run {data}")
+    click.echo(f"wrote {path}: check the instruction, the labels and the models in it, then run\n")
+    click.echo(f"  pcs plan {data}    # shows the cost\n  pcs run {data}")

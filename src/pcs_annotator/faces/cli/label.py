@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,34 +10,20 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from pcs_annotator.faces.cli.exit_codes import exit_code
-from pcs_annotator.faces.cli.learned_view import print_notes, print_promise, promise_json
-from pcs_annotator.faces.cli.options import (
-    JSON,
-    LIMIT,
-    PATH,
-    QUIET,
-    echo_json,
-    gathered_warnings,
-    saving_of,
-    saving_options,
-)
-from pcs_annotator.faces.cli.run_view import plan_json, print_plan
-from pcs_annotator.pipeline.label import Labelled, LabelPlan, label
-from pcs_annotator.pipeline.resolve_config import Flags, flags_only
-from pcs_annotator.pipeline.run import RunRequest
+from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
+from pcs_annotator.pipeline import label, resolve_config, run
 
 
 @click.command("label")
-@click.argument("data", type=PATH)
-@click.option("--run", "folder", type=PATH, required=True, help="The folder of a fitted run.")
-@click.option("-o", "--out", type=PATH, help="Where the labels go; by default DATA-labels.csv beside DATA.")
-@click.option("--text-column", help="Where the texts are.")
-@click.option("--id-column", help="Where their names are; by default `id`, or row numbers.")
-@saving_options
-@LIMIT
-@JSON
-@QUIET
+@click.argument("data", type=options.PATH)
+@click.option("--run", "folder", type=options.PATH, required=True, help="Folder of the fitted run.")
+@click.option("-o", "--out", type=options.PATH, help="File to write; default: DATA-labels.csv beside DATA.")
+@options.TEXT_COLUMN
+@options.ID_COLUMN
+@options.saving_options
+@options.LIMIT
+@options.JSON
+@options.QUIET
 def command(
     *,
     data: Path,
@@ -49,82 +34,76 @@ def command(
     limit: int | None,
     to_json: bool,
     quiet: bool,
-    **options: Any,
+    **given: Any,
 ) -> int:
     """Label the texts of DATA with the models, rewrites and weights of a fitted run.
 
-    Asks the heaviest questions first, and stops about a text as soon as no further answer can change its label.
+    Asks the questions with the most weight first, and stops asking about a text when no further answer can change its
+    label.
     """
-    columns = flags_only(Flags(text_column=text_column, id_column=id_column))
-    request = RunRequest(data=data, folder=folder, config=columns, limit=limit, progress=not (to_json or quiet))
-    place = out or data.with_name(f"{data.name.split('.')[0]}-labels.csv")
-    with gathered_warnings() as notes:
-        labelled = label(request, place, saving_of(options))
-    if to_json:
-        echo_json(labelled_json(labelled, notes))
-    elif not quiet:
-        print_labelled(labelled, notes)
-    return exit_code(labelled.unlabelled, labelled.tally.failed)
+    columns = resolve_config.flags_only(resolve_config.Flags(text_column=text_column, id_column=id_column))
+    request = run.RunRequest(data=data, folder=folder, config=columns, limit=limit, progress=not (to_json or quiet))
+    path = out or data.with_name(f"{data.name.split('.')[0]}-labels.csv")
+    with options.gathered_warnings() as notes:
+        labelled = label.label(request, path, options.saving_of(given))
+    options.show(labelled_json, print_labelled, labelled, notes, to_json=to_json, quiet=quiet)
+    return exit_codes.exit_code(labelled.unlabelled, labelled.tally.failed)
 
 
-def labelled_json(labelled: Labelled, notes: Sequence[str]) -> dict[str, Any]:
+def labelled_json(labelled: label.Labelled, notes: Sequence[str]) -> dict[str, Any]:
     """Return everything that `print_labelled` shows as plain values."""
     tally = labelled.tally
     return {
         "rows": len(labelled.outcomes),
         "rows_without_label": labelled.unlabelled,
-        "label_counts": dict(_counts(labelled)),
-        "decisions": dict(Counter(one.decision for one in labelled.outcomes if one.decision is not None)),
+        "label_counts": learned_view.counts(one.label for one in labelled.outcomes),
+        "decisions": learned_view.counts(one.decision for one in labelled.outcomes),
         "calls": tally.calls,
         "known_already": tally.from_ledger,
         "questions": tally.questions,
         "questions_spared": tally.spared,
-        **promise_json(labelled),
+        **learned_view.promise_json(labelled),
         "warnings": list(notes),
         "out": str(labelled.out),
     }
 
 
-def print_labelled(labelled: Labelled, notes: Sequence[str], console: Console | None = None) -> None:
-    """Print what came of labelling for a person."""
-    console = console or Console(highlight=False)
-    for name, count in _counts(labelled).most_common():
+def print_labelled(labelled: label.Labelled, notes: Sequence[str]) -> None:
+    """Print how many rows got each label, what was asked, and what is promised."""
+    console = Console(highlight=False)
+    for name, count in learned_view.counts(one.label for one in labelled.outcomes).most_common():
         console.print(Text(f"{count:>8,}  {name}"))
     tally = labelled.tally
-    console.print(f"{tally.calls:,} calls, {tally.from_ledger:,} from the ledger")
+    console.print(f"{tally.calls:,} calls, {tally.from_ledger:,} answers from the ledger")
     if labelled.frugal is not None and tally.spared:
         share = tally.spared / (tally.spared + tally.questions)
         console.print(
             f"{tally.spared:,} questions ({100 * share:.0f} %) were not asked, because the label was settled; "
-            "[dim]--ask-all asks everything[/]"
+            "[dim]--ask-all asks them too[/]"
         )
-    print_promise(labelled, len(labelled.outcomes), console)
-    print_notes(notes, labelled.unlabelled, console)
+    learned_view.print_promise(labelled, len(labelled.outcomes), console)
+    learned_view.print_notes(notes, labelled.unlabelled, console)
     console.print(Text(f"\nlabels  {labelled.out}", style="bold"))
 
 
-def label_plan_json(plan: LabelPlan) -> dict[str, Any]:
-    """Return a plan both ways as plain values."""
+def label_plan_json(plan: label.LabelPlan) -> dict[str, Any]:
+    """Return a plan with and without stopping early as plain values."""
     return {
-        **plan_json(plan.everything),
-        "adaptive": None if plan.frugal is None else plan_json(plan.frugal),
+        **run_view.plan_json(plan.everything),
+        "adaptive": None if plan.frugal is None else run_view.plan_json(plan.frugal),
         "share_asked": None if plan.spending is None else plan.spending._asdict(),
     }
 
 
-def print_label_plan(plan: LabelPlan, console: Console | None = None) -> None:
-    """Print what labelling takes, both ways."""
-    console = console or Console(highlight=False)
-    console.print("[bold]asking everything[/]")
-    print_plan(plan.everything, console)
+def print_label_plan(plan: label.LabelPlan) -> None:
+    """Print the cost of labelling with and without stopping early."""
+    console = Console(highlight=False)
+    console.print("[bold]asking all questions[/]")
+    run_view.print_calls(plan.everything, console)
     if plan.frugal is None or plan.spending is None:
-        console.print("\nnothing was learned in that run that could tell when a label is settled: everything is asked")
-        return
-    console.print(
-        f"\n[bold]asking until the label is settled[/], about {100 * plan.spending.questions:.0f} % of the questions"
-    )
-    print_plan(plan.frugal, console)
-
-
-def _counts(labelled: Labelled) -> Counter[str]:
-    return Counter(outcome.label for outcome in labelled.outcomes if outcome.label is not None)
+        console.print("\nThe run is not calibrated, so it cannot tell when a label is settled: everything is asked.")
+    else:
+        share = f"{100 * plan.spending.questions:.0f} %"
+        console.print(f"\n[bold]stopping when the label is settled[/], after about {share} of the questions")
+        run_view.print_calls(plan.frugal, console)
+    console.print(run_view.NOT_CALLED)

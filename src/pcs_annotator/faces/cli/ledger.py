@@ -1,4 +1,4 @@
-"""`pcs ledger`: see, copy or clean the record of paid calls."""
+"""`pcs ledger`: inspect, copy or clean up the record of paid calls."""
 
 from __future__ import annotations
 
@@ -7,70 +7,72 @@ from datetime import datetime
 from pathlib import Path
 
 import click
+from rich.console import Console
 
-from pcs_annotator.faces.cli.options import JSON, echo_json
-from pcs_annotator.pipeline.ledgers import export_ledger, import_ledger, ledger_sizes, prune_ledger
+from pcs_annotator.faces.cli import options, run_view
+from pcs_annotator.pipeline import ledgers
 
-LEDGER = click.argument("ledger", type=click.Path(path_type=Path))
+LEDGER = click.argument("ledger", type=options.PATH)
 
 
 @click.group("ledger")
 def command() -> None:
-    """See, copy or clean the record of paid calls (`ledger.db`)."""
+    """Inspect, copy or clean up the record of paid calls (`ledger.db`)."""
 
 
 @command.command()
 @LEDGER
-@JSON
+@options.JSON
 def size(ledger: Path, to_json: bool) -> None:
-    """Show calls, tokens and money per model."""
-    sizes = ledger_sizes(ledger)
+    """Show calls, tokens and cost per model."""
+    bills = ledgers.ledger_sizes(ledger)
+    file_size = ledger.stat().st_size
     if to_json:
-        echo_json({"bytes": ledger.stat().st_size, "models": [asdict(one) for one in sizes]})
-        return
-    for one in sizes:
-        money = "price unknown" if one.usd is None else f"${one.usd:.4f}"
-        tokens = f"{one.input_tokens:,} tokens in, {one.output_tokens:,} out"
-        click.echo(f"{one.model}  {one.purpose}: {one.calls:,} calls, {tokens}, {money}")
-    click.echo(f"{ledger}: {ledger.stat().st_size / 1e6:.1f} MB")
+        options.echo_json({"bytes": file_size, "models": [asdict(bill) for bill in bills]})
+    else:
+        Console(highlight=False).print(run_view.bill_table(bills))
+        click.echo(f"{ledger}: {file_size / 1000:,.0f} kB")
 
 
 @command.command()
 @LEDGER
-@click.argument("out", type=click.Path(path_type=Path))
-@JSON
+@click.argument("out", type=options.PATH)
+@options.JSON
 def export(ledger: Path, out: Path, to_json: bool) -> None:
-    """Write every call to OUT, a CSV or Parquet file."""
-    _tell(to_json, "written", export_ledger(ledger, out), f"calls written to {out}")
+    """Write all calls to OUT, a CSV or Parquet file."""
+    _print_count(to_json, "written", ledgers.export_ledger(ledger, out), f"calls written to {out}")
 
 
 @command.command("import")
 @LEDGER
-@click.argument("other", type=click.Path(path_type=Path))
-@JSON
+@click.argument("other", type=options.PATH)
+@options.JSON
 def import_(ledger: Path, other: Path, to_json: bool) -> None:
-    """Copy the calls of the ledger OTHER into LEDGER, so that they need not be paid again."""
-    _tell(to_json, "new", import_ledger(ledger, other), f"new calls copied from {other}")
+    """Copy all calls from the ledger OTHER into LEDGER.
+
+    They are then not paid for again.
+    """
+    _print_count(to_json, "new", ledgers.import_ledger(ledger, other), f"new calls copied from {other}")
 
 
 @command.command()
 @LEDGER
-@click.option("--model", help="Only calls of this model, as `pcs ledger size` names it.")
-@click.option("--before", type=click.DateTime(), help="Only calls from before this day.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@JSON
+@click.option("--model", metavar="NAME", help="Only calls to this model, as named by `pcs ledger size`.")
+@click.option("--before", type=click.DateTime(), metavar="DATE", help="Only calls before this date, as in 2025-01-31.")
+@click.option("--yes", is_flag=True, help="Delete without asking for confirmation.")
+@options.JSON
 def prune(ledger: Path, model: str | None, before: datetime | None, yes: bool, to_json: bool) -> None:
-    """Delete calls; they have to be paid again if they are needed again."""
+    """Delete calls; if needed again, they have to be paid for again."""
     if model is None and before is None:
-        raise click.UsageError("say which calls: --model, --before or both")
+        raise click.UsageError("say which calls to delete: --model, --before or both")
     if not yes:
-        click.confirm("Delete these calls for good?", abort=True)
-    deleted = prune_ledger(ledger, model=model, before=before.timestamp() if before else None)
-    _tell(to_json, "deleted", deleted, "calls deleted")
+        click.confirm("Delete these calls permanently?", abort=True)
+    deleted = ledgers.prune_ledger(ledger, model=model, before=before.timestamp() if before else None)
+    _print_count(to_json, "deleted", deleted, "calls deleted")
 
 
-def _tell(to_json: bool, name: str, count: int, words: str) -> None:
+def _print_count(to_json: bool, name: str, count: int, words: str) -> None:
     if to_json:
-        echo_json({name: count})
+        options.echo_json({name: count})
     else:
         click.echo(f"{count:,} {words}")

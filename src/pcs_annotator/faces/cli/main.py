@@ -1,4 +1,4 @@
-"""The `pcs` command itself: finds the verb, and turns every error into one clear sentence."""
+"""The `pcs` command: loads the verb, and turns every error into one clear sentence."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from pcs_annotator.faces.cli.exit_codes import ExitCode
 from pcs_annotator.version import __version__
 
 VERBS = {
-    "demo": "the whole tour on the embedded model, offline",
-    "init": "look at a file and write a commented pcs.toml",
-    "plan": "calls, tokens and price of a run; asks nobody",
-    "run": "rewrite, ask, learn and label; goes on after any stop",
-    "fit": "learn again from recorded votes, free of charge",
+    "demo": "a tour with the embedded model, offline",
+    "init": "inspect a data file and write a commented pcs.toml",
+    "plan": "show calls, tokens and cost of a run; no model is called",
+    "run": "rewrite, ask, learn and label; resumes after an interruption",
+    "fit": "learn again from recorded votes; no model is called",
     "label": "label new texts with a fitted run",
-    "evaluate": "PCS against every other method, on the same votes and splits",
-    "experiment": "the paper's tables and figures, on your own votes or texts",
-    "report": "one self-contained HTML file of a run",
-    "relations": "list rewrites, try one on a text, or measure them on a file",
-    "models": "list models, pull one, or check that they answer",
-    "ledger": "see, copy or clean the record of paid calls",
+    "evaluate": "compare PCS with other methods on the same votes",
+    "experiment": "make the paper's tables and figures from your data",
+    "report": "write the report of a run, one HTML file",
+    "relations": "list relations, try one on a text, or measure them on a file",
+    "models": "list models, download one, or check that they answer",
+    "ledger": "inspect, copy or clean up the record of paid calls",
 }
 
 
 class LazyGroup(click.Group):
-    """Loads a verb only when it is used, so that `pcs --help` stays quick."""
+    """A group that imports a verb only when it is used, so that `pcs --help` stays fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the verbs in the order a user meets them."""
+        """Return the verbs in the order in which users need them."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the verb's command, or None when there is no such verb."""
+        """Return the command of a verb, or None if there is no such verb."""
         if cmd_name not in VERBS:
             return None
         command: click.Command = import_module(f"pcs_annotator.faces.cli.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of verbs without loading them."""
+        """Write the list of verbs without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
 
@@ -52,7 +52,7 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="pcs")
 def pcs() -> None:
-    """Label texts with language models, and know which labels to believe."""
+    """Label texts with language models, and know which labels to trust."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return pcs.main(args=arguments, prog_name="pcs", standalone_mode=False) or 0
     except (click.exceptions.Abort, KeyboardInterrupt):
-        click.echo("stopped; what was paid for is kept, and the same command goes on from there", err=True)
+        click.echo("interrupted; all answers are kept, and the same command resumes", err=True)
         return ExitCode.INTERRUPTED
     except click.ClickException as error:
         error.show()
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("PCS_DEBUG"):
             raise
         click.echo(f"error: a bug in pcs, please report it: {type(error).__name__}: {error}", err=True)
-        click.echo("       PCS_DEBUG=1 shows where it happened", err=True)
+        click.echo("       set PCS_DEBUG=1 to see the traceback", err=True)
         return ExitCode.BUG
 
 

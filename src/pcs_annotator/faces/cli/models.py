@@ -1,77 +1,104 @@
-"""`pcs models`: what is known about models, whether they answer, and their weights."""
+"""`pcs models`: known models and their prices, whether models answer, and weights of embedded ones."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import click
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-from pcs_annotator.faces.cli.options import JSON, echo_json
-from pcs_annotator.faces.cli.pulling import pull_with_bar
-from pcs_annotator.pipeline.models import Checkup, KnownModel, check_models, list_models
+from pcs_annotator.faces.cli import options
+from pcs_annotator.faces.cli.exit_codes import ExitCode
+from pcs_annotator.pipeline import models
 
 
 @click.group("models")
 def command() -> None:
-    """List models, pull the embedded one, or check that models answer."""
+    """List models, download an embedded one, or check that models answer."""
 
 
 @command.command("list")
-@JSON
+@options.JSON
 def list_(to_json: bool) -> None:
-    """List the models whose size or price is known; any other model works too."""
-    models = list_models()
-    if to_json:
-        echo_json([asdict(model) for model in models])
-        return
-    for model in models:
-        click.echo(f"{model.name:<60} {_size(model):>12}  {_price(model)}")
-    click.echo("Any other model works too, only its price is unknown. Prices are in US dollars per million tokens.")
+    """List models whose context size or price is known.
 
-
-def _size(model: KnownModel) -> str:
-    return f"{model.context_tokens:,}" if model.context_tokens else "?"
-
-
-def _price(model: KnownModel) -> str:
-    if model.usd_per_million_in is None:
-        return "price unknown"
-    return f"{model.usd_per_million_in:g} in, {model.usd_per_million_out:g} out ({model.price_as_of:%B %Y})"
+    Any other model works too.
+    """
+    options.show(_json, print_models, models.list_models(), to_json=to_json)
 
 
 @command.command("pull")
 @click.argument("model")
-@JSON
+@options.JSON
 def pull_(model: str, to_json: bool) -> None:
-    """Fetch the weights of an embedded MODEL, such as embedded:smollm2; this also happens at its first use."""
+    """Download the weights of MODEL, such as embedded:smollm2.
+
+    This also happens when the model is first used.
+    """
     path = pull_with_bar(model, shown=not to_json)
     if to_json:
-        echo_json({"model": model, "path": str(path), "bytes": path.stat().st_size})
+        options.echo_json({"model": model, "path": str(path), "bytes": path.stat().st_size})
     else:
         click.echo(f"{model}: {path}")
 
 
 @command.command()
 @click.argument("model", nargs=-1, required=True)
-@JSON
+@options.JSON
 def check(model: tuple[str, ...], to_json: bool) -> int:
-    """Ask each MODEL a tiny question: is it reachable, how fast, how dear?
+    """Check that each MODEL answers, how fast, and at what cost.
 
     A model is written provider:model, or http://host:port/v1#model for any server that speaks the OpenAI protocol.
     """
-    checkups = check_models(model, Path.cwd())
-    if to_json:
-        echo_json([asdict(one) for one in checkups])
-    else:
-        for one in checkups:
-            click.echo(_line(one))
-    return 0 if all(one.answers for one in checkups) else 2
+    checkups = models.check_models(model, Path.cwd())
+    options.show(_json, print_checkups, checkups, to_json=to_json)
+    return ExitCode.DONE if all(one.answers for one in checkups) else ExitCode.USER
 
 
-def _line(one: Checkup) -> str:
-    if not one.answers:
-        return f"✗ {one.model}: {one.problem}"
-    money = "price unknown" if one.usd is None else f"${one.usd:.6f} for this check"
-    held = "answers held to the labels" if one.constrained else "free answers"
-    return f"✓ {one.model}: {one.seconds:.2f} s, {held}, {money}"
+def _json(found: Sequence[models.KnownModel | models.Checkup]) -> list[dict[str, object]]:
+    return [asdict(one) for one in found]
+
+
+def print_models(known: Sequence[models.KnownModel]) -> None:
+    """Print one line per model, within 80 columns."""
+    width = max(len(model.name) for model in known)
+    click.echo(f"{'model':<{width}} context  $ in $ out as of")
+    for model in known:
+        context = f"{model.context_tokens / 1000:,.0f}k" if model.context_tokens else "?"
+        click.echo(f"{model.name:<{width}} {context:>7} {_price(model)}")
+    click.echo("\nPrices are in US dollars per million tokens. Any other model works too;")
+    click.echo("its price can be set in [ask.prices] of pcs.toml.")
+
+
+def _price(model: models.KnownModel) -> str:
+    if model.usd_per_million_in is None:
+        return "price unknown"
+    return f"{model.usd_per_million_in:>5g} {model.usd_per_million_out:>5g} {model.price_as_of:%Y-%m}"
+
+
+def print_checkups(checkups: Sequence[models.Checkup]) -> None:
+    """Print one line per checked model."""
+    for one in checkups:
+        if one.answers:
+            money = "price unknown" if one.usd is None else f"${one.usd:.6f} for this check"
+            form = "answers restricted to the labels" if one.constrained else "free-text answers"
+            click.echo(f"✓ {one.model}: {one.seconds:.2f} s, {form}, {money}")
+        else:
+            click.echo(f"✗ {one.model}: {one.problem}")
+
+
+def pull_missing(names: Sequence[str], *, shown: bool) -> None:
+    """Download the weights of embedded models that are not on this machine yet."""
+    for name in models.missing_weights(names):
+        pull_with_bar(name, shown=shown)
+
+
+def pull_with_bar(model: str, *, shown: bool) -> Path:
+    """Download the weights of an embedded model with a progress bar, and return their path."""
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not shown, transient=True) as bar:
+        task = bar.add_task(f"downloading {model}", total=None)
+        return models.pull_weights(model, lambda there, total: bar.update(task, completed=there, total=total))

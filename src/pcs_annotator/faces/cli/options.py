@@ -1,4 +1,4 @@
-"""What several verbs share: options, gathered warnings, and one way to print JSON."""
+"""What several verbs share: options, collected warnings, and printing as JSON or text."""
 
 from __future__ import annotations
 
@@ -20,10 +20,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PATH = click.Path(path_type=Path)
 JSON = click.option("--json", "to_json", is_flag=True, help="Print one JSON object and nothing else.")
-QUIET = click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
-LIMIT = click.option("--limit", type=click.IntRange(1), help="Take only the first so many rows.")
-CONFIG = click.option(
-    "-c", "--config", type=PATH, help="Settings; by default pcs.toml in the working folder, if there is one."
+QUIET = click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
+LIMIT = click.option("--limit", type=click.IntRange(1), metavar="N", help="Use only the first N rows.")
+CONFIG = click.option("-c", "--config", type=PATH, help="Settings file; default: pcs.toml in this folder, if any.")
+TEXT_COLUMN = click.option(
+    "--text-column", metavar="NAME", help="Text column; default: `text` or similar, or the only column."
+)
+ID_COLUMN = click.option("--id-column", metavar="NAME", help="ID column; default: `id`, or row numbers.")
+BUDGET = click.option(
+    "--budget", "budget_usd", type=click.FloatRange(0), metavar="USD", help="Spend at most this many US dollars."
 )
 
 _PROMISE = (
@@ -31,21 +36,21 @@ _PROMISE = (
         "--max-error",
         type=float,
         metavar="SHARE",
-        help="The share of accepted labels that may be wrong; 0.05 by default.",
+        help="Share of accepted labels that may be wrong; default: 0.05.",
     ),
-    click.option("--certainty", type=float, metavar="SHARE", help="How sure that promise is; 0.9 by default."),
+    click.option("--certainty", type=float, metavar="SHARE", help="Certainty of that promise; default: 0.9."),
     click.option(
         "--promise",
         type=click.Choice(["error-among-accepted", "accepted-and-wrong"]),
-        help="What --max-error is a share of: of the accepted labels (default), or of all rows, on average.",
+        help="What --max-error is a share of: the accepted labels (default), or all rows, on average.",
     ),
-    click.option("--per-label", is_flag=True, default=None, help="Keep the promise for every label by itself."),
+    click.option("--per-label", is_flag=True, default=None, help="Make the promise per label."),
     click.option(
         "--calibration",
         type=click.Choice(["softmax", "temperature", "isotonic", "none"]),
-        help="How scores become probabilities; softmax by default.",
+        help="How scores become probabilities; default: softmax.",
     ),
-    click.option("--sets", is_flag=True, default=None, help="Also give the labels that cannot be ruled out."),
+    click.option("--sets", is_flag=True, default=None, help="Also list the labels that cannot be ruled out."),
 )
 
 
@@ -68,94 +73,109 @@ _STOPPING = (
     _removed("--prune", "pcs plan VOTES --design shows which questions are worth asking", is_flag=True),
 )
 _SAVING = (
-    click.option("--ask-all", is_flag=True, help="Ask everything, also when a label can no longer change."),
+    click.option("--ask-all", is_flag=True, help="Ask all questions, even when the label can no longer change."),
     *_STOPPING,
-    click.option("--max-calls", type=click.IntRange(1), help="Calls to make at the most, where they matter most."),
     click.option(
-        "--budget", "budget_usd", type=click.FloatRange(0), metavar="USD", help="What may be spent at the most."
+        "--max-calls", type=click.IntRange(1), metavar="N", help="Make at most N calls, where they matter most."
     ),
+    BUDGET,
 )
 TO_LABEL = click.option(
     "--to-label",
     default=30,
     show_default=True,
     type=click.IntRange(0),
-    help="Rows to write into to_label.csv for a person, while nothing is promised.",
+    metavar="N",
+    help="Write N rows to to_label.csv for a person to label, if nothing can be promised yet.",
 )
 
+SEED = click.option("--seed", type=int, metavar="N", help="Random seed; default: 0.")
+
 _SETTINGS = (
-    click.option("--labels", help="The label set, separated by commas; by default the labels in the gold column."),
-    click.option("--instruction", help="What to decide, in a sentence."),
+    click.option("--labels", metavar="A,B", help="The labels, separated by commas; default: those in the gold column."),
+    click.option("--instruction", help="What to decide, in one sentence."),
     click.option(
-        "--model", "models", multiple=True, help="Who is asked, as provider:model; repeat it for more models."
+        "--model", "models", multiple=True, metavar="MODEL", help="A model to ask, as provider:model; repeatable."
     ),
-    click.option("--relations", help="How texts are shown, separated by commas; by default original,voice,…"),
-    click.option("--rewriter", metavar="MODEL", help="The model that rewrites; without one, rules do."),
-    click.option("--text-column", help="Where the texts are."),
-    click.option("--id-column", help="Where their names are; by default `id`, or row numbers."),
-    click.option("--gold-column", help="Where gold labels are; may be partly empty. By default `gold` or `label`."),
-    click.option("--draws", type=click.IntRange(1), help="How often the same question is repeated."),
-    click.option("--concurrency", type=click.IntRange(1), help="Calls in flight per model at the most."),
+    click.option("--relations", metavar="A,B", help="Relations, separated by commas; default: original,voice,…"),
+    click.option("--rewriter", metavar="MODEL", help="Model that rewrites the texts; without it, rules do."),
+    TEXT_COLUMN,
+    ID_COLUMN,
     click.option(
-        "--budget", "budget_usd", type=click.FloatRange(0), metavar="USD", help="What may be spent at the most."
+        "--gold-column", metavar="NAME", help="Column of gold labels, may be partly empty; default: `gold` or `label`."
     ),
-    click.option("--optimiser", help="How to learn: auto, lr, logit, naive-bayes, ga, …"),
-    click.option("--seed", type=int, help="Fixes whatever is random."),
+    click.option("--draws", type=click.IntRange(1), metavar="N", help="Ask each question N times."),
+    click.option("--concurrency", type=click.IntRange(1), metavar="N", help="At most N calls in flight per model."),
+    BUDGET,
+    click.option("--optimiser", metavar="NAME", help="How weights are learned: auto, lr, logit, naive-bayes, ga, …"),
+    SEED,
     *_PROMISE,
     CONFIG,
 )
 
 
 def settings_options(function: F) -> F:
-    """Add the options that say what is asked of whom."""
-    return _with(_SETTINGS, function)
+    """Add the options for task, models, columns, learning and promise."""
+    return with_options(_SETTINGS, function)
 
 
 def promise_options(function: F) -> F:
-    """Add the options that say what accepted labels must keep."""
-    return _with(_PROMISE, function)
+    """Add the options for calibration and promise."""
+    return with_options(_PROMISE, function)
 
 
 def stopping_options(function: F) -> F:
-    """Add the options that say when to stop asking about a text."""
-    return _with(_STOPPING, function)
+    """Add the options for when to stop asking about a text."""
+    return with_options(_STOPPING, function)
 
 
 def saving_options(function: F) -> F:
-    """Add the options that say how to spend less on new texts."""
-    return _with(_SAVING, function)
+    """Add the options for spending less on new texts."""
+    return with_options(_SAVING, function)
 
 
-def _with(options: Sequence[Callable[[F], F]], function: F) -> F:
+def with_options(options: Sequence[Callable[[F], F]], function: F) -> F:
+    """Add options to a command, in this order."""
     for option in reversed(options):
         function = option(function)
     return function
 
 
-def saving_of(options: dict[str, Any]) -> Saving:
-    """Return what the options say about spending less; those that are not about it are left in `options`."""
-    return Saving(**{name: options.pop(name) for name in Saving.__dataclass_fields__ if name in options})
+def saving_of(given: dict[str, Any]) -> Saving:
+    """Return the options of `saving_options`; they are taken out of `given`."""
+    return Saving(**{name: given.pop(name) for name in Saving.__dataclass_fields__ if name in given})
 
 
-def flags_of(options: dict[str, Any]) -> Flags:
-    """Return what the options say; those that are not settings are left in `options`."""
+def flags_of(given: dict[str, Any]) -> Flags:
+    """Return the options of `settings_options`; they are taken out of `given`."""
     for name in ("labels", "relations"):
-        options[name] = _listed(options[name])
-    return Flags(**{name: options.pop(name) for name in Flags.__dataclass_fields__ if name in options})
+        given[name] = listed(given[name])
+    return Flags(**{name: given.pop(name) for name in Flags.__dataclass_fields__ if name in given})
 
 
-def _listed(value: str | None) -> tuple[str, ...]:
+def listed(value: str | None) -> tuple[str, ...]:
+    """Return the parts of a value separated by commas."""
     return tuple(part.strip() for part in (value or "").split(",") if part.strip())
 
 
+def show(
+    as_json: Callable[..., object], as_text: Callable[..., None], *found: Any, to_json: bool, quiet: bool = False
+) -> None:
+    """Print results as JSON or as text; nothing if `quiet`."""
+    if to_json:
+        echo_json(as_json(*found))
+    elif not quiet:
+        as_text(*found)
+
+
 def echo_json(values: object) -> None:
-    """Print values as JSON; what is neither number nor text, such as a path, as it prints."""
+    """Print values as JSON; those that JSON lacks, such as paths, as strings."""
     click.echo(json.dumps(values, ensure_ascii=False, indent=2, allow_nan=False, default=str))
 
 
 @contextmanager
 def gathered_warnings() -> Iterator[list[str]]:
-    """Gather warnings as sentences, each once, instead of printing them where they arise."""
+    """Collect warnings as a list of messages, without duplicates, instead of printing them."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PcsWarning)

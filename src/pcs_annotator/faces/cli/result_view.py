@@ -14,11 +14,21 @@ from pcs_annotator.core.result_table import Content, Figure, ResultTable, number
 DASH = "–"
 GAP = 2
 LONGEST = 30
-"""Longer names are wrapped where there is no room for them."""
+"""Longer names are wrapped if there is no room for them."""
+
+
+def plain_table(*, left: Sequence[str] = (), right: Sequence[str] = ()) -> Table:
+    """Return a table without lines; its first columns are aligned left, the others right."""
+    table = Table(box=None, padding=(0, 1), show_edge=False)
+    for heading in left:
+        table.add_column(heading)
+    for heading in right:
+        table.add_column(heading, justify="right")
+    return table
 
 
 def table_json(table: ResultTable) -> dict[str, Any]:
-    """Return a table as plain values; what could not be computed is null."""
+    """Return a table as plain values; values that could not be computed are null."""
     return {
         "name": table.name,
         "title": table.title,
@@ -39,7 +49,7 @@ def _plain(cell: Content) -> Any:
 
 
 def print_table(table: ResultTable, console: Console) -> None:
-    """Print a table; one too wide for the terminal is cut into several with the same first columns."""
+    """Print a table; if it is too wide for the terminal, in several parts with the same first columns."""
     columns = range(len(table.columns))
     cells = [_cells(table, column, "  ") for column in columns]
     widths = [_width(one) for one in cells]
@@ -58,7 +68,7 @@ def print_table(table: ResultTable, console: Console) -> None:
 
 
 def _leading(table: ResultTable) -> int:
-    """Return how many columns name the rows: those before the first number."""
+    """Return the number of columns that name the rows: those before the first number."""
     for column in range(len(table.columns)):
         if column and any(number_of(row[column]) is not None for row in table.rows):
             return column
@@ -66,7 +76,7 @@ def _leading(table: ResultTable) -> int:
 
 
 def _cells(table: ResultTable, column: int, between: str) -> list[Text]:
-    """Return heading and cells of a column, `between` a figure and its interval."""
+    """Return the heading and cells of a column; `between` separates a figure from its interval."""
     digits = table.digits.get(table.columns[column], 2)
     best = {row for row, at in table.best if at == column}
     rows = [_shown(row[column], digits, between, place in best) for place, row in enumerate(table.rows)]
@@ -93,7 +103,7 @@ def _width(cells: Sequence[Text]) -> int:
 
 
 def _blocks(widths: Sequence[int], names: int, room: int) -> list[list[int]]:
-    """Return which columns stand side by side; every block begins with the names of the rows."""
+    """Return the columns of each part; every part begins with the columns that name the rows."""
     blocks: list[list[int]] = [[]]
     left = room - sum(widths[:names])
     for column in range(names, len(widths)):
@@ -106,8 +116,8 @@ def _blocks(widths: Sequence[int], names: int, room: int) -> list[list[int]]:
 
 
 def _rich(table: ResultTable, cells: Sequence[Sequence[Text]], widths: Mapping[int, int]) -> Table:
-    """Return some columns, each of its own width: left to itself, rich would make figures narrow before names."""
-    shown = Table(box=None, padding=(0, 1), show_edge=False)
+    """Return some columns with fixed widths, because rich would otherwise squeeze figures before names."""
+    shown = plain_table()
     for column, width in widths.items():
         numeric = any(number_of(row[column]) is not None for row in table.rows)
         shown.add_column(cells[column][0], justify="right" if numeric else "left", width=width)

@@ -7,57 +7,35 @@ from typing import Any
 
 import click
 
-from pcs_annotator.faces.cli.exit_codes import exit_code
-from pcs_annotator.faces.cli.options import (
-    JSON,
-    LIMIT,
-    PATH,
-    QUIET,
-    TO_LABEL,
-    echo_json,
-    flags_of,
-    gathered_warnings,
-    settings_options,
-)
-from pcs_annotator.faces.cli.pulling import pull_missing
-from pcs_annotator.faces.cli.run_view import print_run, run_json
-from pcs_annotator.pipeline.resolve_config import read_settings
-from pcs_annotator.pipeline.run import RunRequest, run
+from pcs_annotator.faces.cli import exit_codes, models, options, run_view
+from pcs_annotator.pipeline import resolve_config, run
 
 
 @click.command("run")
-@click.argument("data", type=PATH)
-@settings_options
-@click.option("-o", "--out", type=PATH, help="The run's folder; by default runs/NAME-OF-DATA.")
-@LIMIT
-@TO_LABEL
-@click.option("--fresh", is_flag=True, help="Ask again what was answered before, and pay again.")
-@JSON
-@QUIET
-def command(*, data: Path, config: Path | None, out: Path | None, to_json: bool, quiet: bool, **options: Any) -> int:
+@click.argument("data", type=options.PATH)
+@options.settings_options
+@click.option("-o", "--out", type=options.PATH, help="Run folder; default: runs/ plus the name of DATA.")
+@options.LIMIT
+@options.TO_LABEL
+@click.option("--fresh", is_flag=True, help="Ask everything again, and pay again.")
+@options.JSON
+@options.QUIET
+def command(*, data: Path, config: Path | None, out: Path | None, to_json: bool, quiet: bool, **given: Any) -> int:
     """Rewrite, ask, learn and label the texts of DATA (CSV, JSONL or Parquet).
 
-    The same command goes on after any stop, and asks only what is missing. Rows with a gold label teach what each
-    model and each rewrite is worth; the others get a label.
+    After an interruption, the same command resumes and asks only what is missing. Weights are learned from the rows
+    with a gold label; all rows get a label.
     """
-    settings = read_settings(config, Path.cwd(), flags_of(options))
-    request = RunRequest(
+    settings = resolve_config.read_settings(config, Path.cwd(), options.flags_of(given))
+    request = run.RunRequest(
         data=data,
-        folder=out or default_folder(data),
+        folder=out or run.default_folder(data),
         config=settings,
         progress=not (to_json or quiet),
-        **options,
+        **given,
     )
-    pull_missing(settings.ask.models, shown=request.progress)
-    with gathered_warnings() as notes:
-        result = run(request)
-    if to_json:
-        echo_json(run_json(result, notes))
-    elif not quiet:
-        print_run(result, notes)
-    return exit_code(result.unlabelled, result.tally.failed)
-
-
-def default_folder(data: Path) -> Path:
-    """Return where a run goes when nobody says."""
-    return Path("runs") / data.name.split(".")[0]
+    models.pull_missing(settings.ask.models, shown=request.progress)
+    with options.gathered_warnings() as notes:
+        result = run.run(request)
+    options.show(run_view.run_json, run_view.print_run, result, notes, to_json=to_json, quiet=quiet)
+    return exit_codes.exit_code(result.unlabelled, result.tally.failed)

@@ -1,9 +1,8 @@
-"""What `pcs run` and `pcs plan` show."""
+"""What `pcs run` and `pcs plan` show, and what calls cost."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,14 +10,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pcs_annotator.core.bill import Plan
-from pcs_annotator.faces.cli.learned_view import learned_json, print_learned, print_notes
+from pcs_annotator.core.bill import Bill, Plan
+from pcs_annotator.faces.cli import learned_view
+from pcs_annotator.faces.cli.result_view import plain_table
 from pcs_annotator.pipeline.run_folder import RunResult
 
-TROUBLES_SHOWN = 5
-HANDED = {
-    "informative": "the {rows} rows that teach most when you label them",
-    "at random": "{rows} rows drawn at random; their labels can carry the promise",
+REASONS_SHOWN = 5
+NOT_CALLED = "No model was called. Answers in the ledger are reused; rejected rewrites are tried once more."
+TO_LABEL = {
+    "informative": "the {rows} most informative rows to label",
+    "at random": "{rows} random rows to label, which a promise can be based on",
     "for review": "{rows} rows for review, the least certain first",
 }
 
@@ -31,14 +32,14 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         "rows": len(result.outcomes),
         "rows_without_label": result.unlabelled,
         "labels": list(result.votes.labels),
-        "label_counts": dict(Counter(outcome.label for outcome in result.outcomes if outcome.label is not None)),
+        "label_counts": learned_view.counts(one.label for one in result.outcomes),
         "calls": tally.calls,
         "known_already": tally.from_ledger,
         "silences": dict(tally.silences.most_common()),
         "unanswered": dict(tally.failed.most_common()),
         "bills": [asdict(bill) for bill in result.bills],
         "seconds": {step: round(seconds, 3) for step, seconds in result.seconds.items()},
-        **learned_json(result.learned),
+        **learned_view.learned_json(result.learned),
         "warnings": list(notes),
         "files": {
             "labels": str(result.folder.labels),
@@ -46,56 +47,74 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
             "model": str(result.folder.model),
             "votes": str(result.folder.votes),
         },
-        "decisions": dict(Counter(outcome.decision for outcome in result.outcomes if outcome.decision is not None)),
+        "decisions": learned_view.counts(one.decision for one in result.outcomes),
         "to_label": result.to_label and {**result.to_label._asdict(), "file": str(result.folder.to_label)},
         "to_audit": {"rows": result.to_audit, "file": str(result.folder.audit)} if result.to_audit else None,
     }
 
 
-def print_run(result: RunResult, notes: Sequence[str], console: Console | None = None) -> None:
-    """Print a run for a person."""
-    console = console or Console(highlight=False)
-    print_learned(result.learned, result.votes, console)
+def print_run(result: RunResult, notes: Sequence[str]) -> None:
+    """Print what was learned, what was asked, what a person should do next, and the files."""
+    console = Console(highlight=False)
+    learned_view.print_learned(result.learned, result.votes, console)
     console.print()
     _print_asked(result, console)
-    print_notes(notes, result.unlabelled, console)
+    learned_view.print_notes(notes, result.unlabelled, console)
     for flag in result.learned.model.weights.diagnostics.flags:
-        if flag.detail not in notes:  # those of this very fit were warned of already
+        if flag.detail not in notes:  # a new fit has warned of its flags already
             console.print(Text(f"{flag.kind}: {flag.detail}", style="yellow"))
-    print_handed_out(result, console)
+    _print_to_label(result, console)
     console.print(Text(f"\nlabels  {result.folder.labels}\nreport  {result.folder.report}", style="bold"))
 
 
-def print_handed_out(result: RunResult, console: Console) -> None:
-    """Print which rows a person should look at, and how they come back."""
-    handed = result.to_label
-    if handed is not None and handed.rows:
-        what = HANDED[handed.kind].format(rows=f"{handed.rows:,}")
-        console.print(f"\n{what}: [bold]{result.folder.to_label}[/]")
-        console.print(f"[dim]fill in gold, then: pcs fit {result.folder.path} --gold {result.folder.to_label}[/]")
+def _print_to_label(result: RunResult, console: Console) -> None:
+    """Print which rows a person should look at, and what to do with the results."""
+    folder, sample = result.folder, result.to_label
+    if sample is not None and sample.rows:
+        rows = TO_LABEL[sample.kind].format(rows=f"{sample.rows:,}")
+        console.print(f"\n{rows}: [bold]{folder.to_label}[/]")
+        console.print(f"[dim]fill in the column gold, then run: pcs fit {folder.path} --gold {folder.to_label}[/]")
     if result.to_audit:
-        console.print(f"\n{result.to_audit:,} accepted rows to check: [bold]{result.folder.audit}[/]")
+        console.print(f"\n{result.to_audit:,} accepted rows to check: [bold]{folder.audit}[/]")
         console.print(
-            f"[dim]write right or wrong as verdict, then: pcs fit {result.folder.path} "
-            f"--verdicts {result.folder.audit}[/]"
+            "[dim]write right or wrong into the column verdict, then run: "
+            f"pcs fit {folder.path} --verdicts {folder.audit}[/]"
         )
 
 
 def _print_asked(result: RunResult, console: Console) -> None:
     tally = result.tally
-    asked = f"{tally.calls:,} calls" + (f", {tally.from_ledger:,} from the ledger" if tally.from_ledger else "")
-    console.print(f"{asked}; {_money([bill.usd for bill in result.bills])} for all of this folder")
-    for reason, count in tally.silences.most_common(TROUBLES_SHOWN):
+    reused = f", {tally.from_ledger:,} answers from the ledger" if tally.from_ledger else ""
+    console.print(f"{tally.calls:,} calls{reused}; cost of this folder so far: {_money(result.bills)}")
+    if tally.silences:
+        console.print(f"{tally.silences.total():,} missing rewrites or votes, most common reasons:")
+    for reason, count in tally.silences.most_common(REASONS_SHOWN):
         console.print(Text(f"  {count:>6,}  {reason}", style="dim"))
-    for reason, count in tally.failed.most_common():
+    print_unanswered(dict(tally.failed.most_common()), console)
+
+
+def print_unanswered(unanswered: Mapping[str, int], console: Console) -> None:
+    """Print how many questions no model answered, and why."""
+    for reason, count in unanswered.items():
         console.print(Text(f"{count:,} questions unanswered: {reason}; the same command asks them again", "yellow"))
 
 
-def _money(prices: Sequence[float | None]) -> str:
-    known = sum(price for price in prices if price is not None)
-    if None in prices:
-        return f"${known:.4f} and calls of unknown price"
+def _money(bills: Sequence[Bill]) -> str:
+    known = sum(bill.usd for bill in bills if bill.usd is not None)
+    if any(bill.usd is None for bill in bills):
+        return f"${known:.4f}, and calls of unknown price"
     return f"${known:.4f}" if known else "free"
+
+
+def bill_table(bills: Sequence[Bill], limit: str = "") -> Table:
+    """Return a row per model and purpose; `limit` precedes figures that are upper limits."""
+    headings = ("calls", "tokens in", f"{limit}tokens out", f"{limit}cost")
+    table = plain_table(left=("model", "purpose"), right=headings)
+    for bill in bills:
+        cost = "unknown" if bill.usd is None else _money([bill])
+        figures = (f"{count:,}" for count in (bill.calls, bill.input_tokens, bill.output_tokens))
+        table.add_row(Text(bill.model), bill.purpose, *figures, cost)
+    return table
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
@@ -108,27 +127,17 @@ def plan_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def print_plan(plan: Plan, console: Console | None = None) -> None:
-    """Print what a run would ask."""
-    console = console or Console(highlight=False)
-    table = Table(box=None, padding=(0, 1), show_edge=False)
-    for heading, justify in (("model", "left"), ("for", "left"), ("calls", "right"), ("tokens in", "right")):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]  # rich names four words
-    table.add_column("tokens out, at most", justify="right")
-    table.add_column("at most", justify="right")
-    for bill in plan.models:
-        price = "price unknown" if bill.usd is None else _money([bill.usd])
-        table.add_row(
-            Text(bill.model),
-            bill.purpose,
-            f"{bill.calls:,}",
-            f"{bill.input_tokens:,}",
-            f"{bill.output_tokens:,}",
-            price,
-        )
-    console.print(table)
-    total = (
-        "the price of a model is unknown: put it into [ask.prices]" if plan.usd is None else f"at most ${plan.usd:.4f}"
-    )
-    console.print(Text(f"\n{plan.rows:,} rows, {plan.calls:,} calls, {total}"))
-    console.print("Nobody was asked. What the ledger holds is not asked again; rejected rewrites are tried once more.")
+def print_plan(plan: Plan) -> None:
+    """Print the calls that a run would make, and their cost."""
+    console = Console(highlight=False)
+    print_calls(plan, console)
+    console.print(NOT_CALLED)
+
+
+def print_calls(plan: Plan, console: Console) -> None:
+    """Print the calls of a plan per model and in total."""
+    console.print(bill_table(plan.models, limit="max. "))
+    cost = f"at most ${plan.usd:.4f}" if plan.usd else "free"
+    if plan.usd is None:
+        cost = "cost unknown: add the missing price to [ask.prices]"
+    console.print(Text(f"\n{plan.rows:,} rows, {plan.calls:,} calls, {cost}"))

@@ -15,12 +15,12 @@ INSTRUCTION = "What is this news item about?"
 STYLES = ("embedded:smollm2", "embedded:smollm2/plain")
 RELATIONS = (ORIGINAL, "voice", "double-negation", "synonym")
 FOLDER = Path("pcs-demo")
-# So small a model and sixty gold rows cannot carry the usual promise of 5 %.
+# A model this small and sixty gold rows are not enough for the usual promise of 5 %.
 MAX_ERROR = 0.2
 
 
 def run_tour(folder: Path, *, progress: bool, limit: int | None = None) -> RunResult:
-    """Run the whole method over the invented news, or over the first few of them."""
+    """Run the whole method on the invented news, or on its first `limit` rows."""
     flags = Flags(
         labels=LABELS,
         instruction=INSTRUCTION,
