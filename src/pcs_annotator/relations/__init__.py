@@ -1,1 +1,1 @@
-"""Rewrites after which the label must stay the same."""
+"""Rewrites that must not change the label of a text."""

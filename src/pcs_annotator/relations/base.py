@@ -1,4 +1,4 @@
-"""What a relation is, and the one that changes nothing."""
+"""The interface of a relation, and the relation that changes nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pcs_annotator.registry import Registry
 from pcs_annotator.relations.parse import Parser
 
 AskRewriter = Callable[[Request], Awaitable[Reply]]
-"""Asks the model that rewrites; the engine sees to ledger, pace and budget."""
+"""Calls the model that rewrites; the engine adds ledger, rate limit and budget."""
 
 Need = Literal["rewriter", "parser"]
 """What a relation cannot work without."""
@@ -23,9 +23,9 @@ class Context:
     """What a relation may use besides the text.
 
     Attributes:
-        ask: Asks the model that rewrites; None when there is none.
+        ask: Calls the model that rewrites; None when there is none.
         parser: Parses English, each text once; loaded at its first use.
-        hint: Why the first attempt at this text was rejected; empty at the first attempt.
+        hint: Why the first attempt was rejected; empty at the first attempt.
     """
 
     ask: AskRewriter | None = None
@@ -33,19 +33,19 @@ class Context:
     hint: str = ""
 
     def hinting(self, hint: str) -> Self:
-        """Return the same context for a second attempt."""
+        """Return the context of a second attempt."""
         return replace(self, hint=hint)
 
 
 class Relation(Protocol):
-    """A named rewrite after which the label must stay.
+    """A named rewrite that must not change the label.
 
     Attributes:
         name: As it appears in tables.
-        version: Changes whenever the same text may come out differently.
+        version: Changes whenever the rewrite of a text may change.
         needs: What it cannot work without.
         deterministic: Whether the same text always gives the same rewrite.
-        expects: What its rewrites are held to.
+        expects: What its rewrites may do to a text.
     """
 
     @property
@@ -64,11 +64,11 @@ class Relation(Protocol):
     def expects(self) -> Expectation: ...  # noqa: D102
 
     def calls(self, text: str) -> float:
-        """Return how many calls the rewrite of this text takes when all goes well; a shared call counts in part."""
+        """Return how many model calls one attempt at this text takes; a shared call counts as a fraction."""
         ...
 
     async def rewrite(self, text: str, context: Context) -> Variant:
-        """Return the text rewritten, or why it could not be."""
+        """Return the rewrite, or why there is none."""
         ...
 
 
@@ -86,7 +86,7 @@ class Original:
     expects: ClassVar[Expectation] = Expectation()
 
     def calls(self, text: str) -> float:
-        """Return 0: nobody is asked."""
+        """Return 0: no model is called."""
         return 0.0
 
     async def rewrite(self, text: str, context: Context) -> Variant:

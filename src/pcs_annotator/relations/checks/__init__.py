@@ -1,1 +1,1 @@
-"""Does a rewrite still mean the same? Each check looks for one way in which it might not."""
+"""Checks whether a rewrite still means the same, each for one kind of change."""

@@ -1,1 +1,1 @@
-"""Rewrites written by a model: prompts, joint calls, long texts, and cleaning what the model replied."""
+"""Rewrites by a model: prompts, joint calls, long texts, and cleaning of replies."""

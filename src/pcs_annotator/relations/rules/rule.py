@@ -1,4 +1,4 @@
-"""Relations made of a plain function: one for texts, one for parsed sentences."""
+"""Relations made from a plain function, on a text or on a parsed sentence."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class NotApplicable(NamedTuple):
-    """The rule has nothing to say about this text.
+    """The rule does not apply to this text.
 
     Attributes:
-        reason: Why, in a few words that are the same for every text of this kind: reasons are counted.
+        reason: Why, in the same words for every text of this kind, so that reasons can be counted.
     """
 
     reason: str
 
 
 class Replacement(NamedTuple):
-    """New words for a stretch of characters."""
+    """New words for a range of characters."""
 
     start: int
     end: int
@@ -35,7 +35,7 @@ class Replacement(NamedTuple):
 
 
 def splice(text: str, replacements: list[Replacement], offset: int = 0) -> str:
-    """Return the text with every replacement made; their positions count from `offset` and must not overlap.
+    """Return the text with every replacement made; positions count from `offset` and must not overlap.
 
     >>> splice("a cat sat", [Replacement(6, 9, "slept"), Replacement(2, 5, "dog")])
     'a dog slept'
@@ -56,13 +56,13 @@ F = TypeVar("F", bound=Callable[..., object])
 
 @dataclass(frozen=True, slots=True)
 class ByFunction(Generic[F]):
-    """What relations made of a function share: they ask nobody, and give the same every time.
+    """Base of relations made from a function: no model is called, and the same text gives the same rewrite.
 
     Attributes:
         name: As it appears in tables.
-        function: Rewrites.
-        version: Changes whenever the same text may come out differently.
-        expects: What rewrites are held to.
+        function: Rewrites a text or a sentence.
+        version: Changes whenever the rewrite of a text may change.
+        expects: What its rewrites may do to a text.
     """
 
     name: str
@@ -73,7 +73,7 @@ class ByFunction(Generic[F]):
     deterministic: ClassVar[bool] = True
 
     def calls(self, text: str) -> float:
-        """Return 0: nobody is asked."""
+        """Return 0: no model is called."""
         return 0.0
 
 
@@ -83,20 +83,20 @@ class TextRule(ByFunction[TextFunction]):
     __slots__ = ()
 
     async def rewrite(self, text: str, context: Context) -> Variant:
-        """Return the text rewritten, or why it could not be."""
+        """Return the rewrite, or why there is none."""
         reason = why_not_english(text)
         result = NotApplicable(reason) if reason else self.function(text)
         return as_variant(self.name, text, result)
 
 
 class SentenceRule(ByFunction[SentenceFunction]):
-    """A rule that works on one parsed sentence at a time, and changes every sentence of a text that it can."""
+    """A rule that works on one parsed sentence at a time and changes every sentence that it can."""
 
     __slots__ = ()
     needs: ClassVar[frozenset[Need]] = frozenset({"parser"})
 
     async def rewrite(self, text: str, context: Context) -> Variant:
-        """Return the text rewritten, or why it could not be."""
+        """Return the rewrite, or why there is none."""
         reason = why_not_parsed(text)
         if reason:
             return as_variant(self.name, text, NotApplicable(reason))
@@ -104,14 +104,14 @@ class SentenceRule(ByFunction[SentenceFunction]):
 
 
 def why_not_parsed(text: str) -> str:
-    """Return why a text is not parsed; empty when it may be."""
+    """Return why a text cannot be parsed; empty when it can."""
     return why_not_english(text) or ("too long to parse" if len(text) > LONGEST else "")
 
 
 def text_rule(
     name: str, *, version: str = "1", expects: Expectation | None = None
 ) -> Callable[[TextFunction], TextFunction]:
-    """Return a decorator that makes a function of a text known as a relation."""
+    """Return a decorator that registers a function of a text as a relation."""
 
     def decorate(function: TextFunction) -> TextFunction:
         rule = TextRule(name, function, version, expects or Expectation())
@@ -124,7 +124,7 @@ def text_rule(
 def sentence_rule(
     name: str, *, version: str = "1", expects: Expectation | None = None
 ) -> Callable[[SentenceFunction], SentenceFunction]:
-    """Return a decorator that makes a function of a parsed sentence known as a relation."""
+    """Return a decorator that registers a function of a parsed sentence as a relation."""
 
     def decorate(function: SentenceFunction) -> SentenceFunction:
         rule = SentenceRule(name, function, version, expects or Expectation())
@@ -135,7 +135,7 @@ def sentence_rule(
 
 
 def by_sentence(doc: Doc, function: SentenceFunction) -> str | NotApplicable:
-    """Return the text with every sentence rewritten that can be; the commonest reason when none can."""
+    """Return the text with every possible sentence rewritten, or the commonest reason if there is none."""
     text, done = doc.text, 0
     pieces: list[str] = []
     reasons: Counter[str] = Counter()
@@ -152,7 +152,7 @@ def by_sentence(doc: Doc, function: SentenceFunction) -> str | NotApplicable:
 
 
 def _without_blanks(sentence: Span) -> Span:
-    """Return a sentence without line breaks and double blanks at its ends, which spaCy takes for words."""
+    """Return a sentence without line breaks and double blanks at its ends, which spaCy treats as words."""
     first, last = 0, len(sentence)
     while first < last and sentence[first].is_space:
         first += 1
@@ -162,7 +162,7 @@ def _without_blanks(sentence: Span) -> Span:
 
 
 def as_variant(relation: str, text: str, result: str | NotApplicable) -> Variant:
-    """Return what a rule gave as a variant; a text that stayed the same is not one that changed."""
+    """Return the result of a rule as a variant; an unchanged text counts as not applicable."""
     if isinstance(result, str) and result.split() == text.split():
         result = NotApplicable("the rewrite changed nothing")
     if isinstance(result, NotApplicable):

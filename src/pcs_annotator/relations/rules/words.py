@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def word_set(words: str) -> frozenset[str]:
-    """Return the words of a line as a set.
+    """Return the words of a string as a set.
 
     >>> sorted(word_set("is are was"))
     ['are', 'is', 'was']
@@ -30,7 +30,7 @@ def lemma(token: Token) -> str:
 
 @lru_cache(maxsize=50_000)
 def lemma_of(word: str, tag: str) -> str:
-    """Return the dictionary form of a word with a Penn tag; the word itself when it is none that is inflected.
+    """Return the dictionary form of a word with a Penn tag; the word itself if it is not inflected.
 
     >>> lemma_of("took", "VBD"), lemma_of("mice", "NNS"), lemma_of("the", "DT")
     ('take', 'mouse', 'the')
@@ -46,7 +46,7 @@ def lemma_of(word: str, tag: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def inflect(base: str, tag: str) -> str | None:
-    """Return a dictionary form inflected for a Penn tag; None when it is not known.
+    """Return a dictionary form inflected for a Penn tag; None if unknown.
 
     >>> inflect("take", "VBN"), inflect("mouse", "NNS")
     ('taken', 'mice')

@@ -1,4 +1,4 @@
-"""Clauses of a parsed sentence, and what forbids touching them."""
+"""Clauses of a parsed sentence, and reasons not to rewrite them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 SUBJECTS = ("nsubj", "nsubjpass")
 _FINITE_CLAUSES = ("ROOT", "ccomp", "conj", "advcl", "relcl", "pcomp", "parataxis", "acl")
 
-# What wire services put before the first sentence: a town, an agency, both.
+# What news agencies put before the first sentence: a town, an agency, or both.
 _DATELINE = re.compile(
     r"\s*(?:[A-Z][\w.,'’ /-]{1,60}\s+)?\(?(?:Reuters|AP|AFP|UPI|CP|dpa|Xinhua|CNN|Bloomberg|[A-Z][\w.]*\.com)\)?"
     r"\s*(?:-{1,2}|–|—|:)\s+"
     r"|\s*[A-Z]{3,}[A-Z.,' ]*(?:,\s*[A-Z][\w. ]{1,20})?(?:\s*\([\w .,/]{2,40}\))?\s*(?:--|–|—|-)\s+"
 )
 _WEIRD = re.compile(r"https?:|www\.|[@#*_|=<>{}\[\]\\]|\.\.\.|…")
-# Verbs before a clause whose verb has no tense, which the tagger may take for one that has.
+# Verbs followed by a clause whose verb has no tense, though the tagger may give it one.
 _BARE_COMPLEMENTS = frozenset({"let", "make", "help", "have", "see", "hear", "watch", "get", "keep"})
 _DEMANDS = word_set("demand require insist ask recommend suggest propose urge request prefer order")
 _DESCRIPTIONS = ("advcl", "acl", "xcomp", "amod", "acomp", "oprd", "attr", "dep", "relcl")
@@ -51,12 +51,12 @@ _LINKS = {
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A finite clause with a subject in front of its verb.
+    """A finite clause with its subject before the verb.
 
     Attributes:
         verb: Its main verb.
         subject: Its subject.
-        group: What the verb and its auxiliaries say.
+        group: The verb with its auxiliaries.
         opening: Index of the first word after a dateline.
     """
 
@@ -67,7 +67,7 @@ class Clause:
 
     @property
     def opens(self) -> bool:
-        """Whether its subject has the capital of a sentence's first word."""
+        """Whether its subject has a capital only because it opens the sentence."""
         return opens(self.subject.tokens[0], self.opening)
 
 
@@ -110,25 +110,25 @@ def _clause(verb: Token, opening: int) -> Clause | None:
 
 
 def _subjects(verb: Token, opening: int) -> list[Token]:
-    """Return the subjects of a verb; where the parser took the dateline for one, what it took for the town's aside."""
+    """Return the subjects of a verb; if the parser chose the dateline, return the apposition it attached to it."""
     found = [child for child in verb.lefts if child.dep_ in SUBJECTS]
     after = [noun for noun in found if noun.i >= opening]
     return after or [child for noun in found for child in noun.rights if child.i >= opening and child.dep_ == "appos"]
 
 
 def _misplaced(verb: Token, subject: Phrase, opening: int) -> bool:
-    """Return whether a subject does not stand where a statement's subject does."""
-    # A sentence that begins in the middle of one: what would be its capital?
+    """Return whether a subject is not where a statement has it."""
+    # A sentence that begins with a small letter: no capital to move.
     if subject.first <= opening and verb.doc[subject.first].text[:1].islower():
         return True
-    # An auxiliary before the subject is a question or an inversion.
+    # An auxiliary before the subject means a question or an inversion.
     if any(child.dep_ in ("aux", "auxpass") for child in verb.lefts if child.i < subject.first):
         return True
     return subject.first > opening and _torn_off(verb, verb.doc[subject.first - 1])
 
 
 def _tense_in_doubt(verb: Token, subject: Phrase, between: list[Token]) -> bool:
-    """Return whether a verb such as `put` may stand in either tense, or in the mood that `demand` asks for."""
+    """Return whether a verb such as `put` may be in either tense, or in the subjunctive after `demand`."""
     plain = not any(token.dep_ in ("aux", "auxpass") for token in between)
     if plain and verb.dep_ == "ccomp" and lemma(verb.head) in _DEMANDS and verb.tag_ != "VBD":
         return True
@@ -137,7 +137,7 @@ def _tense_in_doubt(verb: Token, subject: Phrase, between: list[Token]) -> bool:
 
 
 def _torn_off(verb: Token, before: Token) -> bool:
-    """Return whether the word before a subject belongs with it, so that the parse cannot be right."""
+    """Return whether the word before a subject belongs to it, so that the parse must be wrong."""
     if before.lower_ in ("that", "this") and before.dep_ == "mark":
         return verb.dep_ not in ("ccomp", "acl")
     if before.dep_ == "prep" or before.tag_ in ("DT", "PRP$", "POS", "JJ", "CD", "VBG"):
@@ -157,7 +157,7 @@ def _may_end_before(verb: Token, noun: Token) -> bool:
 
 
 def _disagrees(verb: Token, subject: Phrase, between: list[Token]) -> bool:
-    """Return whether subject and verb differ in number, so that the parse cannot be right."""
+    """Return whether subject and verb differ in number, so that the parse must be wrong."""
     first = next((token for token in between if token.dep_ in ("aux", "auxpass")), verb)
     plural = is_plural(subject.head)
     if plural is None or first.lower_ in ("i", "you") or subject.head.lower_ in ("i", "you"):
@@ -175,7 +175,7 @@ def belongs(token: Token, verb: Token) -> bool:
 
 
 def whole(phrase: Phrase) -> bool:
-    """Return whether a phrase is plain words with every quotation and bracket closed."""
+    """Return whether a phrase is plain words, with all quotations and brackets closed."""
     text = phrase.text
     return (
         _WEIRD.search(text) is None
@@ -191,7 +191,7 @@ def whole(phrase: Phrase) -> bool:
 
 
 def commas_fit(phrase: Phrase) -> bool:
-    """Return whether the commas inside a phrase stay right when it moves: a list, a figure, one aside at its end."""
+    """Return whether the commas inside a phrase stay right when it moves: a list, or one aside at its end."""
     commas = [token.i for token in phrase.tokens if token.text == ","]
     if not commas:
         return True
@@ -202,7 +202,7 @@ def commas_fit(phrase: Phrase) -> bool:
 
 
 def shares_subject(clause: Clause) -> bool:
-    """Return whether another verb is joined to this one and leans on the same subject."""
+    """Return whether another verb is joined to this one and shares its subject."""
     return any(
         child.dep_ == "conj" and not any(word.dep_ in SUBJECTS for word in child.lefts)
         for child in clause.verb.children
@@ -210,7 +210,7 @@ def shares_subject(clause: Clause) -> bool:
 
 
 def dangles(clause: Clause) -> bool:
-    """Return whether a phrase without a subject of its own, such as `Speaking in Rome,`, leans on this subject."""
+    """Return whether a phrase without a subject, such as `Speaking in Rome,`, depends on this subject."""
     verb = clause.verb
     if verb.dep_ == "ROOT" and any(
         token.tag_ == "VBG" and token.dep_ in ("pcomp", "advcl") and not _stands_alone(token)
@@ -225,7 +225,7 @@ def _leans(child: Token, *, before: bool) -> bool:
     if child.dep_ == "prep":
         return _preposition_leans(child, before=before)
     if before:
-        # What was said stands before the one who said it: the attribution has to stay in one piece.
+        # Reported speech before its speaker: the attribution must stay in one piece.
         if child.dep_ in ("ccomp", "parataxis"):
             return True
         if child.dep_ == "npadvmod":
@@ -237,7 +237,7 @@ def _leans(child: Token, *, before: bool) -> bool:
 
 
 def _is_result(participle: Token) -> bool:
-    """Return whether a participle tells what came of the whole clause, as in `, killing four people`."""
+    """Return whether a participle gives the result of the whole clause, as in `, killing four people`."""
     return participle.tag_ == "VBG" and participle.nbor(-1).text == "," and lemma(participle) in RESULTS
 
 
@@ -264,7 +264,7 @@ def placed(clause: Clause, moved: Phrase, last: int, text: str) -> Replacement:
     return Replacement(clause.subject.start_char, word.idx + len(word), text)
 
 
-# Words after an object that say more about it or about the verb, and cannot stand behind an agent.
+# Words after an object that belong to it or to the verb, and cannot follow an agent.
 _CLINGING_WORDS = frozenset({"already", "hard", "well", "badly", "alone", "together", "apart", "enough", "back"})
 _CLINGING_TAGS = frozenset({"POS", "WDT", "WP", "WP$", "JJR", "RBR", "VBN", "VBG"})
 _NOUN_PHRASE_TAGS = frozenset({"DT", "PRP", "PRP$", "NN", "NNS", "NNP", "NNPS", "JJ", "CD", "$"})
@@ -278,7 +278,7 @@ _ELLIPSES = frozenset({"do", "does", "did", "has", "have", "is", "was"})
 
 
 def misread_after(end: int, verb: Token, *, allow_verb: bool = False) -> bool:
-    """Return whether the words after a rewritten stretch show that the parser ended it too early."""
+    """Return whether the words after a rewritten part show that the parser ended it too early."""
     doc = verb.doc
     if end + 1 >= len(doc) or doc[end + 1].is_sent_start:
         return doc[end].text.endswith(".")
@@ -299,7 +299,7 @@ def misread_after(end: int, verb: Token, *, allow_verb: bool = False) -> bool:
 
 
 def _goes_on(rest: Span) -> bool:
-    """Return whether what follows is a second half: another verb after a comma, or `as well as`."""
+    """Return whether the clause continues: another verb after a comma, or `as well as`."""
     words = [token.lower_ for token in rest[:4] if token.text != ","]
     if (
         words[:1] == ["including"]
@@ -310,7 +310,7 @@ def _goes_on(rest: Span) -> bool:
         return True
     if any(before.text == "," and after.tag_ == "MD" for before, after in pairwise(rest)):
         return True
-    # An aside about the object, such as ", some of whom were hurt", would come to be about the agent.
+    # An aside about the object, such as ", some of whom were hurt", would then refer to the agent.
     if rest[0].text == "," and any(token.tag_ in ("WDT", "WP", "WP$") for token in rest[1:ASIDE]):
         return True
     second = rest[1] if rest[0].text == "," and len(rest) > 1 else None
@@ -318,7 +318,7 @@ def _goes_on(rest: Span) -> bool:
 
 
 def leans_later(verb: Token, end: int) -> bool:
-    """Return whether a participle further on, such as `, saying` or `after meeting`, may need the old subject."""
+    """Return whether a later participle, such as `, saying` or `after meeting`, may need the old subject."""
     if verb.dep_ not in ("ROOT", "ccomp", "conj"):
         return False
     rest = verb.doc[end + 1 : verb.sent.end]

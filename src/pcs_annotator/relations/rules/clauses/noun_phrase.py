@@ -16,7 +16,7 @@ AS_SUBJECT = {"me": "I", "him": "he", "her": "she", "us": "we", "them": "they", 
 
 QUOTES = frozenset("\"“”''``‘’„«»")
 _NAME_TAGS = ("NNP", "NNPS")
-# Words for people and things that the tagger takes for names when they open a sentence.
+# Common nouns that the tagger mistakes for names at the start of a sentence.
 _COMMON_OPENERS = word_set(
     """
     activists agents aides airlines analysts authorities authors bombers boys businesses buyers bystanders
@@ -31,7 +31,7 @@ _COMMON_OPENERS = word_set(
     unions users viewers voters water winds witnesses women workers
     """
 )
-# Words for peoples and faiths keep their capital anywhere; common words with the same endings do not.
+# Words for peoples and faiths always have a capital; common words with the same endings do not.
 _PEOPLES = re.compile(
     r"\w+(?:ese|iard|ans?)|(?:Brit|Engl|Ir|Scott|Span|Turk|Pol|Dan|Swed|Finn|Jew|Kurd|Flem)(?:ish)?s?|Iraqi?s?|Israelis?"
     r"|Pakistanis?|Saudis?|Afghani?s?|Kuwaitis?|Somalis?|Bangladeshis?|Yemenis?|French|Dutch|Swiss|Welsh|Greeks?|Arabs?"
@@ -71,7 +71,7 @@ _PLURAL_WORDS = word_set("these those they we both many few several others us th
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A stretch of words around a noun.
+    """The words around a noun.
 
     Attributes:
         head: The noun.
@@ -92,7 +92,7 @@ class Phrase:
 
     @property
     def text(self) -> str:
-        """The words as they stand."""
+        """Its text."""
         return self.tokens.text
 
     @property
@@ -108,16 +108,16 @@ class Phrase:
 
     @property
     def pronoun(self) -> bool:
-        """Whether it is a personal pronoun and nothing else."""
+        """Whether it is just a personal pronoun."""
         return self.first == self.last and self.head.tag_ == "PRP"
 
     def upto(self, last: int) -> Self:
-        """Return the same phrase with a nearer end."""
+        """Return the same phrase with an earlier end."""
         return type(self)(self.head, self.first, last)
 
 
 def phrase_of(head: Token, opening: int) -> Phrase | None:
-    """Return the phrase around a noun, from the sentence's opening on; None when it is broken up."""
+    """Return the phrase around a noun, from the sentence's opening on; None if it is discontinuous."""
     first, last = max(head.left_edge.i, opening), head.right_edge.i
     doc = head.doc
     while last > head.i and doc[last].text in (",", ".", "-", "--", ":", ";", "–", "—"):
@@ -147,7 +147,7 @@ def is_plural(head: Token) -> bool | None:
 
 
 def opens(token: Token, opening: int) -> bool:
-    """Return whether a word stands where a sentence or a quotation begins, and so has a capital of its own."""
+    """Return whether a word begins a sentence or a quotation, and so has a capital."""
     if token.i <= opening:
         return True
     before = token.nbor(-1)
@@ -157,13 +157,13 @@ def opens(token: Token, opening: int) -> bool:
 
 
 def lowered(phrase: Phrase) -> str:
-    """Return a phrase's text without the capital that it only has because it opened a sentence."""
+    """Return a phrase's text without the capital that it had only because it opened a sentence."""
     token, text = phrase.tokens[0], phrase.text
     return text if _keeps_capital(token) else text[:1].lower() + text[1:]
 
 
 def capitalised(text: str) -> str:
-    """Return a text with a capital, behind a quotation mark if need be; a name such as `iPhone` stays."""
+    """Return a text with a capital, after a quotation mark if there is one; a name such as `iPhone` stays."""
     word = next(iter(text.split()), "")
     if word[1:] != word[1:].lower():
         return text
@@ -189,17 +189,17 @@ def _is_people(word: str) -> bool:
 
 
 def _begins_name(token: Token) -> bool:
-    """Return whether a word such as `South` stands before another capital."""
+    """Return whether a word such as `South` comes before another capital."""
     after = token.nbor(1).text if token.i + 1 < len(token.doc) else ""
     if not after[:1].isupper():
         return False
-    # In "Black Lives Matter" the second word has a capital, and is neither a name nor a people.
+    # In "Black Lives Matter" the second word has a capital but is neither a name nor a people.
     common = token.nbor(1).tag_ not in _NAME_TAGS and not _is_people(after)
     return token.lower_ in _NAME_BEGINNINGS or (common and token.tag_ not in ("DT", "PRP$", "CD", "IN"))
 
 
 def _may_be_name(token: Token) -> bool:
-    """Return whether a lone singular noun opens the sentence: too many names are also words."""
+    """Return whether a bare singular noun opens the sentence: too many names are also words."""
     return (
         token.tag_ == "NN"
         and token.dep_ in ("nsubj", "nsubjpass")
@@ -209,7 +209,7 @@ def _may_be_name(token: Token) -> bool:
 
 
 def _aside_at_end(head: Token, last: int) -> Token | None:
-    """Return what ends a phrase after a comma: an apposition or a relative clause where the parse is right."""
+    """Return what ends a phrase after a comma: an apposition or a relative clause, if the parse is right."""
     for child in head.rights:
         if child.right_edge.i >= last and child.dep_ in ("appos", "relcl", "acl", "amod", "prep"):
             set_off = child.left_edge.i > head.i + 1 and child.left_edge.nbor(-1).text == ","

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Token
 
 LONGEST_AGENT = 8
-# Nouns that a relative clause gives the time, manner or place of, so that they are not its object.
+# For these nouns a relative clause gives time, manner or place, so they are not its object.
 _SETTINGS = word_set(
     """
     way time reason day year thing place moment period week month extent case fact degree
@@ -32,14 +32,14 @@ _SETTINGS = word_set(
 
 
 def describes_its_object(clause: Clause) -> bool:
-    """Return whether a clause hangs on a noun that is its object: `that Congress passed`, or `Congress passed`."""
+    """Return whether a clause modifies a noun that is its object: `that Congress passed`, or `Congress passed`."""
     if clause.verb.dep_ != "relcl" or clause.group.passive:
         return False
     return any(_is_relative(child) for child in clause.verb.lefts) or _is_bare(clause)
 
 
 def relative_to_passive(clause: Clause) -> Replacement | NotApplicable:
-    """Return `that Congress passed` as `that was passed by Congress`, or why it stays."""
+    """Return `that Congress passed` as `that was passed by Congress`, or why it cannot change."""
     verb, subject, noun = clause.verb, clause.subject, clause.verb.head
     plural = is_plural(noun)
     verbs = None if plural is None else write_group(clause.group, passive=True, plural=plural)
@@ -56,7 +56,7 @@ def relative_to_passive(clause: Clause) -> Replacement | NotApplicable:
 
 
 def reduced_to_active(verb: Token, opening: int) -> Replacement | NotApplicable:
-    """Return `passed by Congress` after a noun as `that Congress passed`, or why it stays."""
+    """Return `passed by Congress` after a noun as `that Congress passed`, or why it cannot change."""
     found = agent_of(verb, opening)
     if found is None:
         return NotApplicable("no agent")
@@ -82,7 +82,7 @@ def reduced_to_active(verb: Token, opening: int) -> Replacement | NotApplicable:
 
 
 def is_reduced(verb: Token) -> bool:
-    """Return whether a participle hangs on a noun without a relative pronoun."""
+    """Return whether a participle modifies a noun without a relative pronoun."""
     return verb.dep_ == "acl" and verb.tag_ == "VBN" and verb.head.tag_[:2] == "NN" and verb.head.i < verb.i
 
 
@@ -111,7 +111,7 @@ def _unsuited(clause: Clause, noun: Token) -> bool:
         return True
     if _unsuited_noun(noun, group.verb) or adverbs & known.MOVING_ADVERBS or shares_subject(clause):
         return True
-    # "So angry that they left": no relative clause.
+    # "So angry that they left" has no relative clause.
     if any(token.lower_ in ("so", "such") for token in verb.doc[verb.sent.start : verb.i]):
         return True
     return any(_leaves_open(child) for child in verb.rights)
@@ -127,14 +127,14 @@ def _unsuited_noun(noun: Token, verb: str) -> bool:
 
 
 def _leaves_open(child: Token) -> bool:
-    """Return whether a word after the verb makes it doubtful that the relative pronoun is the verb's object."""
+    """Return whether a word after the verb casts doubt on the relative pronoun being its object."""
     if child.dep_ == "prep":
         return not any(word.dep_ in ("pobj", "pcomp") for word in child.children)
     return child.dep_ in ("dobj", "dative", "ccomp", "xcomp", "oprd", "acomp", "attr", "advcl", "dep")
 
 
 def _start(verb: Token) -> int | None:
-    """Return where the participle and its adverbs begin, right behind the noun; None when something stands between."""
+    """Return where the participle and its adverbs begin, right after the noun; None if something is in between."""
     start = verb.i
     while start - 1 > verb.head.i and verb.doc[start - 1].head == verb and verb.doc[start - 1].tag_ == "RB":
         start -= 1
@@ -145,7 +145,7 @@ def _start(verb: Token) -> int | None:
 
 
 def _in_the_past(verb: Token) -> bool | None:
-    """Return whether the clause is past; None when the sentence does not tell."""
+    """Return whether the clause is past; None if the sentence does not show it."""
     if lemma(verb) in known.NO_RELATIVE:
         return None
     above = verb.head

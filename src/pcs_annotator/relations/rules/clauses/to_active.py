@@ -1,4 +1,4 @@
-"""Passive clauses with an agent turned into the active."""
+"""Turns passive clauses with an agent into active ones."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 LONGEST_PHRASE = 16
 LONGEST_GAP = 8
 _AMOUNTS = frozenset({"million", "billion", "trillion", "percent", "%", "per", "pct"})
-# Prepositions that an agent keeps, though an object would leave them to the verb.
+# Prepositions that belong to an agent, although after an object they would belong to the verb.
 _HELD = frozenset({"to", "into", "through", "without", "within", "via", "onto", "upon", "for", "from"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Fate:
-    """A passive clause with who did it."""
+class _PassiveClause:
+    """A passive clause with its agent."""
 
     clause: Clause
     by: Token
@@ -61,20 +61,20 @@ class _Fate:
 
 
 def to_active(clause: Clause) -> Replacement | NotApplicable:
-    """Return the clause in the active, or why it stays as it is."""
+    """Return the clause in the active voice, or why it cannot change."""
     if not clause.group.passive:
         return NotApplicable("no passive clause")
-    fate = _fate(clause)
-    if isinstance(fate, NotApplicable):
-        return fate
+    passive = _passive(clause)
+    if isinstance(passive, NotApplicable):
+        return passive
     for reason, forbids in _REASONS:
-        if forbids(fate):
+        if forbids(passive):
             return NotApplicable(reason)
-    return _written(fate)
+    return _written(passive)
 
 
 def agent_of(verb: Token, opening: int) -> tuple[Token, Phrase] | None:
-    """Return the word `by` and who it names, when that is somebody or something that acts."""
+    """Return the word `by` and its agent, if that is a person or thing that acts."""
     agents = [child for child in verb.rights if child.dep_ == "agent"]
     if len(agents) != 1:
         return None
@@ -98,15 +98,15 @@ def _no_agent(head: Token) -> bool:
     return word in known.REFLEXIVES or word in known.WEAK_SUBJECTS or head.tag_[0] not in "NP"
 
 
-def _fate(clause: Clause) -> _Fate | NotApplicable:
+def _passive(clause: Clause) -> _PassiveClause | NotApplicable:
     found = agent_of(clause.verb, clause.opening)
     if found is None:
         return NotApplicable("no agent")
-    return _Fate(clause, *found)
+    return _PassiveClause(clause, *found)
 
 
-def _written(fate: _Fate) -> Replacement | NotApplicable:
-    clause, agent = fate.clause, fate.agent
+def _written(passive: _PassiveClause) -> Replacement | NotApplicable:
+    clause, agent = passive.clause, passive.agent
     plural = is_plural(agent.head)
     if plural is None and clause.group.agrees and not (clause.group.past and not clause.group.progressive):
         return NotApplicable("the number of the agent is not clear")
@@ -120,29 +120,29 @@ def _written(fate: _Fate) -> Replacement | NotApplicable:
     words = [capitalised(subject) if clause.opens else subject]
     if agent.closed:
         words[0] += ","
-    words += [verbs, *([fate.particle.text] if fate.particle is not None else [])]
-    start, end = fate.gap
+    words += [verbs, *([passive.particle.text] if passive.particle is not None else [])]
+    start, end = passive.gap
     words = [patient, *words] if relative else [*words, patient]
     words += [clause.verb.doc[start:end].text] if end > start else []
-    return placed(fate.clause, fate.agent, fate.agent.last, " ".join(words))
+    return placed(passive.clause, passive.agent, passive.agent.last, " ".join(words))
 
 
-def _unsuited_verb(fate: _Fate) -> bool:
-    return fate.clause.group.verb in known.NO_ACTIVE
+def _unsuited_verb(passive: _PassiveClause) -> bool:
+    return passive.clause.group.verb in known.NO_ACTIVE
 
 
-def _unsuited_subject(fate: _Fate) -> bool:
-    head = fate.clause.subject.head
+def _unsuited_subject(passive: _PassiveClause) -> bool:
+    head = passive.clause.subject.head
     if head.tag_ in ("WDT", "WP"):
-        return head.lower_ not in ("that", "which") or fate.clause.subject.first != fate.clause.subject.last
+        return head.lower_ not in ("that", "which") or passive.clause.subject.first != passive.clause.subject.last
     return head.lower_ in ("there", "what", "whatever", "whoever") or head.tag_ in ("WP$", "WRB", "IN")
 
 
-def _gap_is_odd(fate: _Fate) -> bool:
-    start, end = fate.gap
+def _gap_is_odd(passive: _PassiveClause) -> bool:
+    start, end = passive.gap
     if end - start > LONGEST_GAP:
         return True
-    verb = fate.clause.verb
+    verb = passive.clause.verb
     tops = [token for token in verb.doc[start:end] if token.head == verb]
     if any(token.tag_ == "IN" and token.dep_ == "prep" and not any(token.rights) for token in tops):
         return True
@@ -151,50 +151,50 @@ def _gap_is_odd(fate: _Fate) -> bool:
     )
 
 
-def _tied(fate: _Fate) -> bool:
-    """Return whether the agent is named through the subject, as in `The mayor was accused by his wife`."""
-    return any(token.tag_ == "PRP$" or token.lower_ in known.REFLEXIVES for token in fate.agent.tokens)
+def _tied(passive: _PassiveClause) -> bool:
+    """Return whether the agent refers to the subject, as in `The mayor was accused by his wife`."""
+    return any(token.tag_ == "PRP$" or token.lower_ in known.REFLEXIVES for token in passive.agent.tokens)
 
 
-def _scope(fate: _Fate) -> bool:
-    subject = {token.lower_ for token in fate.clause.subject.tokens}
-    agent = {token.lower_ for token in fate.agent.tokens}
-    if fate.clause.group.negation or "never" in fate.clause.group.adverbs:
+def _scope(passive: _PassiveClause) -> bool:
+    subject = {token.lower_ for token in passive.clause.subject.tokens}
+    agent = {token.lower_ for token in passive.agent.tokens}
+    if passive.clause.group.negation or "never" in passive.clause.group.adverbs:
         return bool((subject | agent) & (known.QUANTIFIERS | known.POLARITY_WORDS | {"a", "an"}))
     return bool(
         subject & (known.NEGATIVE_WORDS | {"only", "any"}) or agent & (known.NEGATIVE_WORDS | {"only"})
     ) or bool(subject & {"all", "every", "each", "both", "many", "most"} and agent & {"a", "an", "one", "some"})
 
 
-def _adverbs(fate: _Fate) -> bool:
-    adverbs = " ".join([*fate.clause.group.adverbs, *fate.clause.group.above]).split()
+def _adverbs(passive: _PassiveClause) -> bool:
+    adverbs = " ".join([*passive.clause.group.adverbs, *passive.clause.group.above]).split()
     return bool({adverb.lower() for adverb in adverbs} & known.MOVING_ADVERBS)
 
 
-def _heavy(fate: _Fate) -> bool:
-    if fate.clause.subject.head.tag_ in ("WDT", "WP") and len(fate.agent.tokens) > LONGEST_GAP:
+def _heavy(passive: _PassiveClause) -> bool:
+    if passive.clause.subject.head.tag_ in ("WDT", "WP") and len(passive.agent.tokens) > LONGEST_GAP:
         return True
-    return max(len(fate.clause.subject.tokens), len(fate.agent.tokens)) > LONGEST_PHRASE
+    return max(len(passive.clause.subject.tokens), len(passive.agent.tokens)) > LONGEST_PHRASE
 
 
-def _misread(fate: _Fate) -> bool:
-    verb = fate.clause.verb
-    return misread_after(fate.agent.last, verb, allow_verb=verb.dep_ == "relcl")
+def _misread(passive: _PassiveClause) -> bool:
+    verb = passive.clause.verb
+    return misread_after(passive.agent.last, verb, allow_verb=verb.dep_ == "relcl")
 
 
-def _unclear(fate: _Fate) -> bool:
-    parts = (fate.clause.subject, fate.agent)
+def _unclear(passive: _PassiveClause) -> bool:
+    parts = (passive.clause.subject, passive.agent)
     return not all(whole(part) and commas_fit(part) for part in parts)
 
 
-_REASONS: tuple[tuple[str, Callable[[_Fate], bool]], ...] = (
+_REASONS: tuple[tuple[str, Callable[[_PassiveClause], bool]], ...] = (
     ("verb without an active", _unsuited_verb),
     ("subject that no active names", _unsuited_subject),
     ("words between verb and agent", _gap_is_odd),
     ("agent tied to the subject", _tied),
-    ("verbs share a subject", lambda fate: shares_subject(fate.clause)),
-    ("a phrase leans on the subject", lambda fate: dangles(fate.clause)),
-    ("a phrase leans on the subject", lambda fate: leans_later(fate.clause.verb, fate.agent.last)),
+    ("verbs share a subject", lambda passive: shares_subject(passive.clause)),
+    ("a phrase leans on the subject", lambda passive: dangles(passive.clause)),
+    ("a phrase leans on the subject", lambda passive: leans_later(passive.clause.verb, passive.agent.last)),
     ("the parse is in doubt", _misread),
     ("negation or quantity would change its reach", _scope),
     ("adverb that cannot move", _adverbs),

@@ -1,4 +1,4 @@
-"""Active clauses turned into the passive."""
+"""Turns active clauses into passive ones."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ LONGEST_LAST_SUBJECT = 22
 LONGEST_OBJECT = 15
 LONGEST_FIGURE = 3
 _SHOWING = frozenset({"show", "find", "catch", "leave", "see", "spot", "depict", "send", "capture"})
-# An agent of so many words may stand between an object and what is said about it.
+# The most words an agent may have to come between an object and what is said about it.
 NEAR = 5
 
 
 def to_passive(clause: Clause) -> Replacement | NotApplicable:
-    """Return the clause in the passive, or why it stays as it is."""
+    """Return the clause in the passive voice, or why it cannot change."""
     transitive = transitive_clause_of(clause)
     if isinstance(transitive, NotApplicable):
         return transitive
@@ -57,12 +57,12 @@ def to_passive(clause: Clause) -> Replacement | NotApplicable:
 
 
 def why_not_passive(transitive: TransitiveClause) -> str:
-    """Return what forbids the passive; empty when nothing does."""
+    """Return why the clause has no passive; empty when it has one."""
     return next((reason for reason, forbids in _REASONS if forbids(transitive)), "")
 
 
 def passive_of(transitive: TransitiveClause, *, capital: bool) -> str | NotApplicable:
-    """Return the clause in the passive without its agent."""
+    """Return the clause in the passive voice, without its agent."""
     group, obj = transitive.clause.group, transitive.object
     plural = is_plural(obj.head)
     if plural is None and group.agrees:
@@ -79,7 +79,7 @@ def passive_of(transitive: TransitiveClause, *, capital: bool) -> str | NotAppli
 
 
 def agent_of_passive(clause: Clause) -> str:
-    """Return the subject of an active clause as it stands after `by`."""
+    """Return the subject of an active clause in the form it takes after `by`."""
     subject = lowered(clause.subject) if clause.opens else clause.subject.text
     return AS_OBJECT.get(subject.lower(), subject) if clause.subject.pronoun else subject
 
@@ -111,13 +111,13 @@ def _odd_opening(subject: Phrase) -> bool:
     first, figures = subject.tokens[0], any(token.tag_ == "CD" for token in subject.tokens)
     if first.tag_ in ("WP$", "WDT") or (first.tag_ in ("IN", "RB", "RBS") and not figures):
         return True
-    # "By 12 percent" tells how much.
+    # "By 12 percent" would say how much, not who.
     word = subject.head.lower_
     return subject.head.tag_ == "CD" or (word in known.MEASURES and len(subject.tokens) <= LONGEST_FIGURE)
 
 
 def _is_told(verb: Token) -> bool:
-    """Return whether a clause is what somebody said, so that its pronoun is the speaker."""
+    """Return whether a clause is reported speech, so that its pronoun is the speaker."""
     return verb.dep_ == "ccomp" and lemma(verb.head) in known.TELLING and verb.head.i < verb.i
 
 
@@ -140,12 +140,12 @@ def _unsuited_object(transitive: TransitiveClause) -> bool:
 
 
 def _deep(possessive: Token, obj: Phrase) -> bool:
-    """Return whether `its` stands well after the object's noun: `a plant in its home town` may come first."""
+    """Return whether `its` comes well after the object's noun: `a plant in its home town` may come first."""
     return possessive.lower_ in ("its", "their") and possessive.i > obj.head.i + 1
 
 
 def _owners(subject: Phrase) -> frozenset[str]:
-    """Return the possessives that may stand for a subject."""
+    """Return the possessives that may refer to a subject."""
     if subject.pronoun:
         return known.POSSESSIVES
     strangers = {"my", "our", "your"}
@@ -205,7 +205,7 @@ def _heavy(transitive: TransitiveClause) -> bool:
     last = not after or after[0].is_punct
     if len(subject.tokens) > (LONGEST_LAST_SUBJECT if last else LONGEST_SUBJECT) or len(obj.tokens) > LONGEST_OBJECT:
         return True
-    # A clause inside the agent would swallow what follows.
+    # A clause inside the agent would absorb the words after it.
     if not last and not subject.closed and any(token.dep_ in ("relcl", "acl", "ccomp") for token in subject.tokens):
         return True
     return transitive.complement is not None and transitive.end - transitive.object.last > NEAR
@@ -217,7 +217,7 @@ def _purpose(transitive: TransitiveClause) -> bool:
         return True
     verb = transitive.clause.group.verb
     for child in transitive.clause.verb.rights:
-        # "Video showed protesters taking down a statue": the object is what the participle is about.
+        # "Video showed protesters taking down a statue": the participle is about the object.
         if child.tag_ == "VBG" and child.dep_ in ("ccomp", "xcomp", "advcl", "acl") and verb in _SHOWING:
             return True
         if child.dep_ == "advcl" and child.tag_ == "VB" and any(word.tag_ == "TO" for word in child.lefts):
@@ -237,7 +237,7 @@ def _misread(transitive: TransitiveClause) -> bool:
 
 
 def _torn_from_preposition(transitive: TransitiveClause) -> bool:
-    """Return whether the preposition that the verb asks for stands in the object, or not right behind it."""
+    """Return whether the verb's preposition is inside the object, or not right after it."""
     asked = {word for word, verbs in known.VERBS_WITH.items() if transitive.clause.group.verb in verbs} - {
         "for",
         "as",
@@ -252,7 +252,7 @@ def _torn_from_preposition(transitive: TransitiveClause) -> bool:
 
 
 def _far_off(transitive: TransitiveClause) -> bool:
-    """Return whether a phrase that may belong to the object would end up far from it, behind the agent."""
+    """Return whether a phrase that may belong to the object would end up far from it, after the agent."""
     after = next(iter(transitive.clause.verb.doc[transitive.end + 1 : transitive.end + 2]), None)
     if after is None or after.dep_ not in ("prep", "acl", "relcl") or tells_time(after):
         return False

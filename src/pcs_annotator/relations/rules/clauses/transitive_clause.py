@@ -1,4 +1,4 @@
-"""An active clause with its object: who did what to whom."""
+"""An active clause with its object."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pcs_annotator.relations.rules.words import lemma, word_set
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
-# Prepositions after an object that, whatever the parser says, usually belong to the verb: they stay behind.
+# Prepositions after an object that usually belong to the verb, whatever the parser says.
 _LOOSE_FOR_TIMES = word_set("on in at by for over from")
 _YEAR = 4
 _AIMS = word_set("effort attempt bid response order hopes exchange")
@@ -23,7 +23,7 @@ _LOOSE = word_set("into after before during since until through following amid d
 
 @dataclass(frozen=True, slots=True)
 class TransitiveClause:
-    """An active clause with what was done to what."""
+    """An active clause with its object, particle and complement."""
 
     clause: Clause
     object: Phrase
@@ -56,7 +56,7 @@ def transitive_clause_of(clause: Clause) -> TransitiveClause | NotApplicable:
 
 
 def _commanded(verb: Token) -> list[Token]:
-    """Return whom a verb such as `urge` tells to do something: the parser makes that the infinitive's subject."""
+    """Return the object of a verb such as `urge`, which the parser makes the infinitive's subject."""
     if lemma(verb) not in known.CONTROL:
         return []
     return [
@@ -69,7 +69,7 @@ def _commanded(verb: Token) -> list[Token]:
 
 
 def trimmed(phrase: Phrase, *, keep: frozenset[str] = frozenset()) -> Phrase:
-    """Return an object without a last phrase that tells when or where to, which the parser often hangs on the noun."""
+    """Return an object without a final phrase of time or direction, which the parser often attaches to the noun."""
     last = _without_day(phrase)
     for child in reversed(list(phrase.head.rights)):
         if child.right_edge.i < last or child.left_edge.i > last:
@@ -83,7 +83,7 @@ def trimmed(phrase: Phrase, *, keep: frozenset[str] = frozenset()) -> Phrase:
 
 
 def _without_day(phrase: Phrase) -> int:
-    """Return where a phrase ends without a weekday at its end, on whatever word the parser hung that."""
+    """Return where a phrase ends without a final weekday, whichever word the parser attached that to."""
     doc, last = phrase.head.doc, phrase.last
     if doc[last].lower_ in known.WEEKDAYS and last > phrase.head.i + 1:
         return last - 2 if doc[last - 1].lower_ == "on" else last - 1

@@ -1,4 +1,4 @@
-"""A verb with its auxiliaries, negation and adverbs, which can be written in either voice."""
+"""A verb with its auxiliaries, negation and adverbs, written in either voice."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Shape(NamedTuple):
     passive: bool = False
 
 
-# Auxiliaries (M modal, D do, H have, B be) and the tags that the main verb may carry after them.
+# Auxiliaries (M modal, D do, H have, B be) and the tags that the main verb may have after them.
 _SHAPES: dict[tuple[str, str], _Shape] = {
     ("", "VBD"): _Shape(),
     ("", "VBZ"): _Shape(),
@@ -45,7 +45,7 @@ _SHAPES: dict[tuple[str, str], _Shape] = {
     ("MHB", "VBN"): _Shape(perfect=True, passive=True),
 }
 
-# Adverbs about the whole statement stand after the first auxiliary; the others stay next to the verb.
+# Adverbs about the whole statement go after the first auxiliary; the others stay next to the verb.
 _SENTENCE_ADVERBS = word_set(
     """
     currently evidently presently obviously also never still already now often always just then probably likely
@@ -58,7 +58,7 @@ _SENTENCE_ADVERBS = word_set(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerbGroup:
-    """What a verb group says, apart from its voice.
+    """A verb group apart from its voice.
 
     Attributes:
         verb: Dictionary form of the main verb.
@@ -91,7 +91,7 @@ class VerbGroup:
 
 
 def read_group(verb: Token, before: Sequence[Token]) -> VerbGroup | None:
-    """Return what a verb and the words between it and its subject say; None when that is not a plain finite group."""
+    """Return the group of a verb and the words between it and its subject; None if it is not a plain finite one."""
     auxiliaries = [token for token in before if token.dep_ in ("aux", "auxpass")]
     letters = "".join(_letter(token, verb) for token in auxiliaries)
     shape = _SHAPES.get((letters, verb.tag_))
@@ -117,7 +117,7 @@ def read_group(verb: Token, before: Sequence[Token]) -> VerbGroup | None:
 
 
 def write_group(group: VerbGroup, *, passive: bool, plural: bool) -> str | None:
-    """Return the words of a group in the wished voice for a third-person subject; None when English has none."""
+    """Return the words of a group in the given voice for a third-person subject; None if English has none."""
     if passive and group.progressive and (group.perfect or group.modal):
         return None
     words = _verbs(group, passive=passive, plural=plural)
@@ -137,7 +137,7 @@ def participle(group: VerbGroup) -> str | None:
 
 
 def _spelling(verb: Token) -> str:
-    """Return the participle as the text spells it; `showed` is the past tense of a verb whose participle is `shown`."""
+    """Return the participle as the text spells it; `showed` is a past tense, with the participle `shown`."""
     if verb.tag_ == "VBN":
         return verb.lower_
     regular = verb.lower_.endswith("ed") and (inflect(lemma(verb), "VBN") or "ed").endswith("ed")
@@ -163,7 +163,7 @@ def _modal(token: Token) -> str:
 
 
 def _adverbs(verb: Token, before: Sequence[Token], negation: Token | None) -> list[tuple[int, str]]:
-    """Return the adverbs with their places; an adverb of several words, such as `no longer`, is one."""
+    """Return the adverbs with their positions; `no longer` counts as one adverb."""
     if not before:
         return []
     first, last = before[0].i, before[-1].i
@@ -176,7 +176,7 @@ def _adverbs(verb: Token, before: Sequence[Token], negation: Token | None) -> li
 
 
 def _verbs(group: VerbGroup, *, passive: bool, plural: bool) -> list[str] | None:
-    """Return the auxiliaries and the main verb, each in the form that the one before it asks for."""
+    """Return the auxiliaries and the main verb, each in the form that the one before it requires."""
     chain: list[tuple[str, str]] = []
     if group.perfect:
         chain.append(("have", "VBN"))

@@ -1,4 +1,4 @@
-"""Active to passive and back: who did what to whom stays, the place in the sentence changes."""
+"""Active to passive and back: the roles stay, the positions in the sentence change."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Span, Token
 
 LONGEST_SENTENCE = 70
-# What a headline in title case leaves without a capital: words of up to three letters, prepositions, a slip or two.
+# Title case leaves these without a capital: words of up to three letters, prepositions, a typo or two.
 _SHORT = 3
 _SMALL = word_set("with from over into after before that than their about amid against under upon through when while")
 _SLIPS = 0.15
@@ -39,7 +39,7 @@ _SLIPS = 0.15
 
 @sentence_rule("rule:voice", expects=Expectation(reorders=True))
 def voice(sentence: Span) -> str | NotApplicable:
-    """Return the sentence with one clause in the other voice, the main clause where that is possible."""
+    """Return the sentence with one clause in the other voice, if possible the main clause."""
     reason = why_not(sentence)
     if reason:
         return NotApplicable(reason)
@@ -52,7 +52,7 @@ def voice(sentence: Span) -> str | NotApplicable:
 
 
 def why_not(sentence: Span) -> str:
-    """Return why the parse of a sentence is not to be trusted; empty when it may be."""
+    """Return why the parse of a sentence cannot be trusted; empty when it can."""
     words = [token for token in sentence if token.is_alpha]
     if len(words) < 3:
         return "fragment"
@@ -64,7 +64,7 @@ def why_not(sentence: Span) -> str:
 
 
 def in_title_case(sentence: Span) -> bool:
-    """Return whether a sentence is written like a headline, with capitals on all but the small words."""
+    """Return whether a sentence is in title case, with capitals on all but the small words."""
     after = sentence.doc[opening_of(sentence) + 1 : sentence.end]
     words = [token.text for token in after if token.is_alpha and len(token) > _SHORT and token.lower_ not in _SMALL]
     return bool(words) and sum(word[0].islower() for word in words) <= _SLIPS * len(words)
@@ -92,7 +92,7 @@ LONGEST_REST = 5
 
 
 def pair_to_passive(clause: Clause) -> Replacement | NotApplicable:
-    """Return `X did A and did B` as `A was done and B was done by X`, or why it stays."""
+    """Return `X did A and did B` as `A was done and B was done by X`, or why it cannot change."""
     joined = _joined(clause.verb)
     second = None if joined is None else _second(clause, *joined)
     if joined is None or second is None:
@@ -114,7 +114,7 @@ def pair_to_passive(clause: Clause) -> Replacement | NotApplicable:
 
 
 def _joined(verb: Token) -> tuple[Token, Token] | None:
-    """Return the `and` and the one verb that it adds, when that verb has no subject of its own."""
+    """Return the `and` and the one verb that it adds, if that verb has no subject of its own."""
     others = [child for child in verb.rights if child.dep_ == "conj"]
     links = [child for child in verb.rights if child.dep_ == "cc"]
     if len(others) != 1 or len(links) != 1 or links[0].lower_ != "and" or links[0].i > others[0].i:

@@ -18,7 +18,7 @@ NO_PASSIVE = word_set(
     """
 )
 
-# Verb and object that are one idea, so that the object cannot be the subject of a passive.
+# Idioms of verb and object, in which the object cannot be the subject of a passive.
 IDIOMS = word_set(
     """
     take:place take:part take:time take:effect take:care take:advantage take:office take:turn take:aim take:note
@@ -48,10 +48,10 @@ IDIOMS = word_set(
     """
 )
 
-# Verbs of an exact person or thing that, in the active, would say less or other than their passive does.
+# Verbs whose active means something else than their passive.
 NO_ACTIVE = word_set("bear marry suppose base rumor repute mean locate situate divide separate")
 
-# Verbs that take an object and an infinitive which that object is to carry out.
+# Verbs with an object and an infinitive of which the object is the subject.
 CONTROL = word_set(
     """
     ask urge order force allow tell invite encourage warn advise persuade instruct require permit compel convince
@@ -59,7 +59,7 @@ CONTROL = word_set(
     """
 )
 
-# Verbs that need a particle or one of these objects to have a passive that people use.
+# Verbs whose passive is common only with a particle or one of these objects.
 LIGHT = {
     "take": word_set("action step measure decision photo photograph picture approach"),
     "make": word_set(
@@ -89,7 +89,7 @@ QUANTIFIERS = word_set(
 )
 NEGATIVE_WORDS = word_set("no none nobody neither nothing few little nor hardly scarcely barely")
 POLARITY_WORDS = word_set("any anyone anybody anything either ever much many yet all every everyone both")
-# Adverbs whose place decides what they are about, or that cannot stand before a verb.
+# Adverbs whose position decides what they refer to, or that cannot come before a verb.
 MOVING_ADVERBS = word_set(
     """
     only even merely solely simply alone too so very well best better more most much less least willingly happily
@@ -104,7 +104,7 @@ REFLEXIVES = word_set(
     """
 )
 POSSESSIVES = word_set("his her its their my our your own one's whose")
-# Subjects for which the passive needs "by it", "by you", "by that": right, but nobody writes it.
+# Their passive needs "by it", "by you", "by that", which is correct but rarely written.
 WEAK_SUBJECTS = word_set("it you one i there this that these those which who what whom whoever whatever me")
 
 MEASURES = word_set(
@@ -123,7 +123,7 @@ TIMES = word_set(
     decades century time midnight noon spring summer fall autumn winter quarter end moment deadline
     """
 )
-# Nouns after "by" that tell how, not who.
+# Nouns after "by" that say how, not who.
 MANNERS = word_set(
     """
     rules mistake hand phone telephone email e-mail mail law default accident nature force train car bus plane boat air
@@ -139,7 +139,7 @@ NO_RELATIVE = word_set(
     follow accompany base bear join precede mean compare back bound date replace succeed unite
     """
 )
-# Verbs that say themselves what it was for.
+# Verbs that take "for" themselves.
 _FOR = word_set(
     """
     thank blame criticize praise sue slam charge condemn pay blast fire use fault attack mock arrest hail salute
@@ -166,7 +166,7 @@ _FROM = word_set(
     extract receive buy borrow obtain steal withdraw win collect raise take get
     """
 )
-# Verbs that ask for a preposition themselves, whatever noun stands before it.
+# Verbs that take a preposition themselves, whatever noun comes before it.
 VERBS_WITH = {
     "of": word_set("accuse convict rob strip deprive remind warn cure suspect acquit inform convince clear assure rid"),
     "for": _FOR,
@@ -176,20 +176,20 @@ VERBS_WITH = {
     "from": _FROM,
 }
 WEEKDAYS = word_set("monday tuesday wednesday thursday friday saturday sunday yesterday today")
-# Verbs whose object, not whose subject, does what an infinitive after it says.
+# Verbs whose object, not subject, is the subject of a following infinitive.
 GATHERING = word_set("join meet send hire help lead bring invite get have appoint choose elect select pay")
-# Verbs that tell somebody something.
+# Verbs of informing a person.
 INFORMING = word_set(
     "tell inform remind warn convince assure persuade notify advise promise reassure caution show teach"
 )
-# Verbs that move something to somebody or somewhere.
+# Verbs of transfer to a person or place.
 TRANSFER = word_set(
     """
     send give deploy move deliver bring take ship offer provide donate return sell transfer hand grant award present add
     apply attach link compare assign submit pay lend carry fly drive refer tie pass extend attribute reveal release leak
     """
 )
-# Verbs for what comes of a clause.
+# Verbs for the result of a clause.
 RESULTS = word_set("kill injure wound destroy damage leave force cause send trigger prompt spark disrupt")
 # Verbs of saying.
 TELLING = word_set(
@@ -199,7 +199,7 @@ TELLING = word_set(
     according
     """
 )
-# States that last: the tense of "a firm owned by X" cannot be told.
+# Lasting states: "a firm owned by X" does not show its tense.
 STATES = word_set(
     """
     own lead back support fund favor control hold use run govern represent share know love hate drive occupy head

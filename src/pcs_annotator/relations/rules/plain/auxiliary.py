@@ -1,4 +1,4 @@
-"""What `'s` and `'d` stand for, told by the words that follow them."""
+"""What `'s` and `'d` stand for, judged by the words that follow."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from pcs_annotator.relations.rules.words import word_set
 
-# Of a word that is itself contracted, only what stands before the contraction counts.
+# Of a contracted word, only the part before the contraction counts.
 _NEXT = re.compile(r"\s+[\"“'‘(]*(?:([A-Za-z]+?(?:-[A-Za-z]+)*)(?:[nN]?['’][A-Za-z]+)*(?![A-Za-z'’-])|([$£€#]?\d))")
 
 _ADVERBS = word_set(
@@ -41,7 +41,7 @@ _PRONOUNS = word_set("i you he she it we they this that")
 _D_SUBJECTS = word_set("i you he she we they it there who")
 _S_SUBJECTS = word_set("he she it that this there here who what where how")
 _QUESTION = word_set("what where how")
-# Behind `who's` only these: it is often written for `whose`.
+# `who's` counts only before these: it is often a misspelt `whose`.
 _AFTER_WHO = word_set("a an the not in on at to going there here your his her my our their")
 _NOT_AFTER_S = word_set("own and or but if of")
 _ADJECTIVES_IN_EN = word_set(
@@ -50,7 +50,7 @@ _ADJECTIVES_IN_EN = word_set(
 
 
 def what_s_means(subject: str, following: str) -> str:
-    """Return `is`, `has` or `us` for the `'s` behind a lower-case subject; empty when that is not certain.
+    """Return `is`, `has` or `us` for the `'s` after a lower-case subject; empty when unclear.
 
     >>> what_s_means("it", " been raining"), what_s_means("it", " raining"), what_s_means("it", " finished")
     ('has', 'is', '')
@@ -70,7 +70,7 @@ def what_s_means(subject: str, following: str) -> str:
 
 
 def what_d_means(subject: str, following: str) -> str:
-    """Return `had` or `would` for the `'d` behind a lower-case subject; empty when that is not certain.
+    """Return `had` or `would` for the `'d` after a lower-case subject; empty when unclear.
 
     >>> what_d_means("she", " never seen it"), what_d_means("she", " like it"), what_d_means("she", " put it")
     ('had', 'would', '')
@@ -89,7 +89,7 @@ def what_d_means(subject: str, following: str) -> str:
 
 
 def next_words(following: str) -> list[str]:
-    """Return the few words that follow without a break, in lower case."""
+    """Return up to four words that follow without a break, in lower case."""
     words: list[str] = []
     position = 0
     while len(words) < 4 and (match := _NEXT.match(following, position)):

@@ -1,4 +1,4 @@
-"""`do not` and `don't`: contractions written out where there are any, made where there are none."""
+"""`do not` and `don't`: a text with contractions gets them written out, any other text gets some."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PLAIN_SUBJECTS = word_set("i you he she we they")
 _QUESTION_WORDS = word_set("why how what who when where which and but or so if")
 
 _NEXT = re.compile(r"\s+([\w'’]+)")
-# Behind these, `it's` was written for `its`.
+# After these, `it's` is a misspelt `its`.
 _PREPOSITIONS = word_set("with of for in on at by from to into over under through despite")
 _BE = word_set("is are was were")
 _NEXT_IS_UPPER = re.compile(r"\s+[A-Z]{2}")
@@ -35,7 +35,7 @@ _SENTENCE_END = re.compile(r"[.!?…\n]")
 
 @text_rule("rule:contraction")
 def contraction(text: str) -> str | NotApplicable:
-    """Return the text with its contractions written out, or, where there are none, with some made."""
+    """Return the text with its contractions written out or, if it has none, with some added."""
     if "'" in text or "’" in text:
         written_out = expand(text)
         if written_out != text:
@@ -45,7 +45,7 @@ def contraction(text: str) -> str | NotApplicable:
 
 
 def expand(text: str) -> str:
-    """Return the text with every contraction written out whose meaning is certain.
+    """Return the text with every unambiguous contraction written out.
 
     >>> expand("It's late and we don't know who's been here.")
     'It is late and we do not know who has been here.'
@@ -61,7 +61,7 @@ def expand(text: str) -> str:
 
 
 class _Found(NamedTuple):
-    """A word with an apostrophe: `word` stands before it, `ending` behind it in lower case."""
+    """A word with an apostrophe: `word` is the part before it, `ending` the part after it in lower case."""
 
     text: str
     start: int
@@ -80,7 +80,7 @@ def _find(text: str, mark: int, end: int) -> _Found | None:
 
 
 def _written_out(found: _Found) -> str:
-    """Return the words that a contraction stands for; empty when they are not certain."""
+    """Return the words that a contraction stands for; empty when ambiguous."""
     word, ending = found.word.lower(), found.ending
     if ending == "t":
         return _without_not(found) if word in _NEGATED else ""
@@ -108,7 +108,7 @@ def _without_not(found: _Found) -> str:
 
 
 def _is_question(found: _Found, verb: str, next_word: str) -> bool:
-    """Return whether the subject follows, so that `not` has no place behind the verb."""
+    """Return whether the subject follows the verb, so that `not` cannot."""
     if verb not in _BE and (next_word in _PLAIN_SUBJECTS or next_word == "it"):
         return True
     before = _word_before(found)
@@ -121,13 +121,13 @@ def _is_question(found: _Found, verb: str, next_word: str) -> bool:
 
 
 def _word_before(found: _Found) -> str:
-    """Return the word before a contraction in the same clause; empty when the contraction begins one."""
+    """Return the word before a contraction; empty when the contraction begins its clause."""
     head = found.text[max(0, found.start - 40) : found.start].rstrip(" \t\"“'‘(")
     return head.rsplit(None, 1)[-1] if head and (head[-1].isalnum() or head[-1] in "'’") else ""
 
 
 def _like(found: _Found, kept: str, added: str) -> str:
-    """Return the two parts with the added one in the case of what was there."""
+    """Return the kept and the added part, the latter in the case of the original word."""
     whole = found.text[found.start : found.end]
     if whole.isupper() and (len(whole) > 3 or _NEXT_IS_UPPER.match(found.text, found.end)):
         return kept + added.upper()
@@ -137,7 +137,7 @@ def _like(found: _Found, kept: str, added: str) -> str:
 
 
 def _is_title(text: str, position: int) -> bool:
-    """Return whether a headline is written With Capitals."""
+    """Return whether the text around a position is a headline With Capitals."""
     words = [
         word for word in text[max(0, position - 150) : position + 150].split() if len(word) > 3 and word[0].isalpha()
     ]
@@ -156,7 +156,7 @@ _NOT = re.compile(
     r"(?P<not>not)\b(?![-'’])(?P<next>\s+\w+)?",
     re.IGNORECASE,
 )
-# `not` belongs to what follows it, or the words only meet by chance: "has not one but two", "all to do not to laugh".
+# `not` belongs to the words after it, or is adjacent by chance: "has not one but two", "all to do not to laugh".
 _KEEPS_NOT = word_set("only to one just merely simply because so as least you i he she we they it a an the two")
 _KEEPS_NOT_AFTER_BE = word_set("only one so because i you he she we they")
 _FORMS_OF_BE = word_set("is are was were")
@@ -167,7 +167,7 @@ _SUBJECT = re.compile(
     r"(?= (?!(?:when|if|and|but|or|until|unless|because|as|than|there|here)\b)[\w$\"“])",
     re.IGNORECASE,
 )
-# A set of whole words is much quicker to look for than the expression.
+# Looking up whole words in a set is much faster than the regular expression.
 _CONTRACTED_SUBJECTS = frozenset(
     before + subject
     for before in ("", '"', "“", "‘", "'", "(")
@@ -195,14 +195,14 @@ _AFTER = {
         "remain become face receive"
     ),
 }
-# A subject behind one of these begins a clause, so its verb is not left alone at the end of a comparison or a question.
+# A subject after one of these begins a clause, so its verb does not end a comparison or a question.
 _CLAUSE_OPENERS = word_set("but and because if that said says say think believe while although though when so")
 _WORD_BEFORE = re.compile(r"(\w+)\s$")
 _BREAK_BEFORE = frozenset('.!?:;,"“‘(\n—–-…')
 
 
 def contract(text: str) -> str:
-    """Return the text with its contractions made, in the style of its quotation marks.
+    """Return the text with contractions, in the style of its quotation marks.
 
     >>> contract("They are going home, and it is not far.")
     "They're going home, and it isn't far."
@@ -223,7 +223,7 @@ def contract(text: str) -> str:
 
 def _with_not(match: re.Match[str], mark: str, shouted: bool) -> str:
     verb, negation, following = match["verb"] or match["glued"], match["not"], match["next"] or ""
-    # NOT in capitals is said with force, and a contraction would lose that.
+    # NOT in capitals is emphatic, and a contraction would lose that.
     if negation.isupper() and not shouted:
         return match[0]
     lower, next_word = verb.lower(), following.strip().lower()

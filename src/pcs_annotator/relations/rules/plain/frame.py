@@ -1,4 +1,4 @@
-"""A neutral lead-in: the text itself stays whole."""
+"""A neutral lead-in before the unchanged text."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pcs_annotator.relations.rules.rule import NotApplicable, text_rule
 
 LEAD_IN = "The text reads: "
 
-# Two short words are the least that gets here; the lead-in is then much longer than the text.
+# A text of two short words is much shorter than the lead-in.
 _LONGEST = 8.0
 
 
 @text_rule("rule:frame", expects=Expectation(shortest=1.0, longest=_LONGEST))
 def frame(text: str) -> str | NotApplicable:
-    """Return the text, untouched, behind a few words that tell nothing about it.
+    """Return the unchanged text after a lead-in that says nothing about it.
 
     >>> frame("The bridge is open.")
     'The text reads: The bridge is open.'

@@ -1,4 +1,4 @@
-"""Numbers written in another way: five and 5, 20 percent and 20%, 1,500 and 1500; the value never changes."""
+"""Numbers in another format: five and 5, 20 percent and 20%, 1,500 and 1500; the value never changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NUMBER_WORDS = frozenset([*_SMALL, *_TENS, *(f"{tens}-{unit}" for tens in _TENS
 _PART_OF_MORE = re.compile(r"[\w'’@#$£€.,/-]")
 _SCALES = {None: 1, " hundred": 100, " thousand": 1000}
 _PERCENT = re.compile(r" (?<=\d )per ?cent(?![\w-])")
-# What may not stand before a number is asked after its first digit: an expression that begins with a digit is quicker.
+# The lookbehind comes after the first digit: a regular expression that begins with a digit is faster.
 _LONG = re.compile(r"([1-9](?<![\w'’@#$£€.,:/+-].)\d{4,8})(?![\w.,:/%-]\S|\w)")
 
 _IN_FIGURES = re.compile(
@@ -36,7 +36,7 @@ _DIGIT = re.compile(r"\d")
 
 @text_rule("rule:number-format", expects=Expectation(renumbers=True))
 def number_format(text: str) -> str | NotApplicable:
-    """Return the text with its numbers in figures, or, where they are already, in another way of writing them."""
+    """Return the text with its numbers in figures or, if they already are, in another format."""
     changed = to_figures(text)
     if changed == text and _DIGIT.search(text):
         changed = from_figures(text)
@@ -49,7 +49,7 @@ def to_figures(text: str) -> str:
     >>> to_figures("Some five percent of the twenty-two villages lost power.")
     'Some 5% of the 22 villages lost power.'
     """
-    # Looking for whole words first is much quicker than one expression for all of them.
+    # Looking for whole words first is much faster than one regular expression for all of them.
     for word in sorted(_NUMBER_WORDS.intersection(text.split())):
         text = _in_words(word).sub(_figure, text)
     if not _DIGIT.search(text):
@@ -93,7 +93,7 @@ def _word(match: re.Match[str]) -> str:
 
 def _without_comma(match: re.Match[str]) -> str:
     bare = match[1].replace(",", "")
-    # Without its comma, 1,984 could be taken for a year.
+    # Without its comma, 1,984 could be read as a year.
     return match[0] if 1100 <= int(bare) <= 2100 else bare
 
 
@@ -115,7 +115,7 @@ _CAPITALISED_AFTER = re.compile(r" ([A-Z][a-z]+)(?![\w'’-])")
 _SENTENCE_OPENERS = word_set(
     "In Only After About Over Nearly Within For With Some The These Those All Every Just Almost"
 )
-# Behind these a number is a name, not a count: page five, phase two, no two people.
+# After these a number is not a count: page five, phase two, no two people.
 _NAMES_BEFORE = word_set(
     "page pages chapter number numbers no nos level phase grade room gate channel route section act part season "
     "episode week day game round stage step class type line verse psalm article amendment unit block apartment "
@@ -166,13 +166,13 @@ def counts_things(match: re.Match[str]) -> bool:
         if heading is not None and text[end:].istitle():
             return _is_plural(heading[1].lower())
         return is_counted(match)
-    # A capitalised word before it makes it part of a name or a date: iPhone 5, May 5, Article 5.
+    # After a capitalised word it is part of a name or a date: iPhone 5, May 5, Article 5.
     before = word_before(head)
     return before.isalpha() and (before.islower() or before in _SENTENCE_OPENERS) and is_counted(match)
 
 
 def word_before(head: str) -> str:
-    """Return the word that one space parts from what follows, with the marks around it; empty when there is none."""
+    """Return the word one space before, with the marks around it; empty when there is none."""
     return head.rsplit(None, 1)[-1] if head.endswith(" ") and head.strip() else ""
 
 

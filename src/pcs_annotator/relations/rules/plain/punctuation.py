@@ -9,7 +9,7 @@ from pcs_annotator.relations.rules.words import word_set
 
 _TO_STRAIGHT = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'"})
 _CURLY = re.compile("[“”‘’]")
-# Marks that are not quotation marks: feet and inches, and what stands in code.
+# Marks that are not quotation marks: feet and inches, and marks in code.
 _OTHER_USE = re.compile(r"[{}<>=`\\]|[\"'](?<=\d.)")
 _INNER_APOSTROPHE = re.compile(r"'(?<=[^\W\d_]')(?=[^\W\d_])")
 _OPENING = re.compile(r"(?:(?<=[\s(\[—–-])|^)\"(?=\S)", re.MULTILINE)
@@ -37,7 +37,7 @@ _LAST_CHARACTERS = 40
 
 @text_rule("rule:punctuation")
 def punctuation(text: str) -> str | NotApplicable:
-    """Return the text with its marks in another style, or else with its last full stop added or taken off."""
+    """Return the text with its marks in another style or, failing that, with its final full stop added or removed."""
     changed = _dots(_dashes(_quotes(text)))
     if changed == text:
         changed = _last_stop(text)
@@ -49,14 +49,14 @@ def punctuation(text: str) -> str | NotApplicable:
 def _quotes(text: str) -> str:
     if '"' not in text and "'" not in text:
         return text if text.isascii() else text.translate(_TO_STRAIGHT)
-    # A text in both styles would only get another mixture.
+    # A text that mixes both styles would still mix them.
     if (not text.isascii() and _CURLY.search(text)) or _OTHER_USE.search(text):
         return text
     return _curly(text)
 
 
 def _curly(text: str) -> str:
-    """Return the text with curly marks; as it is unless that is clear for every one of them."""
+    """Return the text with curly marks, or unchanged if the direction of any mark is unclear."""
     changed = _INNER_APOSTROPHE.sub("’", text) if "'" in text else text
     if '"' in changed:
         changed = _CLOSING.sub("”", _OPENING.sub("“", changed))

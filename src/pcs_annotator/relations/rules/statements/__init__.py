@@ -1,1 +1,1 @@
-"""Rules that take a sentence as one statement: two negations around it, and who said it."""
+"""The rule that adds two negations to a statement."""

@@ -1,4 +1,4 @@
-"""Two negations more, which cancel: "It is not the case that the mayor did not resign"."""
+"""Two added negations that cancel out: "It is not the case that the mayor did not resign"."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WHOLE = "It is not incorrect to say that "
 WHOLE_TITLED = "It Is Not Incorrect to Say That "
 LONGEST = 2.5
 
-# Contradictories only: what is not the one is the other. "Unhappy" is not here, for many are neither.
+# Contradictories only: what is not one is the other. "Unhappy" is left out, because many people are neither.
 PARTNERS = {
     "able": "unable",
     "available": "unavailable",
@@ -55,7 +55,7 @@ _MANY = word_set(
 )
 # In a headline "hit" and "charged" may be participles without their "is"; these forms cannot be.
 _NEVER_PARTICIPLE = frozenset({"VBZ", "MD", "VBP"})
-# Headlines such as "The Real Reason She Left" are a name with a clause, not a statement.
+# Headlines such as "The Real Reason She Left" are a noun with a clause, not a statement.
 _TEASERS = word_set(
     """
     reason reasons way ways thing things everything moment moments time times how why what who when where
@@ -70,7 +70,7 @@ _TIMES = frozenset({"today", "yesterday", "tomorrow", "now", "earlier", "later",
 
 @sentence_rule("rule:double-negation", expects=Expectation(negations="doubled", longest=LONGEST))
 def double_negation(sentence: Span) -> str | NotApplicable:
-    """Return the sentence with two more negations that cancel, or why it has none."""
+    """Return the sentence with two added negations that cancel out, or why it cannot have them."""
     reason = why_no_statement(sentence)
     if reason:
         return NotApplicable(reason)
@@ -118,7 +118,7 @@ def _is_plain_predicate(adjective: Token) -> bool:
 
 
 def _around_statement(sentence: Span) -> list[Replacement] | NotApplicable:
-    """Return "It is not the case that … not …", or, where "not" would be unclear inside, words around the whole."""
+    """Return "It is not the case that … not …" or, where an inner "not" would be unclear, a frame for the whole."""
     start = statement_start(sentence)
     if isinstance(start, NotApplicable):
         return start
@@ -145,7 +145,7 @@ def _around_statement(sentence: Span) -> list[Replacement] | NotApplicable:
 
 
 def _why_no_clause(sentence: Span, first: Token) -> str:
-    """Return why a sentence is no clause that can follow "that"."""
+    """Return why a sentence cannot follow "that"; empty when it can."""
     verb = sentence.root
     subject, finite = subject_of(verb), finite_of(verb)
     if finite is None:
@@ -158,7 +158,7 @@ def _why_no_clause(sentence: Span, first: Token) -> str:
 
 
 def _why_no_start(verb: Token, first: Token) -> str:
-    """Return why the first words would not read well after "that"."""
+    """Return why the first words would read badly after "that"; empty when they would not."""
     if not first.text[0].isalpha():
         return "starts with a number or a sign"
     if any(token.text == ":" for token in first.doc[first.i : first.i + 6]):
@@ -169,7 +169,7 @@ def _why_no_start(verb: Token, first: Token) -> str:
 
 
 def _starts_plainly(verb: Token, first: Token) -> bool:
-    """Whether a clause begins with its subject or with when or where it happened."""
+    """Return whether a clause begins with its subject or with a time or place."""
     part = part_of(verb, first)
     if part.dep_ == "advcl":
         return first.tag_ in ("IN", "WRB")
@@ -195,7 +195,7 @@ def _is_sure_headline(sentence: Span, finite: Token) -> bool:
 
 
 def _why_not_whole(sentence: Span) -> str:
-    """Return why words around the whole would read badly."""
+    """Return why a frame around the whole would read badly; empty when it would not."""
     if len(sentence) > 50:
         return "too long"
     if any(child.dep_ == "neg" for child in sentence.root.children):
@@ -209,7 +209,7 @@ def _why_not_whole(sentence: Span) -> str:
 
 
 def _follows_closely(sentence: Span) -> bool:
-    """Whether an earlier sentence begins in the same hundred words: a text must not repeat itself all the time."""
+    """Return whether a sentence begins earlier in the same hundred words, so that frames do not repeat too often."""
     doc, block = sentence.doc, sentence.start - sentence.start % 100
     return (
         any(doc[index].is_sent_start for index in range(block, sentence.start))

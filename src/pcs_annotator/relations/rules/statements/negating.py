@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from spacy.tokens import Token
 
-# Words whose scope a negation beside them leaves open, or that a negation changes into other words.
+# Words whose scope is unclear beside a negation, or that change with one ("some", "any").
 _UNCLEAR_BESIDE_NOT = word_set(
     """
     some any all most many much few fewer several every each both either neither no none nobody nothing nowhere
@@ -26,7 +26,7 @@ _UNCLEAR_BESIDE_NOT = word_set(
     denying fail fails failed refuse refuses refused lack lacks lacked nor than
     """
 )
-# "Does not think that" is mostly said for "thinks that not", which is another sentence.
+# "Does not think that" mostly means "thinks that … not", which is another statement.
 _SLIP_INTO_COMPLEMENT = word_set(
     """
     think believe expect suppose want seem appear feel intend plan tend hope wish like imagine guess look reckon
@@ -42,11 +42,11 @@ _BASE_OF_SHARED = {"found": "find", "saw": "see", "fell": "fall", "felt": "feel"
 
 
 def negated(verb: Token, words: Sequence[Token]) -> Replacement | None:
-    """Return the change that negates the clause of a verb, or None when it would not negate just that.
+    """Return the change that negates a clause, or None if "not" would negate more or less than the clause.
 
     Args:
         verb: The main verb of the clause.
-        words: Everything that the negation may touch.
+        words: All words within reach of the negation.
     """
     subject, finite = subject_of(verb), finite_of(verb)
     if subject is None or finite is None or subject.i > finite.i:
@@ -62,9 +62,9 @@ def negated(verb: Token, words: Sequence[Token]) -> Replacement | None:
 
 
 def _out_of_reach(verb: Token, words: Sequence[Token]) -> set[int]:
-    """Return the places of words that a "not" beside the verb says nothing about.
+    """Return the positions of words that a "not" beside the verb does not affect.
 
-    These are clauses that describe a noun, and what somebody said: "did not say that some left" still tells of some.
+    These are relative clauses and reported statements: in "did not say that some left", "some" is unaffected.
     """
     islands = [word for word in words if word.dep_ == "relcl" or (word.dep_ == "ccomp" and word.head == verb)]
     return {inner.i for island in islands if island.i > verb.i for inner in island.subtree}
@@ -73,15 +73,15 @@ def _out_of_reach(verb: Token, words: Sequence[Token]) -> set[int]:
 def _is_unclear(word: Token) -> bool:
     if word.lower_ == "as":
         return word.dep_ != "prep"
-    # "Has not written for years" is a break of years.
+    # "Has not written for years" means a pause of years.
     if word.lower_ in _SPANS:
         return any(before.lower_ in ("for", "in", "over") for before in word.doc[max(0, word.i - 4) : word.i])
-    # Of two verbs that are joined, only the first is sure to be reached by "not".
+    # Of two joined verbs, "not" surely affects only the first.
     return word.lower_ in _UNCLEAR_BESIDE_NOT or (word.dep_ == "conj" and word.tag_.startswith("VB"))
 
 
 def _is_one_thing(subject: Token) -> bool:
-    """Whether a subject names one definite thing; "not" beside several leaves open whether it is all or none."""
+    """Return whether a subject names one definite thing; with several, "not" could mean not all or none."""
     children = list(subject.children)
     if any(child.dep_ in ("conj", "cc", "nummod", "predet", "quantmod", "preconj") for child in children):
         return False
@@ -91,13 +91,13 @@ def _is_one_thing(subject: Token) -> bool:
         return subject.lower_ in ("he", "she", "it", "i")
     if subject.tag_ not in ("NN", "NNP"):
         return False
-    # "A" may hang on a word in front of the noun, as in "a men's group".
+    # "A" may depend on a word before the noun, as in "a men's group".
     before = [token.lower_ for token in subject.subtree if token.i < subject.i]
     return not any(word in ("a", "an", "these", "those", "such", "more", "less") for word in before)
 
 
 def _has_loose_parts(verb: Token, subject: Token, finite: Token) -> bool:
-    """Whether a clause has a part that may stand inside or outside the scope of "not"."""
+    """Return whether a clause has a part that may be inside or outside the scope of "not"."""
     # "Is to meet" is a plan, "is not to meet" a ban.
     planned = finite == verb and lemma(verb) == "be"
     return any(_is_loose(child, verb, subject) for child in verb.children) or (
@@ -107,7 +107,7 @@ def _has_loose_parts(verb: Token, subject: Token, finite: Token) -> bool:
 
 def _is_loose(part: Token, verb: Token, subject: Token) -> bool:
     if part.dep_ == "cc":
-        # A "but" in front of the sentence joins it to the one before.
+        # A "but" at the start joins the sentence to the one before.
         return part.i > subject.i
     if part.dep_ in ("conj", "neg", "parataxis", "preconj", "expl", "intj", "dep"):
         return True
@@ -133,7 +133,7 @@ def _with_not(finite: Token, verb: Token) -> Replacement | None:
     if finite != verb or lemma(verb) == "be":
         return Replacement(start, end, f"{finite.text} not") if word in _TAKE_NOT else None
     base = _base(verb)
-    # News tell in the present what has happened; "does not say" would be a habit.
+    # News report past events in the present tense; "does not say" would be a habit.
     if base is None or verb.tag_ != "VBD":
         return None
     return Replacement(start, end, f"did not {base}")
@@ -146,5 +146,5 @@ def _base(verb: Token) -> str | None:
     if not word.isalpha():
         return None
     base = lemma(verb)
-    # A word that does not come back is a wrong tag or a verb that is not known.
+    # If inflecting the base does not give the word back, the tag is wrong or the verb unknown.
     return base if inflect(base, verb.tag_) == word else None

@@ -1,4 +1,4 @@
-"""How a sentence begins and whether it is a plain statement: what rules need that put words in front of it."""
+"""How a sentence begins and whether it is a plain statement, for rules that put words in front of it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LABEL = re.compile(
     r"\s*(?::|-|–|—)\s+",
     re.IGNORECASE,
 )
-# Joins to the text before it, so that it stays in front of whatever is put before the statement.
+# Links to the text before; stays in front of any words added before the statement.
 _LINK = re.compile(
     r"(?:(?:And|But|Yet|So) (?!far\b|many\b|much\b|do\b|does\b|did\b|is\b|are\b|too\b|as\b|called\b|long\b)"
     r"|(?:However|Meanwhile|Moreover|Furthermore|Instead|Still|Also|Nevertheless|Nonetheless|Therefore|Thus|Besides|"
@@ -59,7 +59,7 @@ _KEEP_CASE = word_set(
     congressional parisian londoners victorian western soviet communist
     """
 )
-# Names that are also common words, or that the tagger often takes for one.
+# Names that are also common words, or that the tagger often mistakes for one.
 _NAMES = word_set(
     """
     trump bush brown rice cook gates apple amazon google microsoft intel target delta ford shell oracle sun visa
@@ -69,7 +69,7 @@ _NAMES = word_set(
     twins angels cubs god lord satan jesus senate parliament earth mars venus mercury nature science time newsweek
     """
 )
-# Titles and kinds of people that stand in front of a name are tagged as part of it, and stay as they are; these do not.
+# A title before a name is tagged as part of it and keeps its capital; these words do not.
 _LOWER_EVEN_AS_NAME = word_set(
     """
     the a an this that these those he she it we you they his her its our their my your in on at by for from with
@@ -85,7 +85,7 @@ _PREFIXES = frozenset({"non", "anti", "pro", "ex", "pre", "post", "mid", "self",
 
 
 def why_no_statement(sentence: Span) -> str:
-    """Return why a sentence is not one clean statement in prose; empty when it may be."""
+    """Return why a sentence is not one plain statement in prose; empty when it may be one."""
     text = sentence.text.strip()
     if not 4 <= len(sentence) <= 80:
         return "too short" if len(sentence) < 4 else "too long"
@@ -108,19 +108,19 @@ def _why_no_bounds(sentence: Span, text: str) -> str:
 
 
 def ends_openly(sentence: Span) -> bool:
-    """Whether a sentence has no full stop, as in headlines, where a participle looks like a past tense."""
+    """Return whether a sentence lacks a full stop, as in headlines, where a participle looks like a past tense."""
     return not sentence.text.strip().rstrip(_CLOSING).endswith(".")
 
 
 def is_titled(sentence: Span) -> bool:
-    """Whether a sentence is written with a capital at nearly Every Word, its verb among them."""
+    """Return whether nearly Every Word of a sentence has a capital, including its verb."""
     words = [token.text for token in sentence[1:] if token.is_alpha and len(token) > 3]
     capitals = sum(word[0].isupper() for word in words)
     return len(words) >= 2 and capitals >= 0.75 * len(words) and sentence.root.text[0].isupper()
 
 
 def statement_start(sentence: Span) -> int | NotApplicable:
-    """Return the index in the document of the word where the statement itself begins, after datelines and links."""
+    """Return the document index of the word where the statement begins, after datelines and links."""
     text, at = sentence.text, 0
     for pattern in (_DATELINE, _LABEL) if is_titled(sentence) else (_DATELINE, _LABEL, _LINK):
         found = pattern.match(text, at)
@@ -128,13 +128,13 @@ def statement_start(sentence: Span) -> int | NotApplicable:
             at = found.end()
     for token in sentence:
         if token.idx - sentence.start_char >= at:
-            # A dateline ends in the middle of a word when the text was cut up in some other way.
+            # The dateline may end inside a token, if the tokeniser split the text differently.
             return token.i if token.idx - sentence.start_char == at else NotApplicable("no clear start of the sentence")
     return NotApplicable("too short")
 
 
 def in_mid_sentence(token: Token) -> str | None:
-    """Return the first word of a sentence as written when it is no longer the first; None when that is unclear."""
+    """Return the first word of a sentence with the capital or small letter it has elsewhere; None when unclear."""
     word, plain = token.text, token.lower_.replace("’", "'")
     if plain in _LOWER_EVEN_AS_NAME or plain in _PREFIXES:
         return word.lower()
@@ -149,7 +149,7 @@ def in_mid_sentence(token: Token) -> str | None:
 
 
 def _is_name(token: Token, plain: str) -> bool | None:
-    """Whether a word is a name, as far as its tag can tell; None when tag and dictionary disagree."""
+    """Return whether a word is a name, judged by its tag; None when tag and dictionary disagree."""
     if token.tag_ in ("NNP", "NNPS"):
         return None if _stands_alone(token) and _is_common(plain) else True
     if token.tag_ in ("VB", "VBD", "VBP", "VBZ", "MD", "FW"):
@@ -188,8 +188,8 @@ def finite_of(verb: Token) -> Token | None:
 
 
 def subject_of(verb: Token) -> Token | None:
-    """Return the subject of a clause when it stands in front of the verb."""
-    # The parser now and then hangs the subject on the auxiliary.
+    """Return the subject of a clause if it comes before the verb."""
+    # The parser sometimes attaches the subject to the auxiliary.
     for head in (verb, *(child for child in verb.lefts if child.dep_ in ("aux", "auxpass"))):
         for child in head.lefts:
             if child.dep_ in SUBJECTS:
@@ -198,7 +198,7 @@ def subject_of(verb: Token) -> Token | None:
 
 
 def part_of(verb: Token, token: Token) -> Token:
-    """Return the direct dependent of a verb that a word belongs to; the root when it does not belong to the verb."""
+    """Return the direct dependent of a verb that contains a word; the root if the word is not below the verb."""
     while token.head not in (verb, token):
         token = token.head
     return token
@@ -211,7 +211,7 @@ def _begins_cleanly(sentence: Span) -> bool:
     if first.i == 0:
         return True
     before = sentence.doc[max(0, first.i - 6) : first.i].text.rstrip()
-    # '"Why me?" the mayor asked.' is cut after its question mark.
+    # The parser splits '"Why me?" the mayor asked.' after the question mark.
     if re.search(r"[?!,][\"'”’]+$", before):
         return False
     before = before.rstrip(_CLOSING)
@@ -224,7 +224,7 @@ def _balanced(text: str) -> bool:
         and text.count("“") == text.count("”")
         and text.count("(") == text.count(")")
         and text.count("[") == text.count("]")
-        # An apostrophe is also a closing quote: only an opening one tells that something is quoted.
+        # An apostrophe looks like a closing quote: only an opening one shows a quotation.
         and text.count("‘") <= text.count("’")
         and not re.search(r"(?:^|\s)'\w", text)
     )

@@ -1,4 +1,4 @@
-"""Conditions on the surroundings of a word, by the names that the lexicon uses."""
+"""Conditions on the context of a word, by the names that the lexicon uses."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class PhrasePlace:
 
     @property
     def word(self) -> Token:
-        """The first word, on which all conditions about heads and children look."""
+        """The first word, whose head and children the conditions test."""
         return self.sentence.doc[self.start]
 
     def before(self, steps: int = 1) -> Token | None:
-        """Return the word in front, within the sentence."""
+        """Return the word before, within the sentence."""
         at = self.start - steps
         return self.sentence.doc[at] if at >= self.sentence.start else None
 
@@ -108,7 +108,7 @@ def _to_infinitive_follows(place: PhrasePlace) -> bool:
 
 
 def _object_does(place: PhrasePlace) -> bool:
-    """Whether somebody is made or let to do something: `allow them to leave`."""
+    """Whether the object is the subject of an infinitive: `allow them to leave`."""
     following = place.after()
     clauses = (child for child in place.word.children if child.dep_ in ("ccomp", "xcomp", "advcl"))
     return (
@@ -119,7 +119,7 @@ def _object_does(place: PhrasePlace) -> bool:
 
 
 def _keeps_from(place: PhrasePlace) -> bool:
-    """Whether it is about keeping somebody from doing something."""
+    """Whether the object is kept from doing something."""
     return any(
         child.lower_ == "from" and any(grandchild.tag_ == "VBG" for grandchild in child.children)
         for child in place.word.children
@@ -151,7 +151,7 @@ def _verb_follows(place: PhrasePlace) -> bool:
 
 
 def _is_bare(place: PhrasePlace) -> bool:
-    """Whether nothing in front already says which or how many."""
+    """Whether no word before it says which or how many."""
     token, word = place.before(), place.word
     if token is not None and token.tag_ in _SPECIFIERS:
         return False
@@ -170,7 +170,7 @@ def _comma_follows(place: PhrasePlace) -> bool:
 
 
 def _stands_apart(place: PhrasePlace) -> bool:
-    """Whether it is set off: a comma follows, and a comma, a semicolon or the beginning is in front."""
+    """Whether it is set off: a comma after it, and a comma, a semicolon or the beginning before it."""
     token = place.before()
     return _comma_follows(place) and (token is None or token.text in (",", ";", "“", '"'))
 
@@ -181,7 +181,7 @@ def _has_place_name(place: PhrasePlace) -> bool:
 
 
 def _relative_is_near(place: PhrasePlace) -> bool:
-    """Whether a question or relative word is near in front, as in `what we have to offer`."""
+    """Whether a question or relative word is close before it, as in `what we have to offer`."""
     near = (place.before(steps) for steps in (1, 2, 3, 4))
     return any(
         token is not None
@@ -191,7 +191,7 @@ def _relative_is_near(place: PhrasePlace) -> bool:
 
 
 def _joins_clauses(place: PhrasePlace) -> bool:
-    """Whether it stands after a comma between two whole clauses."""
+    """Whether it follows a comma between two whole clauses."""
     before = place.before()
     joined = [child for child in place.word.head.children if child.dep_ == "conj" and child.i > place.start]
     return (
@@ -226,7 +226,7 @@ def _noun_before(place: PhrasePlace) -> bool:
 
 
 def _has_person_subject(place: PhrasePlace) -> bool:
-    """Whether a name, a pronoun for people or `who` does it; a common noun may be a thing."""
+    """Whether its subject is a name, a personal pronoun or `who`; a common noun may be a thing."""
     subjects = (child for child in place.word.children if child.dep_ == "nsubj")
     return any(
         subject.tag_ in ("PRP", "WP", *_NAMES) and subject.lower_ not in ("it", "what", "this") for subject in subjects
@@ -277,4 +277,4 @@ FRAMES: Mapping[str, Callable[[PhrasePlace], bool]] = {
     "to": _to_infinitive_follows,
     "verb-next": _verb_follows,
 }
-"""What the lexicon may ask for, by name."""
+"""The conditions that the lexicon may use, by name."""

@@ -1,4 +1,4 @@
-"""The audited synonyms: what may stand for what, and where."""
+"""The audited synonyms: what may replace what, and where."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class LexiconEntry:
     Attributes:
         kind: What is inflected.
         words: What it replaces, in lower case, in dictionary form.
-        to: What it puts there, in dictionary form.
-        rank: 1 for the safest, 3 for those used only where there is no other.
+        to: The replacement, in dictionary form.
+        rank: 1 for the safest, 3 for those used only if there is no other.
         tags: Penn tags that the first word may have; empty for any that the kind allows.
-        frame: Names of conditions that must all hold; with `!` in front, that must not hold.
+        frame: Names of conditions that must all hold; a leading `!` means that it must not hold.
         next: Words of which one must follow; empty for any.
         not_next: Words that must not follow.
-        prev: Words of which one must stand before; empty for any.
-        not_prev: Words that must not stand before.
+        prev: Words of which one must come before; empty for any.
+        not_prev: Words that must not come before.
         object: Nouns of which one must be the object; `@name` stands for any name.
         not_object: Nouns that must not be the object.
         head: Words of which one must be the head in the parse.
@@ -75,7 +75,7 @@ class LexiconEntry:
     without: frozenset[str] = frozenset()
 
     def forms(self) -> Iterator[Form]:
-        """Yield every form in which the entry can be met; ValueError when one cannot be inflected."""
+        """Yield every inflected form of the entry; ValueError if one cannot be inflected."""
         if self.kind == "word":
             yield Form(self, self.words, "", self.to)
             return
@@ -93,12 +93,12 @@ class LexiconEntry:
 
 
 class Form(NamedTuple):
-    """An entry as it is met in a text.
+    """One inflected form of an entry.
 
     Attributes:
         words: The words to look for, inflected, in lower case.
-        tag: The Penn tag of the first one; empty for any.
-        to: What to put there, inflected alike.
+        tag: The Penn tag of the first word; empty for any.
+        to: The replacement in the same form.
     """
 
     entry: LexiconEntry

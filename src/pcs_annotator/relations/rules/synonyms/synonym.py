@@ -1,4 +1,4 @@
-"""Words replaced by words that mean the same, from an audited lexicon."""
+"""Replaces words by synonyms from an audited lexicon."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _SUBJECTS = ("nsubj", "nsubjpass", "csubj", "csubjpass", "expl")
 _QUOTES = "\"“”‘’'`«»"
 _MAY_STAND_BEFORE = " \t\n\r([—–\"“‘'’`"
 _MAY_STAND_AFTER = " \t\n\r)]—–\"”’'.,;:!?…"
-# A quotation this short may be a title or a term, which is not to be touched.
+# A quotation this short may be a title or a term, which must stay.
 _TITLE_WORDS = 4
-# Enough for the words of the lexicon; a test looks at each of them.
+# Enough for the words of the lexicon; a test covers each of them.
 _VOWEL = re.compile(r"[aeiou]")
 _CONSONANT_SOUND = re.compile(r"eu|us[eu]|one\b|once\b")
 
@@ -69,11 +69,11 @@ def _matches(sentence: Span) -> Iterator[Match]:
 
 
 def _chosen(matches: list[Match]) -> list[Match]:
-    """Return the safest matches, none touching another; a last resort only where there is nothing else."""
+    """Return the safest matches, none adjacent to another; a last resort only if there is nothing else."""
     taken: set[int] = set()
     chosen: list[Match] = []
     for match in sorted(matches, key=lambda match: (match.form.entry.rank, -len(match.form.words), match.place.start)):
-        # One more on each side: two changed words in a row, or an article between them, would need a second look.
+        # One more on each side: two changed words in a row, or with an article between them, need more checks.
         around = range(match.place.start - 1, match.place.end + 1)
         if len(chosen) == MOST or (chosen and match.form.entry.rank == LAST_RESORT):
             break
@@ -103,7 +103,7 @@ def _takes_an(word: str) -> bool:
 
 
 def _written_plainly(form: Form, place: PhrasePlace) -> bool:
-    """Whether the words are tagged as the entry wants them, and written as common words are."""
+    """Whether the words have the tags of the entry and are written like common words."""
     first, tags = place.word, form.entry.tags
     if (form.tag and first.tag_ != form.tag) or (tags and first.tag_ not in tags):
         return False
@@ -112,7 +112,7 @@ def _written_plainly(form: Form, place: PhrasePlace) -> bool:
 
 
 def _is_plain(token: Token, *, first: bool) -> bool:
-    """Whether a word is not written as a name, and not joined to another by a hyphen, a slash or a hash."""
+    """Whether a word is not written like a name, nor joined to another by a hyphen, a slash or a hash."""
     if token.text[0].isupper() and (not first or token.text[1:] != token.text[1:].lower()):
         return False
     if token.tag_ in _NAMES:
@@ -124,7 +124,7 @@ def _is_plain(token: Token, *, first: bool) -> bool:
 
 
 def _character_before(token: Token) -> str:
-    """Return the character in front of a word; a space at the beginning of the text."""
+    """Return the character before a word; a space at the beginning of the text."""
     if not token.i:
         return " "
     before = token.nbor(-1)
@@ -132,20 +132,20 @@ def _character_before(token: Token) -> str:
 
 
 def _character_after(token: Token) -> str:
-    """Return the character behind a word; a space at the end of the text."""
+    """Return the character after a word; a space at the end of the text."""
     if token.whitespace_ or token.i + 1 == len(token.doc):
         return " "
     return token.nbor().text[0]
 
 
 def _opens(place: PhrasePlace) -> bool:
-    """Whether a capital here says nothing: at the beginning of a sentence or of a quotation, after a colon or dash."""
+    """Whether any word has a capital here: at the start of a sentence or quotation, after a colon or dash."""
     before = place.before()
     return before is None or FRAMES["first"](place) or before.text in (*_QUOTES, ":", "-", "--", "–", "—")
 
 
 def _is_free(form: Form, place: PhrasePlace) -> bool:
-    """Whether no compound, particle or repetition holds the word in its place."""
+    """Whether no compound, particle or repetition prevents the replacement."""
     word, entry = place.word, form.entry
     inside = range(place.start, place.end)
     if entry.kind == "noun" and not _noun_is_free(word):
@@ -153,7 +153,7 @@ def _is_free(form: Form, place: PhrasePlace) -> bool:
     if entry.kind == "verb" and not _verb_is_free(word, inside):
         return False
     others = {token.lower_ for token in place.sentence if token.i not in inside}
-    # The new word twice in a sentence reads badly; half of the old ones replaced may read as two different things.
+    # The new word twice in a sentence reads badly; replacing only one of two old words may suggest two things.
     new = {part.strip(",") for part in f"{form.to} {entry.to}".lower().split() if len(part) > 3}
     if not others.isdisjoint(new.difference(form.words)):
         return False
@@ -164,7 +164,7 @@ def _noun_is_free(word: Token) -> bool:
     if word.dep_ in ("compound", "nmod") or any(child.dep_ in ("compound", "nmod") for child in word.children):
         return False
     following = word.nbor() if word.i + 1 < len(word.doc) else None
-    # A noun right behind it is a compound that the parser did not see; one right before it likewise.
+    # An adjacent noun means a compound that the parser missed.
     if following is not None and following.tag_ in ("NN", "NNS", *_NAMES):
         return False
     before = word.nbor(-1) if word.i else None
@@ -174,7 +174,7 @@ def _noun_is_free(word: Token) -> bool:
 def _verb_is_free(word: Token, inside: range) -> bool:
     if word.dep_ in ("amod", "compound", "nmod"):
         return False
-    # A plural noun or a participle is easily taken for a verb; a real one has a subject or joins a verb that has.
+    # A plural noun or a participle is easily mistaken for a verb; a real one has a subject or joins a verb that has.
     if word.tag_ in _FINITE and not (
         any(child.dep_ in _SUBJECTS for child in word.children) or (word.dep_ == "conj" and word.head.tag_ in _FINITE)
     ):
@@ -223,7 +223,7 @@ def _frames_hold(entry: LexiconEntry, place: PhrasePlace) -> bool:
 
 
 def _titles(sentence: Span) -> set[int]:
-    """Return the places of words in quotations so short that they may be titles or terms."""
+    """Return the positions of words in quotations so short that they may be titles or terms."""
     found: set[int] = set()
     opened: int | None = None
     for token in sentence:
