@@ -39,7 +39,7 @@ def test_longer_text_never_takes_fewer_tokens(text: str, more: str) -> None:
         ("\ud800", 1, 3),
     ],
 )
-def test_estimate_is_of_the_right_size(text: str, least: int, most: int) -> None:
+def test_estimate_is_about_right(text: str, least: int, most: int) -> None:
     assert least <= estimate_tokens(text) <= most
 
 
@@ -47,7 +47,7 @@ def test_estimate_is_of_the_right_size(text: str, least: int, most: int) -> None
     ("policy", "first", "last"),
     [("head", True, False), ("tail", False, True), ("head+tail", True, True)],
 )
-def test_policy_says_which_part_stays(policy: CutPolicy, first: bool, last: bool) -> None:
+def test_policy_decides_which_part_is_kept(policy: CutPolicy, first: bool, last: bool) -> None:
     fitted = fit_text(WORDS, 50, policy)
 
     assert fitted.cut > 0
@@ -56,13 +56,13 @@ def test_policy_says_which_part_stays(policy: CutPolicy, first: bool, last: bool
 
 
 @pytest.mark.parametrize("policy", ["head", "tail", "head+tail"])
-def test_words_stay_whole(policy: CutPolicy) -> None:
+def test_words_are_not_split(policy: CutPolicy) -> None:
     kept = fit_text(WORDS, 50, policy).text.replace(GAP, " ").split()
 
     assert set(kept) <= set(WORDS.split())
 
 
-def test_text_without_blanks_is_cut_all_the_same() -> None:
+def test_text_without_spaces_is_cut_too() -> None:
     assert fit_text("x" * 1000, 10, "head") == ("x" * 35, 965)
 
 

@@ -37,12 +37,12 @@ def fenced(text: str, style: PromptStyle = "chat") -> str:
 
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("style", ["chat", "plain"])
-def test_hostile_text_stands_whole_between_the_markers(text: str, style: PromptStyle) -> None:
+def test_hostile_text_is_complete_between_the_markers(text: str, style: PromptStyle) -> None:
     assert fenced(text, style) == sendable(text)
 
 
 @given(text=st.text())
-def test_any_text_can_be_sent_and_stands_between_the_markers(text: str) -> None:
+def test_any_text_can_be_sent_and_is_between_the_markers(text: str) -> None:
     messages = build_messages(NEWS, text)
 
     assert fenced(text) == sendable(text)
@@ -83,7 +83,7 @@ def test_marker_depends_on_the_key_and_on_the_text() -> None:
     assert len({MARKER.findall(content)[-1] for content in contents}) == 4
 
 
-def test_text_that_holds_its_own_marker_gets_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_that_contains_its_own_marker_gets_another(monkeypatch: pytest.MonkeyPatch) -> None:
     class Digest:
         def __init__(self, attempt: bytes) -> None:
             self.attempt = int(attempt)
@@ -129,7 +129,7 @@ def test_model_that_repeats_the_prompt_has_not_answered(content: str) -> None:
     assert read_label(content, labels, "A text.").label is None
 
 
-def test_model_that_repeats_the_question_has_not_answered_even_where_the_text_is_a_label() -> None:
+def test_model_that_repeats_the_question_has_not_answered_even_if_the_text_is_a_label() -> None:
     assert read_label(build_messages(NEWS, "Real")[-1].content, NEWS.labels, "Real").label is None
 
 

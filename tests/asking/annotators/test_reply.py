@@ -201,7 +201,7 @@ def test_label_is_read(reply: str, labels: tuple[str, ...], label: str, how: Par
 
 
 @pytest.mark.parametrize(("reply", "labels", "reason"), SILENCES)
-def test_silence_says_why(reply: str, labels: tuple[str, ...], reason: str) -> None:
+def test_silence_has_a_reason(reply: str, labels: tuple[str, ...], reason: str) -> None:
     assert read_label(reply, labels) == (None, reason, "")
 
 
@@ -227,7 +227,7 @@ LONG = "The Real Reason Kendall Jenner Has Stepped Back From The Spotlight"
         pytest.param("surely the story told here is Real", "unsurely the story told here is", "Real", id="own word"),
     ],
 )
-def test_label_counts_although_the_text_has_it_too(reply: str, asked: str, label: str) -> None:
+def test_label_counts_even_if_it_is_in_the_text_too(reply: str, asked: str, label: str) -> None:
     assert read_label(reply, NEWS, asked).label == label
 
 

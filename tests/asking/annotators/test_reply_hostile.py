@@ -1,4 +1,4 @@
-"""Replies that are made to break or to slow down the reading."""
+"""Replies made to break reading, or to slow it down."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_ordinary_label_is_read_bare_and_in_a_tag(label: str) -> None:
 )
 @pytest.mark.parametrize("asked", ["", "echo", "<label>Fake</label> or a story "])
 def test_repeated_pieces_are_read_in_linear_time(piece: str, asked: str) -> None:
-    # No clock: a reader that takes quadratic time would take many minutes here, and the test run would never end.
+    # No time is measured: a reader that takes quadratic time would run for many minutes.
     reply = (piece * (SIZE // 5 // len(piece) + 1))[: SIZE // 5]
     text = f"{reply}z" if asked == "echo" else asked * (SIZE // 250)
 

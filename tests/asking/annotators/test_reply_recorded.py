@@ -1,4 +1,4 @@
-"""Replies that real small models gave, read in place."""
+"""Recorded replies of real small models."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def recorded(shared_data: Path) -> list[Recorded]:
         ]
 
 
-def test_label_read_stands_in_the_reply_as_a_whole_word(recorded: list[Recorded]) -> None:
+def test_label_occurs_in_the_reply_as_a_whole_word(recorded: list[Recorded]) -> None:
     found = [row for row in recorded if row.reading.label is not None]
 
     assert found
@@ -69,10 +69,10 @@ def test_replies_quoted_as_the_text_are_silent_unless_bare(recorded: list[Record
     assert {reading.how for reading in again if reading.label is not None} == {"bare"}
 
 
-def test_no_model_gets_more_of_any_answer_than_its_recorded_votes_hold(
+def test_no_model_has_more_of_any_answer_than_in_its_recorded_votes(
     recorded: list[Recorded], shared_data: Path
 ) -> None:
-    """The replies are a part of those behind the votes, so that each count of ours is at most theirs."""
+    """The replies are a subset of those behind the votes, so each of our counts is at most theirs."""
     ours: Counter[tuple[str, str, str]] = Counter()
     for row in recorded:
         ours[row.task, row.model, row.reading.label or ""] += row.times

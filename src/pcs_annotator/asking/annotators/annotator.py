@@ -17,14 +17,14 @@ from pcs_annotator.core.elicitations import P_TRUE, base_annotator, elicited_nam
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.vote import Vote
 
-# Temperature 0, so that a run can be repeated; 64 tokens leave room for a tag and a sentence around it. A model that
-# thinks aloud needs more: `Sampling(max_tokens=4096)`.
+# Temperature 0, so that runs are repeatable; 64 tokens leave room for a tag and a sentence around it. A model that
+# reasons in its answer needs more: `Sampling(max_tokens=4096)`.
 DEFAULT_SAMPLING = Sampling(temperature=0.0, max_tokens=64)
 # Guesses and their probabilities take lines rather than a tag.
 ELICITED_SAMPLING = replace(DEFAULT_SAMPLING, max_tokens=256)
-# For an answer whose length is left to the server.
+# For answers without a limit.
 _ANSWER_TOKENS = 256
-# Markers, roles and the server's chat template.
+# For markers, roles and the server's chat template.
 _FRAME_TOKENS = 96
 _SHORTEST_ANSWER = 16
 _VERDICTS = ("A", "B")
@@ -37,9 +37,9 @@ class Question:
     """What to send for one text.
 
     Attributes:
-        request: Goes to the model.
-        text: The text as it is sent, after cutting.
-        cut: Characters of the text that did not fit and were left out.
+        request: The request to the model.
+        text: The text as sent, after cutting.
+        cut: Number of characters that did not fit and were left out.
     """
 
     request: Request
@@ -52,15 +52,15 @@ class Annotator:
     """One model with one prompt and fixed sampling.
 
     Attributes:
-        model: Anything a model can be made of: `provider:model`, a URL, a chat model object, a callable.
-        elicitation: How it is asked to say how sure it is, such as `1s-top-2`, `2s-top-2`, `ling-1s` or `p-true`; None
-            for a label alone.
-        name: Names the annotator among votes; by default what the model is called. The elicitation stands behind it.
-        style: `plain` for models that know no system role.
-        sampling: How answers are drawn; where probabilities are asked for, the default leaves more room. Several draws
-            of one question differ in the ledger, not in the prompt.
-        cut: Which part of a text stays when it is too long for the model.
-        constrain: Whether a model that can be held to the labels is.
+        model: Anything that `resolve_model` accepts: `provider:model`, a URL, a chat model object, a function.
+        elicitation: How to ask for probabilities, such as `1s-top-2`, `2s-top-2`, `ling-1s` or `p-true`; None for a
+            label alone.
+        name: The annotator's name in votes; by default the model's name. The elicitation is appended to it.
+        style: `plain` for models without a system role.
+        sampling: Sampling settings; the default allows longer answers if probabilities are asked for. Several draws of
+            one question differ in the ledger, not in the prompt.
+        cut: Which part of a text to keep if it is too long for the model.
+        constrain: Whether to restrict answers to the labels, for models that support it.
 
     Examples:
         >>> Annotator("groq:llama-3.1-8b-instant").name
@@ -84,17 +84,17 @@ class Annotator:
         if self.elicitation is None:
             return
         object.__setattr__(self, "name", elicited_name(base_annotator(self.name), self.elicitation))
-        # P(True) begins with the question for a label alone, and shares that call with those who ask nothing else
+        # P(True) starts with the question for a label alone, and shares that call with plain annotators
         if self.sampling is DEFAULT_SAMPLING and self.elicitation != P_TRUE:
             object.__setattr__(self, "sampling", ELICITED_SAMPLING)
 
     def question(self, task: Task, text: str, model: ChatModel) -> Question | Vote:
-        """Return what to ask the model about a text, or a silent vote when there is nothing to ask.
+        """Return what to ask the model about a text, or a vote without a label if there is nothing to ask.
 
         Args:
             task: What to decide.
             text: The text to label.
-            model: The model that `self.model` stands for.
+            model: The model that `self.model` resolves to.
         """
         text = sendable(text)
         if not text.strip().strip(_NOTHING_VISIBLE + "\ufffd"):
@@ -115,13 +115,13 @@ class Annotator:
         return Question(request=request, text=text, cut=cut)
 
     def hear(self, task: Task, question: Question, replies: Sequence[Reply], model: ChatModel) -> Question | Vote:
-        """Return what the replies say, or the question that has to follow them.
+        """Return the vote in the replies, or the follow-up question.
 
         Args:
             task: What to decide.
             question: The last question.
-            replies: What the model replied to all questions about the text so far, in their order.
-            model: The model that `self.model` stands for.
+            replies: The model's replies to all questions about the text so far, in their order.
+            model: The model that `self.model` resolves to.
         """
         last, cut = replies[-1], question.cut
         if self.elicitation is None:
@@ -148,13 +148,13 @@ class Annotator:
         return _conversation(self.elicitation, self.style, answer).first(task, text)
 
     def _fixed_part(self, task: Task, answer: AnswerFormat) -> str:
-        # P(True) cuts a text where the plain question does, or the two would not be the same call
+        # P(True) must cut a text where the plain question does, so that the two are the same call
         if self.elicitation in (None, P_TRUE):
             return task_prompt(task, answer)
         return "\n".join(message.content for message in self._messages(task, "", answer))
 
     def _sampling_after(self, messages: Messages, model: ChatModel) -> Sampling:
-        """Return the sampling for a further question; in a small context, what it adds is taken from its answer."""
+        """Return the sampling for a follow-up question; in a small context, its answer must be shorter."""
         most = self.sampling.max_tokens
         if most is None or model.context_tokens is None:
             return self.sampling
@@ -167,13 +167,13 @@ class Annotator:
 
     @staticmethod
     def vote(reply: Reply, task: Task, text: str, cut: int = 0) -> Vote:
-        """Return what a reply says: a label, or a silence with its reason.
+        """Return the vote in a reply: a label, or a silence with its reason.
 
         Args:
             reply: The model's reply.
-            task: What was to decide.
-            text: The text that was asked about, so that quoting it is not taken for an answer.
-            cut: Characters of the text that were left out.
+            task: What to decide.
+            text: The text to label; a label that the reply only quotes from it does not count.
+            cut: Number of characters of the text that were left out.
         """
         if reply.finish == "filter":
             return Vote(label=None, reason="filtered by the provider", cut=cut)
@@ -184,7 +184,7 @@ class Annotator:
 
 
 def _complete_text(reply: Reply) -> str:
-    # "P1: 0." may have been on its way to 0.9
+    # "P1: 0." may be the start of "P1: 0.9"
     return reply.text.rstrip(_SIGNS_OF_NUMBERS) if reply.finish == "length" else reply.text
 
 

@@ -1,4 +1,4 @@
-"""How many tokens a text takes, and what is left of it when it takes too many."""
+"""Estimates the tokens of a text, and cuts texts that have too many."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ CutPolicy = Literal["head", "tail", "head+tail"]
 
 GAP = " […] "
 _CHARACTERS_PER_TOKEN = 3.5
-# For each UTF-8 byte beyond one per character: a Cyrillic letter comes to 0.9 tokens, a Chinese one to 1.5.
+# Per UTF-8 byte beyond one per character: a Cyrillic letter counts as 0.9 tokens, a Chinese character as 1.5.
 _TOKENS_PER_EXTRA_BYTE = 0.6
-# A cut moves back to a blank if there is one this near; otherwise it goes through the word.
+# A cut moves back to a space if there is one within this distance; otherwise it splits a word.
 _NEAR = 60
 
 
 class Fitted(NamedTuple):
-    """A text that fits, and the number of characters that were left out."""
+    """A text that fits, and the number of characters left out."""
 
     text: str
     cut: int
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a text takes, rather too many than too few.
+    """Return about how many tokens a text has, rather too many than too few.
 
     >>> estimate_tokens("The quick brown fox jumps over the lazy dog.")
     13
@@ -36,12 +36,12 @@ def estimate_tokens(text: str) -> int:
 
 
 def fit_text(text: str, max_tokens: int, policy: CutPolicy = "head+tail") -> Fitted:
-    """Return as much of a text as fits into `max_tokens`, cut at a blank where one is near.
+    """Return as much of a text as fits into `max_tokens`, cut at a space if one is near.
 
     Args:
         text: Any text.
-        max_tokens: Room for it, in tokens as `estimate_tokens` counts them.
-        policy: Which part stays: its beginning, its end, or both with ` […] ` between them.
+        max_tokens: Maximum length in tokens, as `estimate_tokens` counts them.
+        policy: Which part to keep: the start, the end, or both with ` […] ` between them.
 
     >>> fit_text("one two three four five six", 4, "head")
     Fitted(text='one two three', cut=14)

@@ -1,7 +1,7 @@
 """Messages that ask a model for one label.
 
-The first part says what to do and is the same for every text of a task, so that a provider's prompt cache hits. The
-text comes last, between two lines with a marker that its author cannot know.
+The first part has the instructions and is the same for every text of a task, so that providers can cache it. The text
+comes last, between two lines with a marker that its author cannot know.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pcs_annotator.core.task import Task
 PromptStyle = Literal["chat", "plain"]
 AnswerFormat = Literal["tag", "bare"]
 
-# The same key for everyone, so that the same question is the same entry in every ledger. A secret is not needed: the
-# marker depends on the text, and a text that holds its own marker gets another one.
+# The same key for all users, so that the same question has the same key in every ledger. It need not be secret: the
+# marker depends on the text, and a text that contains its own marker gets another one.
 MARKER_KEY = b"pcs-annotator/1"
 MARKER = re.compile(r"\[text [0-9a-f]{12}\]")
 _LONGEST_MENU = 10
@@ -43,10 +43,10 @@ def build_messages(
 
     Args:
         task: What to decide.
-        text: The text to label; signs that cannot be sent (lone surrogates, NUL) are replaced by U+FFFD.
-        style: `chat` puts the fixed part into a system message, `plain` makes one user message of everything.
-        answer: `tag` asks for `<label>…</label>`; `bare` for the label alone, for answers held to the labels.
-        key: Key of the hash that the marker is made with.
+        text: The text to label; characters that cannot be sent (lone surrogates, NUL) are replaced by U+FFFD.
+        style: `chat` puts the fixed part into a system message, `plain` puts everything into one user message.
+        answer: `tag` asks for `<label>…</label>`; `bare` for the label alone, for models restricted to the labels.
+        key: Key of the hash from which the marker is made.
     """
     fixed = task_prompt(task, answer)
     text = sendable(text)
@@ -78,7 +78,7 @@ def _task_prompt(
 
 
 def _menu(labels: tuple[str, ...]) -> str:
-    # Joined by commas and "or", so that `read_label` knows a model that repeats the prompt from one that decides.
+    # Joined by commas and "or", so that `read_label` can distinguish a repeated prompt from a decision.
     if len(labels) > _LONGEST_MENU:
         return "<label>…</label> with the label inside"
     tags = [f"<label>{label}</label>" for label in labels]

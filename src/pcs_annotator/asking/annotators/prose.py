@@ -1,4 +1,4 @@
-"""The one label that a reply in running prose speaks for."""
+"""Finds the one label that a reply in prose decides for."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class ProseVerdict(NamedTuple):
 def verdict(text: str, words: LabelVocabulary) -> ProseVerdict:
     """Return the only label that the text names without a negation before it.
 
-    "Not real, it is fake" is a vote for fake; "not real" is no vote for fake, since a third label may be meant, and
-    "neither real nor fake" is none. A label that is both denied and affirmed is no vote.
+    "Not real, it is fake" is a vote for fake; "not real" is no vote for fake, because a third label may be meant;
+    "neither real nor fake" is no vote. A label that is both negated and affirmed is no vote.
     """
     if any(_REFUSED.match(text, found.end()) for found in _REFUSAL.finditer(text)):
         return ProseVerdict(None, "refusal")
@@ -73,7 +73,7 @@ def _judged(text: str, words: LabelVocabulary) -> Iterator[tuple[Mention, bool]]
         since = before.end if before else 0
         gap = text[max(since, mention.start - _WINDOW_CHARACTERS) : mention.start]
         joined = before is not None and mention.start - since <= _LONGEST_COORDINATION and _COORDINATION.search(gap)
-        # In "not real or fake" the negation holds for both; in "not real, it is fake" the first label has used it up.
+        # In "not real or fake" the negation applies to both; in "not real, it is fake" only to the first label.
         negated = bool((joined and negated) or _negates(gap))
         yield mention, negated
         before = mention
@@ -85,6 +85,6 @@ def _negates(gap: str) -> bool:
 
 
 def _breaks_off_in_a_list(tail: str, words: LabelVocabulary) -> bool:
-    # "Classify as positive, neut": cut off before the second label, so that the first one looks like the only one
+    # "Classify as positive, neut": cut off before the second label, so the first one looks like the only one
     found = _OPEN_LIST.match(tail)
     return found is not None and any(label.casefold().startswith(found[1].casefold()) for label in words.labels)

@@ -1,4 +1,4 @@
-"""What a reply merely quotes from the text that was asked about."""
+"""Removes what a reply only quotes from the text to label."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pcs_annotator.asking.annotators.prompt import MARKER
 from pcs_annotator.asking.annotators.vocabulary import LabelVocabulary
 
 SHORTEST_QUOTATION = 24
-# Every quotation of the shortest length holds one whole block of the text, wherever it begins.
+# Every quotation of the shortest length contains one whole block of the text, wherever it starts.
 _BLOCK = SHORTEST_QUOTATION // 2
-# Longer runs of letters are not words; giving up a whole run each time would take quadratic time.
+# Longer runs of letters are not words; skipping a whole run each time would take quadratic time.
 _WORD = 40
 
 
@@ -22,7 +22,7 @@ class _Span(NamedTuple):
 
 
 def without_fence(reply: str) -> str:
-    """Return the reply without what stands between the prompt's markers, for models that repeat the question."""
+    """Return the reply without the part between the prompt's markers, for models that repeat the question."""
     first = MARKER.search(reply)
     if first is None:
         return reply
@@ -30,10 +30,10 @@ def without_fence(reply: str) -> str:
 
 
 def without_quotations(reply: str, asked: str, words: LabelVocabulary) -> str:
-    """Return the reply with verbatim pieces of the text replaced by line breaks.
+    """Return the reply with verbatim quotations of the text replaced by line breaks.
 
-    A piece counts from 24 characters on, ending at whole words. A shorter text is looked for as a whole, and only
-    where it holds a label among other words: "good movie" quoted is no vote for "good".
+    A quotation has at least 24 characters and consists of whole words. A shorter text counts only as a whole, and only
+    if it contains a label among other words: quoting "good movie" is no vote for "good".
     """
     asked = asked.strip()
     if len(asked) < SHORTEST_QUOTATION:

@@ -1,17 +1,17 @@
-"""A label out of what a model replied, or a silence with its reason.
+"""Reads a label from a model's reply, or a silence with its reason.
 
 The first rule that applies decides:
 
-1. Reasoning is not an answer: `<think>…</think>` and its like are left out, up to the end when never closed.
-2. The last complete `<label>…</label>`. If it holds no label, that is a silence. Tags that only list the options, such
-   as `<label>Fake</label> or <label>Real</label>`, are no decision; one tag after another is a correction, and the last
-   one counts, unless three or more labels are listed in full.
+1. Reasoning is not an answer: `<think>…</think>` and similar tags are left out, up to the end if never closed.
+2. The last complete `<label>…</label>`. If it contains no label, that is a silence. Tags that only list the options,
+   such as `<label>Fake</label> or <label>Real</label>`, are no decision; one tag after another is a correction, and the
+   last one counts, unless three or more labels are listed in full.
 3. JSON with a key such as `label` or `answer`.
 4. The bare label: the whole reply, or every line of the form `Answer: …`.
-5. The only label that stands in the reply as a whole word without a negation before it.
+5. The only label that occurs in the reply as a whole word without a negation before it.
 
-What the reply quotes verbatim from the text that was asked about never counts, apart from a reply that is a bare
-label. A tag that also stands in the text counts only alone on its line, as an answer does.
+Verbatim quotations of the text to label never count, unless the reply is a bare label. A tag that also occurs in the
+text counts only if it is alone on its line, as an answer is.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pcs_annotator.asking.annotators.vocabulary import LabelVocabulary, vocabula
 
 ParseKind = Literal["", "bare", "tag", "json", "stated", "prose"]
 
-# Possessive quantifiers, because a reply can be hostile: nothing here may try a second way to match the same signs.
+# Possessive quantifiers, because a reply can be hostile: no pattern may try a second way to match the same characters.
 _REASONING = re.compile(r"<\s*+(/?+)\s*+(think|thinking|thought|reasoning|reflection|scratchpad)\s*+>", re.IGNORECASE)
 _TAG = re.compile(r"<\s*+(/?+)\s*+label\s*+>", re.IGNORECASE)
 _ALTERNATIVES = re.compile(r"\s*(?:,|;|/|\||(?:,\s*)?(?:and/or|and|or))\s*", re.IGNORECASE)
@@ -53,18 +53,18 @@ _STATED = re.compile(
 )
 _EMPHASIS = str.maketrans("", "", "*`")
 _STATEMENT_ROOM = 80
-# A reply with more than this many tags is not an answer but a list; reading on would only cost time.
+# A reply with more tags than this is a list rather than an answer; reading on would only cost time.
 _TAGS_LOOKED_AT = 50
 _ECHOES_LOOKED_AT = 200
 _BESIDE = " \t\r*_`{}"
 
 
 class Reading(NamedTuple):
-    """What a reply says.
+    """The label in a reply, or the reason why there is none.
 
     Attributes:
-        label: One of the labels, spelled as the user spells it; None for a silence.
-        reason: Why it is a silence; empty for a label.
+        label: One of the labels, as the user spells it; None for a silence.
+        reason: Why there is no label; empty if there is one.
         how: The rule that found the label; empty for a silence.
     """
 
@@ -80,12 +80,12 @@ class _Tag(NamedTuple):
 
 
 def read_label(reply: str, labels: Sequence[str], asked: str = "") -> Reading:
-    """Return the label that the reply decides for, or a silence with its reason; it never raises and never guesses.
+    """Return the label that a reply decides for, or a silence with its reason; it never raises and never guesses.
 
     Args:
-        reply: What the model wrote.
+        reply: The model's reply.
         labels: The labels to choose from.
-        asked: The text that was asked about, so that quoting it is not taken for an answer.
+        asked: The text to label; a label that the reply only quotes from it does not count.
 
     Examples:
         >>> read_label("I first thought <label>Real</label>, but it is <label>Fake</label>.", ["Fake", "Real"]).label
@@ -128,7 +128,7 @@ def _read_long(answer: str, words: LabelVocabulary, asked: str) -> Reading:
 
 
 def without_reasoning(reply: str) -> str:
-    """Return a reply without what stands in `<think>…</think>` and its like."""
+    """Return a reply without the contents of `<think>…</think>` and similar tags."""
     kept: list[str] = []
     position, opened = 0, ""
     for found in _REASONING.finditer(reply):
@@ -137,14 +137,14 @@ def without_reasoning(reply: str) -> str:
             kept.append(reply[position : found.start()])
             opened = name
         elif closing and opened in ("", name):
-            # Closed without being opened: the server's template had opened it, so all before was reasoning as well.
+            # Closed without being opened: the server's template opened it, so everything before was reasoning as well.
             kept = kept if opened else []
             position, opened = found.end(), ""
     return "\n".join(kept if opened else [*kept, reply[position:]])
 
 
 def _without_echoes(text: str, asked: str) -> str:
-    """Return the text without tags and JSON answers that also stand in the input, unless alone on their line."""
+    """Return the text without tags and JSON answers that also occur in `asked`, unless they are alone on their line."""
     kept, position = [], 0
     for found in islice(_ANSWER.finditer(text), _ECHOES_LOOKED_AT):
         if found[0] in asked and not _alone_on_line(text, *found.span()):
@@ -184,7 +184,7 @@ def _complete_tags(text: str, words: LabelVocabulary) -> list[_Tag]:
 
 
 def _runs(text: str, tags: list[_Tag]) -> list[list[_Tag]]:
-    """Return the tags in groups with nothing but list marks, `or` and the like between them."""
+    """Return the tags in groups, with only list marks, `or` and the like between the tags of a group."""
     runs = [[tags[0]]]
     for before, after in pairwise(tags):
         gap = text[before.end : min(after.start, before.end + _LONGEST_GAP)]
@@ -209,7 +209,7 @@ def _from_json(text: str, words: LabelVocabulary) -> Reading | None:
     values = list(_KEYED.finditer(text))
     if not values:
         return None
-    # a list is an answer only when it holds nothing else
+    # a list is an answer only if it has one element
     single = [found for found in values if bool(found[1]) == bool(found[3])]
     named = {words.match(_unquoted(found[2])) for found in single} - {None}
     if len(named) == 1:

@@ -1,4 +1,4 @@
-"""A closed set of labels as it may be spelled in a reply, prepared once per set."""
+"""The ways in which a set of labels may be spelled in a reply, prepared once per set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-# Signs of writing direction, joiners and emoji variants: they are not seen and mean nothing at the edge of a label.
+# Direction marks, joiners and emoji variants: invisible, and without meaning at the edge of a label.
 _INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufe0e\ufe0f\ufeff"
 _DRESS = " \t\r\n\f\v\x00\xa0\"'`´“”„‘’‚«»‹›*_~()[]{}<>" + _INVISIBLE
 _END = _DRESS + ".,;:!?…。、，！？؟،"
@@ -19,19 +19,19 @@ _SEPARATORS = re.compile(r"[\s_\-‐‑–]+")
 _JOINT = re.compile(r"(?<=\w)[\s_\-‐‑–]+(?=\w)")
 _DRESS_ROOM = 16
 
-# A word ends where no letter or digit follows; an underscore is emphasis, but inside `non_toxic` it is a hyphen.
+# A word ends where no letter or digit follows; an underscore is emphasis, but inside `non_toxic` it acts as a hyphen.
 _STARTS = r"(?<![^\W_])(?<![^\W_][-_‐‑–'’])"
 _ENDS = r"(?![^\W_])(?![-_‐‑–'’][^\W_])(?![+#\u200d\U0001F3FB-\U0001F3FF])"
 _DIGIT_STARTS = r"(?<![-−+$€£])(?<!\d[.,:/])"
 _DIGIT_ENDS = r"(?![.,:/]\d)(?!\s?%)"
-# Such a label is a word of the sentence, not an answer, when the sentence goes on behind it: "A good text", "no doubt".
+# Such a label is an ordinary word, not an answer, if the sentence continues after it: "A good text", "no doubt".
 _NOT_GOING_ON = r"(?!\s+[^\W\d_])"
 _CAPITALS_MATTER = frozenset(["an", "as", "at", "in", "is", "it", "or", "us"])
 _FUNCTION_WORDS = _CAPITALS_MATTER | {"no", "not"}
 
 
 class Mention(NamedTuple):
-    """A label that stands in a text as a whole word."""
+    """A label that occurs in a text as a whole word."""
 
     label: str
     start: int
@@ -40,12 +40,12 @@ class Mention(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelVocabulary:
-    """A label set with everything that reading replies needs.
+    """A label set, prepared for reading replies.
 
     Attributes:
         labels: The labels as the user spells them.
-        forms: Case-folded spelling → label; a spelling that two labels could claim is missing.
-        longest: No text longer than this is a label alone, whatever stands around it.
+        forms: Case-folded spelling → label, without spellings that could mean two labels.
+        longest: A text longer than this is not a label alone, even with punctuation around it.
         pattern: Finds labels as whole words, the longest first; its groups are the labels.
     """
 
@@ -55,7 +55,7 @@ class LabelVocabulary:
     pattern: re.Pattern[str] | None
 
     def match(self, text: str) -> str | None:
-        """Return the label that the whole text is, apart from quotes, emphasis, brackets and final punctuation."""
+        """Return the label that the whole text is, ignoring quotes, emphasis, brackets and final punctuation."""
         text = text.strip()
         if len(text) > self.longest:
             return None
@@ -63,11 +63,11 @@ class LabelVocabulary:
         return self.forms.get(folded) or self.forms.get(_plain(folded))
 
     def mentions(self, text: str) -> Iterator[Mention]:
-        """Yield the labels that stand in the text as whole words, from left to right, without overlap."""
+        """Yield the labels that occur in the text as whole words, from left to right, without overlap."""
         if self.pattern is None:
             return
         for found in self.pattern.finditer(text):
-            # one group per label, so that the last group that matched is the only one
+            # one group per label, so the last group that matched is the only one
             yield Mention(self.labels[(found.lastindex or 1) - 1], *found.span())
 
 
@@ -75,12 +75,12 @@ class LabelVocabulary:
 def vocabulary(labels: tuple[str, ...]) -> LabelVocabulary:
     """Return the prepared label set; the same labels are prepared once."""
     folded = Counter(label.strip().casefold() for label in set(labels))
-    # `Task` refuses labels that differ only in capitals; asked about them all the same, we do not guess which is meant.
+    # `Task` refuses labels that differ only in case; if given such labels, we do not guess which is meant.
     clear = {label for label in labels if label.strip() and folded[label.strip().casefold()] == 1}
     usable = tuple(sorted(clear, key=lambda label: (-len(label), label)))
     spelled = {label: _spellings(label) for label in usable}
     forms: dict[str, str] = {}
-    # What is written exactly as a label is that label, even where another one could also be meant.
+    # An exact spelling of a label means that label, even if it could be a variant of another.
     _claim(forms, spelled)
     _claim(forms, {label: {_plain(form) for form in found} for label, found in spelled.items()})
     _claim(forms, {label: {re.sub(r"\b[-‐‑]\b", "", form) for form in found} for label, found in spelled.items()})
@@ -94,7 +94,7 @@ def vocabulary(labels: tuple[str, ...]) -> LabelVocabulary:
 
 
 def _spellings(label: str) -> set[str]:
-    # Accents come composed or decomposed; both are kept here, so that replies never need normalising.
+    # Accents may be composed or decomposed; both forms are kept, so that replies need no normalising.
     folded = label.strip().casefold()
     return {folded, unicodedata.normalize("NFC", folded), unicodedata.normalize("NFD", folded)}
 

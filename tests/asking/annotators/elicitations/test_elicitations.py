@@ -1,4 +1,4 @@
-"""Conversations that end with probabilities: what is asked, and in which order."""
+"""Conversations that end with probabilities: which questions are asked, and in which order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXT = "The moon is made of cheese.\n\nSays who?"
 KINDS = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")
 
 
-def said(chosen: Elicitation) -> str:
+def prompt_of(chosen: Elicitation) -> str:
     return "\n".join(message.content for message in chosen.first(TASK, TEXT))
 
 
@@ -28,7 +28,7 @@ def test_the_four_are_registered() -> None:
     assert elicitations.names() == ["1s-top-k", "2s-top-k", "ling-1s", "p-true"]
     assert [elicitation_of(kind).name for kind in KINDS] == list(KINDS)
     assert elicitation_of("2s-top-k") == TwoStepTopK(k=2)
-    with pytest.raises(UnknownNameError, match="known: 1s-top-k"):
+    with pytest.raises(UnknownNameError, match=r"telepathy.*1s-top-k"):
         elicitation_of("telepathy")
 
 
@@ -52,7 +52,7 @@ def test_before_any_reply_the_next_question_is_the_first(kind: str) -> None:
 
 
 @pytest.mark.parametrize("made", [OneStepTopK, TwoStepTopK, Linguistic, PTrue])
-def test_plain_style_is_one_message_of_the_same_words(made: type[OneStepTopK]) -> None:
+def test_plain_style_is_one_message_with_the_same_words(made: type[OneStepTopK]) -> None:
     (message,) = made(style="plain").first(TASK, TEXT)
 
     assert message.role == "user"
@@ -61,18 +61,18 @@ def test_plain_style_is_one_message_of_the_same_words(made: type[OneStepTopK]) -
 
 @pytest.mark.parametrize("kind", ["1s-top-2", "2s-top-2", "ling-1s"])
 def test_question_does_not_ask_for_a_bare_label(kind: str) -> None:
-    assert "exactly one label" not in said(elicitation_of(kind))
+    assert "exactly one label" not in prompt_of(elicitation_of(kind))
 
 
-def test_as_many_guesses_are_asked_for_as_there_can_be() -> None:
-    assert "G2: <label>" in said(OneStepTopK(k=5))
-    assert "G3" not in said(OneStepTopK(k=5))
-    assert "the likeliest label" in said(OneStepTopK(k=1))
+def test_no_more_guesses_are_asked_for_than_there_are_labels() -> None:
+    assert "G2: <label>" in prompt_of(OneStepTopK(k=5))
+    assert "G3" not in prompt_of(OneStepTopK(k=5))
+    assert "the likeliest label" in prompt_of(OneStepTopK(k=1))
     assert OneStepTopK(k=5).name == "1s-top-5"
 
 
 def test_all_phrases_are_offered() -> None:
-    assert all(phrase in said(Linguistic()) for phrase in PHRASES)
+    assert all(phrase in prompt_of(Linguistic()) for phrase in PHRASES)
 
 
 def test_one_step_ends_after_one_reply() -> None:
@@ -97,7 +97,7 @@ def test_two_steps_end_without_a_guess() -> None:
     assert TwoStepTopK().next(TASK, TEXT, ["Who knows?"]) == "no label in reply"
 
 
-def test_p_true_begins_with_the_question_of_the_plain_annotator() -> None:
+def test_p_true_starts_with_the_question_of_the_plain_annotator() -> None:
     assert PTrue().first(TASK, TEXT) == build_messages(TASK, TEXT)
     assert PTrue(answer="bare", style="plain").first(TASK, TEXT) == build_messages(
         TASK, TEXT, answer="bare", style="plain"

@@ -1,4 +1,4 @@
-"""Probabilities, phrases and verdicts as models write them."""
+"""Reading probabilities, phrases and verdicts as models write them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator.asking.annotators.elicitations import Stated, elicitation_of
-from pcs_annotator.asking.annotators.elicitations.guesses import (
-    read_guesses,
-    read_probabilities,
-    read_probabilities_of,
-)
 from pcs_annotator.asking.annotators.elicitations.linguistic import read_phrase
 from pcs_annotator.asking.annotators.elicitations.p_true import read_verdict
+from pcs_annotator.asking.annotators.elicitations.top_k import read_guesses, read_probabilities, read_probabilities_of
 from pcs_annotator.core.elicitations import PHRASES
 from pcs_annotator.core.task import Task
 
@@ -68,7 +64,7 @@ def test_guesses_with_probabilities_are_read_in_many_forms(reply: str) -> None:
         ("G1: Fake\nP1: 0.9\nG2: Fake\nP2: 0.1", {"Fake": 0.9}),
     ],
 )
-def test_what_is_stated_is_put_on_one_scale(reply: str, probabilities: dict[str, float]) -> None:
+def test_stated_numbers_are_put_on_one_scale(reply: str, probabilities: dict[str, float]) -> None:
     stated = read_probabilities(reply, NEWS)
 
     assert isinstance(stated, Stated), stated
@@ -100,7 +96,7 @@ def test_labels_may_be_digits(reply: str) -> None:
         ("Fake: 3/0, Real: 0.1", "probabilities on an unclear scale"),
     ],
 )
-def test_what_states_nothing_is_a_silence_with_its_reason(reply: str, reason: str) -> None:
+def test_a_reply_without_probabilities_is_a_silence_with_its_reason(reply: str, reason: str) -> None:
     assert read_probabilities(reply, NEWS) == reason
 
 
@@ -163,7 +159,7 @@ def test_label_may_be_a_phrase() -> None:
         ("Confidence: Likely", "empty reply"),
     ],
 )
-def test_what_has_no_phrase_or_no_label_is_a_silence_with_its_reason(reply: str, reason: str) -> None:
+def test_a_reply_without_a_phrase_or_a_label_is_a_silence_with_its_reason(reply: str, reason: str) -> None:
     assert read_phrase(reply, NEWS) == reason
 
 
@@ -182,7 +178,7 @@ def test_false_is_read(reply: str) -> None:
 
 
 @pytest.mark.parametrize("reply", ["(A) False", "(A) True (B) False", "(A) or (B)", "", "It is not true", "C", "maybe"])
-def test_no_clear_verdict_is_a_silence(reply: str) -> None:
+def test_an_unclear_verdict_is_a_silence(reply: str) -> None:
     assert isinstance(read_verdict(reply), str)
 
 
@@ -214,7 +210,7 @@ LABELS = st.one_of(
 
 @pytest.mark.parametrize("kind", ["1s-top-2", "2s-top-3", "ling-1s", "p-true"])
 @given(replies=st.lists(REPLIES, max_size=2), labels=LABELS, text=REPLIES)
-def test_any_text_never_raises(kind: str, replies: list[str], labels: list[str], text: str) -> None:
+def test_no_text_makes_reading_raise(kind: str, replies: list[str], labels: list[str], text: str) -> None:
     outcome = elicitation_of(kind).next(Task("Decide.", labels=labels), text, replies)
 
     if isinstance(outcome, Stated):
@@ -234,5 +230,5 @@ def test_any_text_never_raises(kind: str, replies: list[str], labels: list[str],
 def test_repeated_pieces_are_read_in_linear_time(
     read: Callable[[str, tuple[str, ...]], Stated | str], piece: str
 ) -> None:
-    # No clock: a reader that takes quadratic time would keep the test run busy for minutes.
+    # No time is measured: a reader that takes quadratic time would run for minutes.
     assert isinstance(read(piece * (100_000 // len(piece)), NEWS), str)

@@ -1,4 +1,4 @@
-"""Elicitations: ways to ask for a label together with how sure the model is, known by name.
+"""Elicitations: ways to ask for a label together with its probability, registered by name.
 
 >>> from pcs_annotator.asking.annotators.elicitations import elicitation_of
 >>> elicitation_of("1s-top-4").name
@@ -16,7 +16,7 @@ __all__ = ["BUILT_IN", "Elicitation", "Messages", "Stated", "elicitation", "elic
 
 
 def elicitation_of(kind: str) -> Elicitation:
-    """Return the elicitation of a kind such as `1s-top-4`, or of any registered name."""
+    """Return the elicitation of a kind such as `1s-top-4`, or of a registered name."""
     k = guesses_of(kind)
     for steps, made in ((1, OneStepTopK), (2, TwoStepTopK)):
         if kind == top_k_kind(steps, k):

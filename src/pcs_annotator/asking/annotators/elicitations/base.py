@@ -1,4 +1,4 @@
-"""What an elicitation is: a way to ask for a label together with how sure the model is."""
+"""The interface of elicitations: ways to ask for a label together with its probability."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Messages = tuple[Message, ...]
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """Probabilities that a model stated itself.
+    """Probabilities that a model stated in its reply.
 
     Attributes:
-        probabilities: Label → probability, for the labels that it named, in the order of its guesses; each is between
-            0 and 1, and so is their sum.
+        probabilities: Label → probability, for the labels it named, in the order of its guesses; each is between 0 and
+            1, and so is their sum.
     """
 
     probabilities: Mapping[str, float]
@@ -33,11 +33,11 @@ class Stated:
 
     @property
     def guess(self) -> str:
-        """The likeliest label, the first one of those that are equally likely."""
+        """The likeliest label; the first of equally likely ones."""
         return max(self.probabilities, key=self.probabilities.__getitem__)
 
     def over(self, labels: Sequence[str]) -> tuple[float, ...]:
-        """Return a row of `Votes.stated`: the probability of every label, nan for those that were not named."""
+        """Return a row of `Votes.stated`: the probability of every label, nan for labels that were not named."""
         return tuple(self.probabilities.get(label, float("nan")) for label in labels)
 
 
@@ -54,32 +54,32 @@ class Elicitation(Protocol):
         ...
 
     def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
-        """Return the next question, what the replies state, or the reason why they state nothing; it never raises.
+        """Return the next question, the stated probabilities, or the reason why there are none; it never raises.
 
         Args:
             task: What to decide.
-            text: The text that was asked about.
-            replies: What the model replied to the questions so far, in their order.
+            text: The text to label.
+            replies: The model's replies to the questions so far, in their order.
         """
         ...
 
 
 elicitations: Registry[Elicitation] = Registry("elicitation", "pcs_annotator.elicitations")
 elicitation = elicitations.register
-"""Decorator: make a class of elicitations known by a name."""
+"""Decorator: register an elicitation class under a name."""
 
 
 def opening(task: Task, text: str, *, wanted: str, last: str, style: PromptStyle) -> Messages:
-    """Return a question like the one for a plain label, apart from what is to be answered.
+    """Return a question like the one for a plain label, but with another form of answer.
 
     Args:
         task: What to decide.
         text: The text to label.
-        wanted: What to answer, in the part that is the same for every text.
-        last: What to answer, in few words, after the text.
-        style: `plain` for models that know no system role.
+        wanted: What to answer, for the part that is the same for every text.
+        last: What to answer, in a few words, after the text.
+        style: `plain` for models without a system role.
     """
-    # the last two paragraphs say what to answer, and that the text is data
+    # the last two paragraphs of the plain question are what to answer, and that the text is data
     head, _, data = task_prompt(task, "bare").rsplit("\n\n", 2)
     fixed = f"{head}\n\n{wanted}\n\n{data}"
     fenced = build_messages(task, text, answer="bare")[-1].content.rpartition("\n\n")[0]
@@ -90,5 +90,5 @@ def opening(task: Task, text: str, *, wanted: str, last: str, style: PromptStyle
 
 
 def followed_up(question: Messages, answer: str, asked: str) -> Messages:
-    """Return the conversation so far and the next question."""
+    """Return the conversation so far, followed by the next question."""
     return (*question, Message("assistant", answer), Message("user", asked))

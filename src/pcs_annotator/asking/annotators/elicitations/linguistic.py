@@ -1,4 +1,4 @@
-"""Ling 1S of Tian et al. 2023: one guess, and a phrase that says how likely it is to be right."""
+"""Ling 1S of Tian et al. 2023: one guess, and a phrase for how likely it is to be right."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pcs_annotator.core.elicitations import LING_1S, PHRASES
 from pcs_annotator.core.task import Task
 
 _LONGEST_FIRST = sorted(PHRASES, key=len, reverse=True)
-# With a word before it that changes it, a phrase is another one, whose number nobody surveyed.
+# With such a word before it, a phrase means something else, for which there is no survey.
 _PHRASE = re.compile(
     r"(?<!\w)((?:not|very|extremely|quite|fairly|less|more|most|rather|somewhat|really|so|too)\s++)?("
     + "|".join(phrase.replace(" ", r"[\s_-]++") for phrase in _LONGEST_FIRST)
@@ -31,10 +31,10 @@ _BREAK = re.compile(r"[\n,;()|–—]|\s-\s")
 @elicitation("ling-1s")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linguistic:
-    """One guess and one of the phrases that people were surveyed about.
+    """One guess, and one of the phrases of the survey.
 
     Attributes:
-        style: `plain` for models that know no system role.
+        style: `plain` for models without a system role.
     """
 
     style: PromptStyle = "chat"
@@ -55,18 +55,18 @@ class Linguistic:
         )
 
     def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
-        """Return what the reply states."""
+        """Return the probability in the reply."""
         return read_phrase(replies[0], task.labels) if replies else self.first(task, text)
 
 
 def read_phrase(reply: str, labels: Sequence[str]) -> Stated | str:
-    r"""Return the guess with the probability that its phrase stands for, or the reason why there is none.
+    r"""Return the guess with the probability of its phrase, or the reason why there is none.
 
     >>> read_phrase("Guess: fake\nConfidence: Highly likely", ["Fake", "Real"])
     Stated(probabilities={'Fake': 0.87})
     """
     said = without_reasoning(reply)
-    # The keys go first, because a label may itself be a phrase (`Likely`).
+    # The keys are looked for first, because a label may itself be a phrase (`Likely`).
     confidence = _CONFIDENCE.search(said)
     if confidence:
         guess, phrase = said[: confidence.start()] or said[confidence.end() :], confidence[1]
@@ -83,6 +83,6 @@ def read_phrase(reply: str, labels: Sequence[str]) -> Stated | str:
 
 
 def _label_and_phrase(said: str) -> tuple[str, str]:
-    """Return the two parts of a reply that has just two, such as `Fake, almost certain`; in a sentence, who knows."""
+    """Return the parts of a reply that has exactly two, such as `Fake, almost certain`; other replies are ambiguous."""
     parts = [part for part in _BREAK.split(said) if re.search(r"\w", part)]
     return (parts[0], parts[1]) if len(parts) == 2 else (said, "")

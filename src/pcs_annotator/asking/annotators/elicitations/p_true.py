@@ -1,4 +1,4 @@
-"""P(True) of Kadavath et al. 2022: the model proposes a label, then says whether it is right."""
+"""P(True) of Kadavath et al. 2022: the model proposes a label, then judges whether it is right."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _BARE = {"yes": True, "correct": True, "right": True, "no": False, "incorrect": 
 @elicitation("p-true")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PTrue:
-    """A label, then whether it is right: 1 for true, 0 for false; draws are averaged when judging.
+    """A label, then whether it is right: 1 for true, 0 for false; `judging` averages draws.
 
     Attributes:
-        style: `plain` for models that know no system role.
-        answer: How the label is asked for; as the plain annotator asks, so that the first call is paid once.
+        style: `plain` for models without a system role.
+        answer: The form of the label; the same as for the plain annotator, so that the first call is paid for once.
     """
 
     style: PromptStyle = "chat"
@@ -39,7 +39,7 @@ class PTrue:
         return build_messages(task, text, style=self.style, answer=self.answer)
 
     def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
-        """Return the question whether the label is right, then what the replies state."""
+        """Return the question whether the label is right, then the probability in the replies."""
         if not replies:
             return self.first(task, text)
         label, reason, _ = read_label(replies[0], task.labels, text)
@@ -56,7 +56,7 @@ class PTrue:
 
 
 def read_verdict(reply: str) -> bool | str:
-    """Return whether a reply says A (true) or B (false), or the reason why it says neither.
+    """Return whether a reply is A (true) or B (false), or the reason why it is neither.
 
     >>> read_verdict("(A) True"), read_verdict("The label is false."), read_verdict("(A) or (B)?")
     (True, False, 'says both true and false')

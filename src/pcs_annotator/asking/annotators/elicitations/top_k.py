@@ -1,35 +1,52 @@
-"""1S top-k and 2S top-k of Tian et al. 2023: k guesses, each with a probability, in one step or two."""
+"""1S top-k and 2S top-k of Tian et al. 2023: k guesses, each with a probability, in one step or two.
+
+Guesses and probabilities are read from a reply by the first rule that finds any:
+
+1. Keys such as `G1:`, `P1:`, `Guess:`, `Probability:`, in any order; a number after the guess is enough.
+2. Labels with a number after or before them: `Fake: 0.8`, `| Fake | 80 % |`, `{"Fake": 0.8}`; `80 % Fake`.
+
+The first number of a label counts. Reasoning such as `<think>…</think>` and list numbers are ignored.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from pcs_annotator.asking.annotators.elicitations.base import Messages, Stated, elicitation, followed_up, opening
-from pcs_annotator.asking.annotators.elicitations.guesses import (
-    read_guesses,
-    read_probabilities,
-    read_probabilities_of,
-)
 from pcs_annotator.asking.annotators.prompt import PromptStyle
+from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
+from pcs_annotator.asking.annotators.vocabulary import Mention, vocabulary
 from pcs_annotator.core.elicitations import top_k_kind
 from pcs_annotator.core.task import Task
 
 _ONLY = "Write only these lines:"
 _LAST = "Answer with these lines and nothing else."
+# Possessive quantifiers, because a reply can be hostile: no pattern may try a second way to match the same characters.
+NUMBER = re.compile(
+    r"(?<![\w.])([-−]?+)(\d{1,9}+(?:[.,]\d{1,12}+)?+|\.\d{1,12}+)(?:e(-\d{1,2}+))?+"
+    r"(?:\s*+(?:(%|percent\b)|(?:/|out\s++of)\s*+(\d{1,6}+)))?+(?!\w)",
+    re.IGNORECASE,
+)
+_PERCENT = 100.0
+# Numbers that add up to about this are percentages, even if one of them is below 1.
+_ABOUT_A_HUNDRED = (90.0, 110.0)
+# A bare "8" probably means 8 of 10 rather than 8 %, but that is not certain.
+_UNCLEAR_UP_TO = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TopK:
-    """What both ways share.
+    """The common part of both elicitations.
 
     Attributes:
-        k: How many guesses; no more than there are labels.
-        style: `plain` for models that know no system role.
-        steps: How many questions there are.
-        also: What is wanted in the first reply besides guesses.
-        line: What that reply says of the n-th guess.
+        k: Number of guesses; no more than there are labels.
+        style: `plain` for models without a system role.
+        steps: Number of questions.
+        also: What the first question asks for besides guesses.
+        line: What the first reply has for the n-th guess.
     """
 
     k: int = 2
@@ -60,7 +77,7 @@ class OneStepTopK(_TopK):
     line: ClassVar[str] = "G{n}: <label>\nP{n}: <probability>"
 
     def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
-        """Return what the reply states."""
+        """Return the probabilities in the reply."""
         return read_probabilities(replies[0], task.labels) if replies else self.first(task, text)
 
 
@@ -74,7 +91,7 @@ class TwoStepTopK(_TopK):
     line: ClassVar[str] = "G{n}: <label>"
 
     def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
-        """Return the question for the probabilities, then what the replies state."""
+        """Return the question for the probabilities, then the probabilities in the replies."""
         if not replies:
             return self.first(task, text)
         guesses = read_guesses(replies[0], task.labels)[: self.k]
@@ -94,3 +111,172 @@ def _numbered(line: str, size: int) -> str:
 
 def _likeliest(size: int) -> str:
     return "Name the likeliest label" if size == 1 else f"Name the {size} likeliest labels in order"
+
+
+class Number(NamedTuple):
+    """A number, and whether it is marked as a share, as in `80 %` or `8/10`."""
+
+    value: float
+    is_share: bool
+
+
+def read_number(text: str) -> Number | None:
+    """Return the first number in a text.
+
+    >>> read_number("P1: about 80 %"), read_number("8/10"), read_number("none")
+    (Number(value=0.8, is_share=True), Number(value=0.8, is_share=True), None)
+    """
+    found = NUMBER.search(text)
+    return None if found is None else number_of(found)
+
+
+def number_of(found: re.Match[str]) -> Number:
+    """Return the number that `NUMBER` matched."""
+    sign, digits, exponent, percent, whole = found.groups()
+    value = float(digits.replace(",", ".")) * 10.0 ** int(exponent or 0) * (-1 if sign else 1)
+    if percent:
+        return Number(value / _PERCENT, True)
+    if whole and int(whole) > 0:
+        return Number(value / int(whole), True)
+    return Number(value, False)
+
+
+def stated(named: Mapping[str, Number]) -> Stated | str:
+    """Return the probabilities of the named labels, or the reason why there are none.
+
+    Bare numbers are read on one scale: as probabilities if none is above 1, else as percentages.
+    """
+    if not named:
+        return "no probability in reply"
+    bare = [number.value for number in named.values() if not number.is_share]
+    scale = 1.0
+    if any(value > 1 for value in bare):
+        if _scale_is_unclear(bare):
+            return "probabilities on an unclear scale"
+        scale = _PERCENT
+    values = {label: number.value / (1 if number.is_share else scale) for label, number in named.items()}
+    if not all(0 <= value <= 1 for value in values.values()):
+        return "probability out of range"
+    return Stated(values)
+
+
+def _scale_is_unclear(bare: Sequence[float]) -> bool:
+    low, high = _ABOUT_A_HUNDRED
+    if low <= sum(bare) <= high:
+        return False
+    return max(bare) <= _UNCLEAR_UP_TO or any(0 < value < 1 for value in bare)
+
+
+_KEY = re.compile(
+    r"(?<!\w)(g(?:uess)?+|p(?:rob(?:ability)?+)?+|confidence)[\s#]*+(\d{0,3}+)[\"'*_`\s]*+[:=]", re.IGNORECASE
+)
+_SIGNS = r"[\s\"'“”‘’*_`:=|(),;\[\]{}~≈<>≤≥–—→]|-(?![\d.])"
+_WORDS = (
+    r"(?:a|an|about|approximately|am|around|at|being|chance|confidence|confident|for|has|i|is|it|label|likelihood|my|of"
+    r"|p\d?|prob|probability|roughly|score|sure|text|that|the|with)(?!\w)"
+)
+_LINK = re.compile(rf"(?:{_SIGNS}|{_WORDS})*+", re.IGNORECASE)
+_LONGEST_LINK = 60
+_LIST_NUMBER = re.compile(r"^[ \t*_-]{0,8}+\d{1,2}+[.)](?=\s)|(?<=[\s,;])[1-9]\)(?=\s)", re.MULTILINE)
+_NEGATED = re.compile(r"(?<!\w)(?:not|no|non|never|neither|nor|\w{1,8}n['’]t)[\s\"'*_`-]*+\Z", re.IGNORECASE)
+_LONGEST_NEGATION = 16
+
+
+def read_probabilities(reply: str, labels: Sequence[str]) -> Stated | str:
+    r"""Return the guesses in a reply with their probabilities, or the reason why there are none.
+
+    >>> read_probabilities("G1: fake\nP1: 80%\nG2: real\nP2: 0.2", ["Fake", "Real"])
+    Stated(probabilities={'Fake': 0.8, 'Real': 0.2})
+    """
+    text = _answer(reply)
+    named = _keyed(text, labels) or _linked(text, labels)
+    if not named and not read_guesses(reply, labels):
+        return "no label in reply" if text.strip() else "empty reply"
+    return stated(named)
+
+
+def read_guesses(reply: str, labels: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels that a reply guesses, the likeliest first; empty if there are none."""
+    text = _answer(reply)
+    keyed = [read_label(value, labels).label for kind, _, value in _keys(text) if kind == "g"]
+    guesses = [label for label in keyed if label is not None] or [mention.label for mention in _mentions(text, labels)]
+    return tuple(dict.fromkeys(guesses))
+
+
+def read_probabilities_of(reply: str, guesses: Sequence[str], labels: Sequence[str]) -> Stated | str:
+    """Return the probabilities that a reply gives for earlier guesses.
+
+    They are matched by `P1:` and so on, by the labels, or in order, if there are as many numbers as guesses.
+    """
+    text = _answer(reply)
+    by_key = {index: number for kind, index, value in _keys(text) if kind == "p" and (number := read_number(value))}
+    named = {label: by_key[place] for place, label in enumerate(guesses, start=1) if place in by_key}
+    named = named or _linked(text, labels)
+    if not named:
+        numbers = [number_of(found) for found in NUMBER.finditer(text)]
+        named = dict(zip(guesses, numbers, strict=True)) if len(numbers) == len(guesses) else {}
+    return stated(named)
+
+
+def _answer(reply: str) -> str:
+    return _LIST_NUMBER.sub("", without_reasoning(reply))
+
+
+def _keys(text: str) -> list[tuple[str, int, str]]:
+    """Return (`g` or `p`, number, rest of the line) for every key; keys without a number are counted."""
+    found = list(_KEY.finditer(text))
+    ends = [*(key.start() for key in found[1:]), len(text)][: len(found)]
+    counts = {"g": 0, "p": 0}
+    keys = []
+    for key, end in zip(found, ends, strict=True):
+        kind = "g" if key[1][0] in "gG" else "p"
+        counts[kind] += 1
+        value = text[key.end() : end].strip().partition("\n")[0]
+        keys.append((kind, int(key[2] or counts[kind]), value))
+    return keys
+
+
+def _keyed(text: str, labels: Sequence[str]) -> dict[str, Number]:
+    keys = _keys(text)
+    probabilities = {index: number for kind, index, value in keys if kind == "p" and (number := read_number(value))}
+    named: dict[str, Number] = {}
+    for kind, index, value in keys:
+        if kind == "p":
+            continue
+        label = read_label(value, labels).label
+        number = probabilities.get(index) or (_linked(value, labels).get(label) if label else None)
+        if label is not None and number is not None:
+            named.setdefault(label, number)
+    return named
+
+
+def _linked(text: str, labels: Sequence[str]) -> dict[str, Number]:
+    mentions = _mentions(text, labels)
+    after: dict[str, Number] = {}
+    for mention in mentions:
+        link = _LINK.match(text, mention.end, mention.end + _LONGEST_LINK)
+        found = NUMBER.match(text, link.end()) if link else None
+        if found:
+            after.setdefault(mention.label, number_of(found))
+    before = _numbers_before(text, mentions)
+    # in "80 % Fake, 20 % Real" only the first label has a number after it, and it is the wrong one
+    return before if len(before) > len(after) else after
+
+
+def _numbers_before(text: str, mentions: Sequence[Mention]) -> dict[str, Number]:
+    before: dict[str, Number] = {}
+    starts = {mention.start: mention.label for mention in mentions}
+    for found in NUMBER.finditer(text) if starts else ():
+        link = _LINK.match(text, found.end(), found.end() + _LONGEST_LINK)
+        if link and link.end() in starts:
+            before.setdefault(starts[link.end()], number_of(found))
+    return before
+
+
+def _mentions(text: str, labels: Sequence[str]) -> list[Mention]:
+    """Return the labels in a text that are not negated."""
+    return [
+        mention
+        for mention in vocabulary(tuple(labels)).mentions(text)
+        if not _NEGATED.search(text, max(0, mention.start - _LONGEST_NEGATION), mention.start)
+    ]
