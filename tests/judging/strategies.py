@@ -1,4 +1,4 @@
-"""Votes that hypothesis draws, and small helpers that several judging tests share."""
+"""Hypothesis strategies for votes, and helpers that several judging tests share."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def weights_for(draw: st.DrawFn, votes: Votes) -> Weights:
 
 
 def silenced(votes: Votes, share: float, seed: int = 0) -> Votes:
-    """Votes of which a random share is replaced by silence."""
+    """Votes with a random share replaced by silence."""
     gone = np.random.default_rng(seed).random(votes.codes.shape) < share
     return replace(votes, codes=np.where(gone, -1, votes.codes).astype(np.int8))
 
 
 def biased_votes(items: int = 120, seed: int = 0) -> Labelled:
-    """Votes that tell the label well, but only to those who learn which labels each model confuses."""
+    """Votes that predict the label well, but only for optimisers that learn which labels each model confuses."""
     votes, gold = simulated_votes([0.8, 0.75], items=items, relations=2, seed=seed)
     return Labelled(replace(votes, codes=(votes.codes + 1) % 3), [*gold])
 
@@ -85,13 +85,13 @@ def coded(votes: Votes, gold: list[str]) -> Codes:
 
 
 def quick(name: str) -> Optimiser:
-    """The optimiser of that name, with less work for those that search at random."""
+    """The optimiser of that name; genetic algorithms with a smaller search."""
     chosen = optimisers.create(name)
     return replace(chosen, population=12, generations=5) if isinstance(chosen, GeneticAlgorithm) else chosen
 
 
 def quiet_fit(votes: Votes, gold: list[str | None], chosen: str | Optimiser, seed: int = 0) -> Weights:
-    """Fit on votes whose flags are not the point of the test."""
+    """Fit without warnings about flags."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PcsWarning)
         return fit_weights(votes, gold, chosen, seed=seed)

@@ -40,7 +40,7 @@ def test_confidence_is_the_calibrated_probability_of_the_label() -> None:
 
 @pytest.mark.parametrize("name", ["lr", "naive-bayes"])
 @pytest.mark.parametrize("calibrated", [True, False])
-def test_written_and_read_back_it_judges_the_same(name: str, calibrated: bool) -> None:
+def test_a_model_read_back_from_json_judges_the_same(name: str, calibrated: bool) -> None:
     votes, gold = simulated_votes([0.8, 0.6], items=40)
     votes = silenced(votes, 0.4)
     weights = fit_weights(votes, gold, name, resamples=3)
@@ -101,7 +101,7 @@ def decisions(model: Model) -> list[str | None]:
     return [outcome.decision for outcome in model.judge(THREE)]
 
 
-def test_labels_are_accepted_from_the_threshold_on_and_never_where_nobody_answered() -> None:
+def test_labels_are_accepted_at_the_threshold_or_above_and_never_without_answers() -> None:
     weights = Weights.uniform(THREE)
     assert decisions(Model(weights=weights, calibrator=EVEN, certificate=promising(0.9))) == [
         "accept",
@@ -127,7 +127,7 @@ def test_a_promise_without_a_confidence_accepts_nothing() -> None:
     )
 
 
-def test_nobody_asked_for_a_decision_so_none_is_made_but_for_silence() -> None:
+def test_without_a_promise_asked_for_only_rows_without_answers_get_a_decision() -> None:
     model = Model(weights=Weights.uniform(THREE), calibrator=EVEN)
     assert decisions(model) == [None, None, "review"]
     assert model.decided_by == ""
@@ -145,18 +145,15 @@ def test_by_agreement_only_unanimous_rows_are_accepted_and_all_are_called_uncali
     assert model.with_coverage(THREE) is model
 
 
-def test_over_says_what_a_promise_means_for_the_rows_at_hand() -> None:
-    told = (
-        Model(weights=Weights.uniform(THREE), calibrator=EVEN, certificate=promising(0.9))
-        .with_coverage(THREE)
-        .certificate
-    )
-    assert told is not None
-    assert told.accepted_share == pytest.approx(1 / 3)
-    assert told.review_rows == 2
+def test_with_coverage_counts_the_rows_at_hand() -> None:
+    model = Model(weights=Weights.uniform(THREE), calibrator=EVEN, certificate=promising(0.9))
+    found = model.with_coverage(THREE).certificate
+    assert found is not None
+    assert found.accepted_share == pytest.approx(1 / 3)
+    assert found.review_rows == 2
 
 
-def test_label_sets_hold_the_label_and_grow_with_doubt() -> None:
+def test_label_sets_contain_the_label_and_grow_with_uncertainty() -> None:
     votes, gold = simulated_votes([0.6, 0.5], items=120)
     model = learn_model(votes, gold, Learning(sets=True))
     outcomes = list(model.judge(votes))

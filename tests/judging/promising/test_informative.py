@@ -15,8 +15,7 @@ from pcs_annotator.errors import GoldError
 from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.promising import informative
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label
-from pcs_annotator.judging.weighing.optimiser import fit_optimiser
-from pcs_annotator.judging.weighing.optimiser import optimisers
+from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimisers
 from pcs_annotator.judging.weighing.scoring import choose, score
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import Labelled, any_votes, coded, labelled_votes

@@ -102,7 +102,7 @@ def test_labels_that_class_aware_scores_chose_are_explained(item: object, best: 
         ([[[F, F, R]], [[R, R, R]]], R, "on the original text gpt-4o-mini most often says Fake, llama Real"),
         ([[[F, F, R]], [[F, M, M]], [[R, R, R]], [[R, R, R]]], R,
          "on the original text gpt-4o-mini most often says Fake, llama Mixed, the others Real"),
-        # torn between the label and another, a model neither says the label nor denies it
+        # a model split between the label and another neither supports nor contradicts the label
         ([[[F, R]], [[F, F]]], R, "only 1 of 4 answers says Real"),
     ],
 )  # fmt: skip
@@ -143,9 +143,9 @@ def test_every_item_has_one_sentence_and_its_numbers_are_true(data: st.DataObjec
     votes = data.draw(any_votes())
     scores = score(votes, data.draw(weights_for(votes)))
     best = choose(scores, votes.labels)
-    told = reasons(votes, scores, best)
-    assert len(told) == len(votes)
-    for row, sentence in enumerate(told):
+    sentences = reasons(votes, scores, best)
+    assert len(sentences) == len(votes)
+    for row, sentence in enumerate(sentences):
         assert sentence
         codes = votes.codes[row]
         said = codes[codes >= 0]

@@ -29,7 +29,7 @@ METHODS = get_args(CalibrationMethod)
 
 
 def loss(point: Floats, scores: Floats, gold: Codes) -> float:
-    """Negative log posterior as METHOD.md §4 writes it, row by row."""
+    """Negative log posterior, row by row."""
     classes = scores.shape[1]
     total = 2 * (point[0] - 1) ** 2 + 2 * float(np.sum(point[1:] ** 2))
     for row, truth in zip(scores, gold, strict=True):
@@ -73,7 +73,7 @@ def test_gradient_is_zero_at_the_fit(seed: int) -> None:
     np.testing.assert_allclose(slope, 0, atol=1e-4)
 
 
-def test_sure_and_wrong_scores_still_end_at_the_maximum() -> None:
+def test_confident_and_wrong_scores_still_reach_the_maximum() -> None:
     # a full Newton step overshoots here
     gold = (np.arange(100) % 2).astype(np.int8)
     scores = np.eye(2)[1 - gold]
@@ -128,7 +128,7 @@ def test_overconfident_scores_get_a_slope_below_one() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_written_and_read_back_it_is_the_same(method: str) -> None:
+def test_a_calibrator_survives_json(method: str) -> None:
     scores, gold = random_rows(60)
     fitted = fit_calibrator(scores, gold, LABELS, method)
     again = calibrator_from_dict(json.loads(json.dumps(fitted.to_dict())))
@@ -142,15 +142,15 @@ def test_a_calibrator_written_before_methods_had_names_is_a_softmax() -> None:
     assert point_of(old).tolist() == [0.5, 0.1, -0.1]
 
 
-def test_a_calibrator_of_a_method_nobody_knows_is_refused() -> None:
-    with pytest.raises(MismatchError, match="'platt', which this version cannot read: learn again"):
+def test_a_calibrator_of_an_unknown_method_is_refused() -> None:
+    with pytest.raises(MismatchError, match="'platt'"):
         calibrator_from_dict({"method": "platt"})
 
 
 @pytest.mark.parametrize("method", ["softmax", "temperature", "isotonic"])
 def test_a_label_that_was_not_calibrated_is_refused(method: str) -> None:
     fitted = fit_calibrator(*random_rows(60), LABELS, method)
-    with pytest.raises(MismatchError, match=r"no calibrated label is called 'z'.*learn again"):
+    with pytest.raises(MismatchError, match="'z'"):
         fitted.apply(np.full((1, 3), 1 / 3), ("a", "b", "z"))
 
 
@@ -171,7 +171,7 @@ def test_none_leaves_the_scores_as_they_are() -> None:
 
 
 def test_isotonic_is_refused_for_fewer_than_50_rows_with_reason_and_remedy() -> None:
-    with pytest.raises(GoldError, match=r"at least 50 gold rows and there are 49.*chance; label 1 more, or use soft"):
+    with pytest.raises(GoldError, match=r"50 gold rows.* 49.*label 1 more.*softmax"):
         fit_calibrator(*random_rows(49), LABELS, "isotonic")
     assert fit_calibrator(*random_rows(50), LABELS, "isotonic").method == "isotonic"
 
@@ -180,13 +180,13 @@ def test_a_fold_of_enough_rows_may_be_smaller() -> None:
     assert fitter_of("isotonic", 50)(*random_rows(40), LABELS).method == "isotonic"
 
 
-def test_an_unknown_method_is_refused_with_those_there_are() -> None:
-    with pytest.raises(UnknownNameError, match=r"'platt'; there are: softmax, temperature, isotonic, none"):
+def test_an_unknown_method_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(UnknownNameError, match=r"'platt'.*softmax, temperature, isotonic, none"):
         fit_calibrator(*random_rows(60), LABELS, "platt")
 
 
 @pytest.mark.parametrize("method", ["softmax", "temperature", "isotonic"])
-def test_overconfident_scores_become_honest_on_rows_never_seen(method: str) -> None:
+def test_overconfident_scores_become_calibrated_on_unseen_rows(method: str) -> None:
     rng = np.random.default_rng(3)
     sharp = rng.dirichlet(np.full(3, 0.3), 6000)
     honest = SoftmaxCalibrator(labels=LABELS, slope=0.5, offsets=np.zeros(3)).apply(sharp, LABELS)

@@ -47,7 +47,7 @@ def test_every_fold_has_each_class_when_there_are_enough_rows() -> None:
     assert all(set(gold[fold == held_out]) == {0, 1, 2} for held_out in range(5))
 
 
-def test_another_seed_splits_otherwise() -> None:
+def test_another_seed_gives_another_split() -> None:
     gold = np.array([0, 1] * 20, dtype=np.int8)
     first, again, other = (stratified_folds(gold, 5, seed).tolist() for seed in (1, 1, 2))
     assert first == again != other
@@ -117,7 +117,7 @@ def test_few_rows_are_split_several_times(rows: int, splits: int) -> None:
     assert len(cross_fits(Uniform(), votes, coded(votes, names), Splits(folds=2))) == splits
 
 
-def test_every_split_is_another() -> None:
+def test_splits_differ() -> None:
     votes, names = simulated_votes([0.8, 0.5], items=40)
     first, second, third = cross_fits(LinearRegression(), votes, coded(votes, names), Splits())
     assert (first.scores != second.scores).any()
@@ -125,8 +125,8 @@ def test_every_split_is_another() -> None:
 
 
 @dataclass(frozen=True)
-class Nosy:
-    """Notes which rows it was shown."""
+class Recording:
+    """Records which rows it was given."""
 
     seen: list[frozenset[str]]
     needs_gold: ClassVar[bool] = False
@@ -138,13 +138,13 @@ class Nosy:
 
 def test_every_row_is_held_out_exactly_once() -> None:
     votes, names = simulated_votes([0.8], items=23)
-    nosy = Nosy(seen=[])
-    cross_fit(nosy, votes, coded(votes, names), Splits())
-    held_out = [name for seen in nosy.seen for name in set(votes.ids) - seen]
+    recording = Recording(seen=[])
+    cross_fit(recording, votes, coded(votes, names), Splits())
+    held_out = [name for seen in recording.seen for name in set(votes.ids) - seen]
     assert sorted(held_out) == sorted(votes.ids)
 
 
-def test_the_same_folds_are_fitted_once_and_those_of_ones_own_optimiser_every_time(
+def test_fits_of_built_in_optimisers_are_cached_and_those_of_other_optimisers_are_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     votes, names = simulated_votes([0.8, 0.6], items=40, seed=77)
@@ -162,7 +162,7 @@ def test_the_same_folds_are_fitted_once_and_those_of_ones_own_optimiser_every_ti
     assert len(fits) == 5
     cross_fits(LinearRegression(shrinkage=3.0), votes, gold, splits)
     assert len(fits) == 10
-    mine = Nosy([])
+    mine = Recording([])
     for _ in range(2):
         cross_fits(mine, votes, gold, splits)
     assert len(fits) == 20

@@ -30,12 +30,12 @@ def with_annotator(votes: Votes, position: int, code: int) -> Votes:
     return replace(votes, codes=codes)
 
 
-def test_says_how_the_fit_went() -> None:
+def test_diagnostics_describe_the_fit() -> None:
     votes, gold = simulated_votes([0.8, 0.6], items=40)
-    told = fit_weights(votes, [*gold[:30], *[None] * 10]).diagnostics
-    assert (told.optimiser, told.gold_rows, told.flags) == ("lr", 30, ())
-    assert told.objective is not None
-    assert told.iterations > 0
+    diagnostics = fit_weights(votes, [*gold[:30], *[None] * 10]).diagnostics
+    assert (diagnostics.optimiser, diagnostics.gold_rows, diagnostics.flags) == ("lr", 30, ())
+    assert diagnostics.objective is not None
+    assert diagnostics.iterations > 0
 
 
 def test_gold_by_id_equals_gold_in_order() -> None:
@@ -57,7 +57,7 @@ def test_weights_keep_the_order_of_the_votes() -> None:
     assert (weights.annotators, weights.relations) == (("model-1", "model-0"), ("voice", "original"))
 
 
-def test_an_optimiser_of_ones_own_is_named_by_its_class() -> None:
+def test_an_unregistered_optimiser_is_named_by_its_class() -> None:
     votes, gold = simulated_votes([0.8, 0.6], items=40)
     weights = fit_weights(votes, gold, GeneticAlgorithm(population=8, generations=1))
     assert weights.diagnostics.optimiser == "GeneticAlgorithm"
@@ -65,7 +65,7 @@ def test_an_optimiser_of_ones_own_is_named_by_its_class() -> None:
 
 @dataclass(frozen=True)
 class Opinionated:
-    """An optimiser from elsewhere that gives itself a name nobody registered."""
+    """A third-party optimiser that gives itself an unregistered name."""
 
     needs_gold: ClassVar[bool] = True
 
@@ -75,7 +75,7 @@ class Opinionated:
 
 
 @pytest.mark.parametrize("resamples", [0, 3])
-def test_an_optimiser_of_ones_own_may_name_itself(resamples: int) -> None:
+def test_an_unregistered_optimiser_may_name_itself(resamples: int) -> None:
     votes, gold = simulated_votes([0.8, 0.6], items=40)
     weights = fit_weights(votes, gold, Opinionated(), resamples=resamples)
     assert weights.diagnostics.optimiser == "opinionated"
@@ -91,7 +91,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_known_one() -> None:
 
 def test_no_gold_at_all_names_the_remedy() -> None:
     votes, _ = simulated_votes([0.8, 0.6], items=10)
-    with pytest.raises(GoldError, match=r"no gold labels: label some rows .*uniform, majority, dawid-skene"):
+    with pytest.raises(GoldError, match=r"no gold labels.*uniform, majority, dawid-skene"):
         fit_weights(votes, [None] * 10)
 
 
@@ -108,7 +108,7 @@ def test_one_class_only_leaves_equal_weights() -> None:
         weights = fit_weights(votes, ["neutral"] * 15)
     assert weights.by_annotator == {"model-0": 0.5, "model-1": 0.5}
     assert kinds(weights) == ["uniform fallback", "label without gold"]
-    assert str(caught[0].message).startswith("all 15 gold rows say 'neutral', so the weights stay equal")
+    assert str(caught[0].message).startswith("all 15 gold rows say 'neutral'")
     assert "no gold row says 'negative'" in str(caught[1].message)
 
 
@@ -122,7 +122,7 @@ def test_a_single_gold_row_leaves_equal_weights() -> None:
 
 def test_silence_on_all_gold_rows_leaves_equal_weights() -> None:
     votes = votes_of([[[-1], [-2]], [[-1], [-1]], [[0], [1]], [[1], [0]]])
-    with pytest.warns(PcsWarning, match="nobody voted on a gold row"):
+    with pytest.warns(PcsWarning, match="voted on a gold row"):
         weights = fit_weights(votes, ["fake", "real", None, None])
     assert kinds(weights) == ["uniform fallback"]
     assert set(weights.by_annotator.values()) == {0.5}
@@ -130,9 +130,7 @@ def test_silence_on_all_gold_rows_leaves_equal_weights() -> None:
 
 def test_a_constant_annotator_is_named() -> None:
     votes, gold = simulated_votes([0.7, 0.7, 0.7], items=40)
-    with pytest.warns(
-        PcsWarning, match=r"model-1 says 'positive' in 100\.0 % of 160 votes: it carries nothing, drop it"
-    ):
+    with pytest.warns(PcsWarning, match=r"model-1 .*'positive' in 100\.0 % of 160 votes"):
         weights = fit_weights(with_annotator(votes, 1, 2), gold)
     assert kinds(weights) == ["constant annotator"]
 
@@ -143,24 +141,24 @@ def test_few_equal_votes_do_not_make_an_annotator_constant() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit_weights(alike, gold)
-    assert not [warning for warning in caught if "carries nothing, drop it" in str(warning.message)]
+    assert not [warning for warning in caught if "model-1" in str(warning.message)]
 
 
 def test_a_silent_annotator_is_named() -> None:
     votes, gold = simulated_votes([0.7, 0.7, 0.7], items=40)
-    with pytest.warns(PcsWarning, match="model-2 never gave a usable label: look at its answers, or drop it"):
+    with pytest.warns(PcsWarning, match="model-2 never"):
         weights = fit_weights(with_annotator(votes, 2, -1), gold)
     assert kinds(weights) == ["silent annotator"]
 
 
 def test_an_annotator_that_decides_alone_is_named() -> None:
     votes, gold = simulated_votes([1.0, 0.4], items=80)
-    with pytest.warns(PcsWarning, match="model-0 has 100 % of the weight and decides alone"):
+    with pytest.warns(PcsWarning, match="model-0 has 100 % of the weight"):
         weights = fit_weights(votes, gold, "least-squares")
     assert kinds(weights) == ["one annotator decides alone"]
 
 
-def test_a_lone_annotator_decides_alone_without_a_word() -> None:
+def test_the_only_annotator_is_not_flagged_for_deciding_alone() -> None:
     votes, gold = simulated_votes([0.7], items=40)
     assert kinds(fit_weights(votes, gold)) == []
 
@@ -168,16 +166,16 @@ def test_a_lone_annotator_decides_alone_without_a_word() -> None:
 def test_labels_without_gold_are_named_where_gold_matters() -> None:
     votes, gold = simulated_votes([0.7, 0.6], items=60)
     known = [label if label != "neutral" else None for label in gold]
-    with pytest.warns(PcsWarning, match="no gold row says 'neutral', so nothing is learned about it"):
+    with pytest.warns(PcsWarning, match="no gold row says 'neutral'"):
         assert kinds(fit_weights(votes, known)) == ["label without gold"]
     assert kinds(fit_weights(votes, known, "uniform")) == []
 
 
-def test_intervals_are_there_only_when_asked_for() -> None:
+def test_intervals_exist_only_when_asked_for() -> None:
     votes, gold = simulated_votes([0.8, 0.6], items=40)
-    told = fit_weights(votes, gold).diagnostics
-    assert not told.annotator_intervals
-    assert not told.relation_intervals
+    diagnostics = fit_weights(votes, gold).diagnostics
+    assert not diagnostics.annotator_intervals
+    assert not diagnostics.relation_intervals
 
 
 def test_intervals_usually_contain_the_weight() -> None:
@@ -185,10 +183,10 @@ def test_intervals_usually_contain_the_weight() -> None:
     for seed in range(8):
         votes, gold = simulated_votes([0.8, 0.6, 0.5], items=80, seed=seed)
         weights = fit_weights(votes, gold, resamples=40, seed=seed)
-        told = weights.diagnostics
+        diagnostics = weights.diagnostics
         for shares, intervals in (
-            (weights.by_annotator, told.annotator_intervals),
-            (weights.by_relation, told.relation_intervals),
+            (weights.by_annotator, diagnostics.annotator_intervals),
+            (weights.by_relation, diagnostics.relation_intervals),
         ):
             assert set(intervals) == set(shares)
             inside += [intervals[name].low <= share <= intervals[name].high for name, share in shares.items()]

@@ -19,7 +19,7 @@ def scored_hits(draw: st.DrawFn) -> tuple[Floats, Mask]:
 
 
 def test_curve_by_hand() -> None:
-    # .4 and .6 are out of order and share ½; 0 and 1 of six rows are pulled in to 1/8 and 7/8
+    # .4 and .6 are out of order and share ½; with six rows, 0 and 1 are pulled in to 1/8 and 7/8
     scores, hits = np.array([0.2, 0.4, 0.6, 0.8, 0.8, 0.1]), np.array([False, True, False, True, True, False])
     knots = fit_curve(scores, hits)
     np.testing.assert_allclose(knots, [[0.1, 1 / 8], [0.2, 1 / 8], [0.4, 1 / 2], [0.6, 1 / 2], [0.8, 7 / 8]])

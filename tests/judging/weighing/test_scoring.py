@@ -37,7 +37,7 @@ def test_missing_votes_renormalise_both_equations() -> None:
     )
     weights = weights_of(votes, [0.6, 0.4], [0.5, 0.3, 0.2])
     by_hand = [
-        # a0 speaks with .5 and .3 of .8, a1 with its only vote
+        # a0 has votes of weight .5 and .3 of .8, a1 a single vote
         [0.6 * 0.5 / 0.8, 0.6 * 0.3 / 0.8 + 0.4],
         # a1 is silent, so a0 alone decides
         [0.5 / 0.8, 0.3 / 0.8],
@@ -110,8 +110,8 @@ def test_weights_are_found_by_name() -> None:
 @pytest.mark.parametrize(
     ("annotators", "relations", "message"),
     [
-        (["stranger", "a1"], ["original", "r1"], "no annotator with a weight is called 'stranger'.*learn again"),
-        (["a0", "a1"], ["original", "poem"], "no relation with a weight is called 'poem'.*or leave that part out"),
+        (["stranger", "a1"], ["original", "r1"], "annotator.*'stranger'"),
+        (["a0", "a1"], ["original", "poem"], "relation.*'poem'"),
     ],
 )
 def test_weights_of_others_do_not_fit(annotators: list[str], relations: list[str], message: str) -> None:
@@ -123,7 +123,7 @@ def test_weights_of_others_do_not_fit(annotators: list[str], relations: list[str
 def test_evidence_about_other_labels_does_not_fit() -> None:
     votes = votes_of([[[FAKE]]])
     evidence = Evidence(labels=["a", "b"], log_prior=np.zeros(2), log_likelihood=np.zeros((1, 1, 2, 2)))
-    with pytest.raises(MismatchError, match="no label with evidence is called 'fake'"):
+    with pytest.raises(MismatchError, match="'fake'"):
         score(votes, replace(Weights.uniform(votes), evidence=evidence))
 
 

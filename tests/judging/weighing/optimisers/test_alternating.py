@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import nnls
 
 from pcs_annotator.core.arrays import Floats
-from pcs_annotator.judging.weighing.optimisers import regression as alternating
+from pcs_annotator.judging.weighing.optimisers import regression
 from pcs_annotator.judging.weighing.optimisers.regression import alternate, non_negative_minimum
 
 
@@ -58,7 +58,7 @@ def count_general_solver(monkeypatch: pytest.MonkeyPatch) -> list[Floats]:
         solution, residual = nnls(design, target)
         return np.asarray(solution), float(residual)
 
-    monkeypatch.setattr(alternating, "nnls", counted)
+    monkeypatch.setattr(regression, "nnls", counted)
     return calls
 
 
@@ -99,18 +99,18 @@ def test_descent_stops_after_the_rounds_it_was_given() -> None:
 
 
 def test_descent_ends_when_no_annotator_is_worth_anything() -> None:
-    def nobody(other: Floats) -> tuple[Floats, float]:
+    def worthless(other: Floats) -> tuple[Floats, float]:
         return np.zeros(2), 0.0
 
-    def not_asked(other: Floats) -> tuple[Floats, float]:
+    def not_called(other: Floats) -> tuple[Floats, float]:
         raise AssertionError("there is nothing left to solve")
 
-    found = alternate(nobody, not_asked, (2, 3))
+    found = alternate(worthless, not_called, (2, 3))
     assert not found.annotators.any()
     assert (found.objective, found.iterations) == (0.0, 1)
 
 
 @pytest.mark.parametrize("quadratic", [-3e-17, 3e-17, -7e-35])
 def test_a_sum_of_squares_that_is_only_rounding_counts_as_nothing(quadratic: float) -> None:
-    """A single annotator that always says the same leaves this much, with either sign."""
+    """A single annotator with constant votes leaves this much, with either sign."""
     assert non_negative_minimum(np.array([[quadratic]]), np.array([3e-17])) == pytest.approx(0, abs=1e-6)

@@ -14,26 +14,26 @@ from tests.judging.strategies import biased_votes, coded
 
 def test_picks_naive_bayes_where_models_confuse_labels() -> None:
     votes, gold = biased_votes()
-    told = fit_weights(votes, gold, "auto").diagnostics
-    assert told.optimiser == "naive-bayes"
-    assert told.candidates["naive-bayes"] == min(told.candidates.values())
+    diagnostics = fit_weights(votes, gold, "auto").diagnostics
+    assert diagnostics.optimiser == "naive-bayes"
+    assert diagnostics.candidates["naive-bayes"] == min(diagnostics.candidates.values())
 
 
 def test_reports_the_loss_of_every_candidate() -> None:
     votes, gold = simulated_votes([0.8, 0.6], items=40)
-    told = fit_weights(votes, gold, "auto").diagnostics
-    assert list(told.candidates) == ["lr", "logit", "naive-bayes"]
-    assert told.candidates[told.optimiser] == min(told.candidates.values())
-    assert told.gold_rows == 40
+    diagnostics = fit_weights(votes, gold, "auto").diagnostics
+    assert list(diagnostics.candidates) == ["lr", "logit", "naive-bayes"]
+    assert diagnostics.candidates[diagnostics.optimiser] == min(diagnostics.candidates.values())
+    assert diagnostics.gold_rows == 40
 
 
 @pytest.mark.parametrize("candidates", [("uniform", "majority"), ("majority", "uniform")])
 def test_ties_go_to_the_first_candidate(candidates: tuple[str, ...]) -> None:
     # with originals alone both candidates are the same
     votes, gold = simulated_votes([0.8, 0.6], items=40, relations=1)
-    told = fit_weights(votes, gold, Auto(candidates=candidates)).diagnostics
-    assert told.candidates["uniform"] == told.candidates["majority"]
-    assert told.optimiser == candidates[0]
+    diagnostics = fit_weights(votes, gold, Auto(candidates=candidates)).diagnostics
+    assert diagnostics.candidates["uniform"] == diagnostics.candidates["majority"]
+    assert diagnostics.optimiser == candidates[0]
 
 
 def test_default_candidates_begin_with_lr_so_that_it_wins_ties() -> None:

@@ -35,12 +35,12 @@ def test_scores_beat_every_single_vote() -> None:
 
 def test_stops_after_the_rounds_it_was_given() -> None:
     votes, names = simulated_votes([0.6, 0.5], items=60)
-    told = DawidSkene(rounds=2).fit(votes, coded(votes, names), 0).diagnostics
-    assert told.iterations == 2
+    diagnostics = DawidSkene(rounds=2).fit(votes, coded(votes, names), 0).diagnostics
+    assert diagnostics.iterations == 2
     assert DawidSkene().fit(votes, coded(votes, names), 0).diagnostics.iterations < DawidSkene().rounds
 
 
-def test_votes_of_nobody_leave_equal_weights() -> None:
+def test_without_any_vote_weights_are_equal() -> None:
     votes = votes_of(np.full((5, 2, 2), -1))
     weights = DawidSkene().fit(votes, np.zeros(5, dtype=np.int8), 0)
     np.testing.assert_allclose(weights.annotator_weights, 0.5)

@@ -22,7 +22,7 @@ def small(objective: Objective) -> GeneticAlgorithm:
 
 
 def loss(objective: Objective, scores: Floats, gold: Codes) -> float:
-    """What the docstring says is minimised, from the public metrics."""
+    """The documented objective, from the metrics."""
     if objective == "brier":
         return brier(scores, gold)
     merit = accuracy if objective == "accuracy" else auroc
@@ -43,18 +43,18 @@ def test_never_worse_than_equal_weights(objective: Objective, seed: int) -> None
 @given(given_rows=labelled_votes())
 def test_reported_objective_is_that_of_the_weights(objective: Objective, given_rows: Labelled) -> None:
     weights = quiet_fit(*given_rows, small(objective))
-    told = weights.diagnostics
-    if any(flag.kind == "uniform fallback" for flag in told.flags):
-        assert told.objective is None
+    reported = weights.diagnostics
+    if any(flag.kind == "uniform fallback" for flag in reported.flags):
+        assert reported.objective is None
         return
     known = np.array([label is not None for label in given_rows.gold])
     rows = given_rows.votes.take(known)
     gold = coded(rows, [label for label in given_rows.gold if label is not None])
-    assert told.objective == pytest.approx(loss(objective, score(rows, weights), gold), abs=1e-9)
+    assert reported.objective == pytest.approx(loss(objective, score(rows, weights), gold), abs=1e-9)
 
 
 def test_a_tie_is_not_a_hit() -> None:
-    # an annotator of no use beside a good one: were ties hits, equal weights would look better than the good one alone
+    # a useless annotator beside a good one: if ties were hits, equal weights would beat the good one alone
     votes, gold = simulated_votes([0.9, 0.5], items=200, relations=1, labels=2)
     weights = GeneticAlgorithm(population=20, generations=15).fit(votes, coded(votes, gold), 0)
     assert weights.by_annotator["model-0"] > 0.5
@@ -65,7 +65,7 @@ def test_a_tie_is_not_a_hit() -> None:
 
 
 def test_genes_that_are_all_zero_mean_equal_weights() -> None:
-    # scored as if nobody had voted, they would beat the honest figure of an annotator that is always wrong
+    # scored as items without votes, they would beat the real score of an annotator that is always wrong
     votes = votes_of([[[0]], [[1]]])
     weights = small("brier").fit(votes, np.array([1, 0], dtype=np.int8), 0)
     assert weights.diagnostics.objective == brier(score(votes, weights), np.array([1, 0], dtype=np.int8)) == 2
@@ -73,7 +73,7 @@ def test_genes_that_are_all_zero_mean_equal_weights() -> None:
 
 @pytest.mark.parametrize("gold", [[0, 1], [1, 0]])
 def test_rounding_cannot_break_ties(gold: list[int]) -> None:
-    # everybody says the same, so all scores are 1; weights divided by their own sum can miss it by the last bit
+    # all votes agree, so all scores are 1; weights divided by their own sum can miss it by the last bit
     votes = votes_of([[[0, 0, 0], [0, 0, 0]], [[0, -1, 0], [0, 0, -1]]])
     weights = small("auroc").fit(votes, np.array(gold, dtype=np.int8), 0)
     assert weights.diagnostics.objective == pytest.approx(-0.5 + 1e-3 * 1.0, abs=1e-9)
@@ -92,11 +92,11 @@ def test_more_generations_never_lose_what_was_found() -> None:
     gold = coded(votes, names)
     reached = []
     for generations in (0, 1, 5, 20):
-        told = (
+        reported = (
             GeneticAlgorithm(objective="brier", population=12, generations=generations).fit(votes, gold, 0).diagnostics
         )
-        assert told.objective is not None
-        reached.append(told.objective)
+        assert reported.objective is not None
+        reached.append(reported.objective)
     assert sorted(reached, reverse=True) == reached
     assert reached[-1] < reached[0]
 

@@ -57,7 +57,7 @@ def test_equals_what_the_authors_library_gave_on_the_development_data(
 
 
 def test_an_always_wrong_annotator_can_get_all_the_weight() -> None:
-    # the flaw that `lr` mends, kept because the comparison would be worth nothing without it
+    # the flaw that `lr` fixes; kept, because without it the comparison would be meaningless
     votes, names = simulated_votes([0.7, 0.0], items=100, labels=2)
     weights = AuthorsLinearRegression().fit(votes, coded(votes, names), 0)
     assert weights.by_annotator["model-1"] > 0.99

@@ -45,7 +45,7 @@ def test_columns_of_a_confusion_table_are_probabilities() -> None:
     np.testing.assert_allclose(np.exp(table), [[4 / 6, 1 / 4], [2 / 6, 3 / 4]])
 
 
-def test_votes_that_err_together_are_tempered() -> None:
+def test_correlated_errors_are_tempered() -> None:
     votes, names = simulated_votes([0.7], items=200, relations=1, labels=2)
     gold = coded(votes, names)
     copied = votes_of(np.repeat(votes.codes[..., 0], 8, axis=2), labels=tuple(votes.labels))
@@ -57,7 +57,7 @@ def test_votes_that_err_together_are_tempered() -> None:
     assert strength == pytest.approx(1 / 8, rel=0.1)
 
 
-def test_learns_from_models_that_confuse_labels_in_a_steady_way() -> None:
+def test_learns_from_models_that_confuse_labels_consistently() -> None:
     votes, gold = biased_votes()
     codes = coded(votes, [label for label in gold if label])
     weights = NaiveBayes().fit(votes, codes, 0)
