@@ -1,4 +1,4 @@
-"""The stub server does to its callers what its behaviour says, and counts it right."""
+"""The stub server behaves as configured, and its counters are right."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.stub.talking import LABELS, SYSTEM, Ask, Got, ask_many, question, tal
 pytestmark = pytest.mark.enable_socket
 
 
-def test_answer_is_a_label_of_the_question_and_carries_usage() -> None:
+def test_answer_is_a_label_of_the_question_and_has_usage() -> None:
     async def test(stub: Stub, ask: Ask) -> None:
         got = await ask()
         assert got.status == 200
@@ -32,7 +32,7 @@ def test_answer_is_a_label_of_the_question_and_carries_usage() -> None:
     talk(Behaviour(), test)
 
 
-def test_anthropic_protocol_is_spoken_too() -> None:
+def test_anthropic_protocol_is_supported_too() -> None:
     async def test(stub: Stub, ask: Ask) -> None:
         parts = [{"type": "text", "text": "hello"}]
         body = {"model": "m", "system": SYSTEM, "max_tokens": 9, "messages": [{"role": "user", "content": parts}]}
@@ -94,7 +94,7 @@ def test_rewriting_answers_with_a_text_that_depends_on_the_instructions() -> Non
     talk(Behaviour(), test)
 
 
-def test_logprobs_come_with_the_label_first_among_its_rivals() -> None:
+def test_logprobs_have_the_label_first_and_all_alternatives() -> None:
     async def test(stub: Stub, ask: Ask) -> None:
         said = json.loads((await ask(question(logprobs=True))).body)["choices"][0]
         token = next(token for token in said["logprobs"]["content"] if token["top_logprobs"])
@@ -143,7 +143,7 @@ def test_every_fault_happens_and_the_retry_succeeds(share: str, status: int, hol
     talk(Behaviour(faults_only_first=True).changed({share: 1.0}), test)
 
 
-def test_same_seed_sees_the_same_faults_and_answers_in_any_order() -> None:
+def test_same_seed_gives_the_same_faults_and_answers_in_any_order() -> None:
     faults = Behaviour(share_429=0.2, share_500=0.1, share_drop_before=0.1, share_chatter=0.1)
     seen: list[dict[str, tuple[int, str]]] = []
 
@@ -173,7 +173,7 @@ def test_answers_overlap_during_the_latency() -> None:
     talk(Behaviour(latency_s=0.05, record_times=True), test)
 
 
-def test_calls_beyond_the_rate_get_429_and_are_told_the_limits() -> None:
+def test_calls_beyond_the_rate_get_429_and_rate_limit_headers() -> None:
     async def test(stub: Stub, ask: Ask) -> None:
         got = await ask_many(ask, 30)
         passed = [reply for reply in got if reply.status == 200]
@@ -194,7 +194,7 @@ def test_calls_beyond_the_rate_get_429_and_are_told_the_limits() -> None:
     talk(Behaviour(rate=2, burst=5, limit_headers=True), test)
 
 
-def test_hopeless_questions_are_refused_with_the_code_of_the_reason() -> None:
+def test_refused_questions_get_the_code_of_the_reason() -> None:
     async def test(stub: Stub, ask: Ask) -> None:
         key = {"Authorization": "Bearer k"}
         wrong_key, wrong_model = await ask(Authorization="Bearer x"), await ask(question(model="n"), **key)
@@ -209,7 +209,7 @@ def test_hopeless_questions_are_refused_with_the_code_of_the_reason() -> None:
     talk(Behaviour(key="k", models=("m",), max_chars=500, filter_word="BOMB", latency_s=0.01), test)
 
 
-def test_strange_requests_are_answered_not_crashed_on() -> None:
+def test_unusual_requests_do_not_crash_the_stub() -> None:
     async def test(stub: Stub, ask: Ask) -> None:
         assert (await ask([])).code == "invalid_json"
         assert (await ask({"model": "m"})).code == "invalid_json"

@@ -1,6 +1,6 @@
 """A stub of an OpenAI-compatible (and Anthropic) chat server on real sockets, for tests and benchmarks.
 
-In this process, or in one of its own, so that CPU measurements of the client leave the server out:
+It runs in this process, or in a separate one, so that CPU measurements of the client exclude the server:
 
     async with StubServer(Behaviour(latency_s=0.2, share_429=0.2)) as stub:
         ...  # ask stub.url + "/chat/completions"
@@ -11,7 +11,7 @@ In this process, or in one of its own, so that CPU measurements of the client le
 
     python -m tests.stub --port 0 --latency 0.2 --rate 100
 
-Every decision is a hash of the seed, the question and its attempt number; only the token bucket looks at a clock.
+Every decision is a hash of the seed, the question and its attempt number; only the token bucket uses a clock.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m tests.stub`: a stub server that prints its URL and stops by itself."""
+"""`python -m tests.stub`: a stub server that prints its URL and stops after a while."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from tests.stub.server import HOST, StubServer
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command line: every field of `Behaviour` is an option, such as `--latency` and `--share-429`."""
+    """Return the argument parser: every field of `Behaviour` is an option, such as `--latency` and `--share-429`."""
     line = argparse.ArgumentParser(prog="python -m tests.stub", description=__doc__)
-    line.add_argument("--host", default=HOST, help=f"nothing but {HOST} is accepted")
-    line.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    line.add_argument("--max-seconds", type=float, default=600, help="stop after so long")
+    line.add_argument("--host", default=HOST, help=f"must be {HOST}")
+    line.add_argument("--port", type=int, default=0, help="0 for a free one")
+    line.add_argument("--max-seconds", type=float, default=600, help="stop after this time")
     line.add_argument("--parent", type=int, default=os.getppid(), help="stop when this is no longer the parent process")
-    line.add_argument("--behaviour", type=json.loads, default={}, help="fields as JSON; the options below win")
+    line.add_argument(
+        "--behaviour", type=json.loads, default={}, help="fields as JSON; the options below take precedence"
+    )
     hints = get_type_hints(Behaviour)
     for field in fields(Behaviour):
         name = "--" + field.name.removesuffix("_s").replace("_", "-")
@@ -32,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _kind(hint: Any) -> dict[str, Any]:
-    """Return how a field of a type is read from the command line."""
+    """Return the `add_argument` options for a field of this type."""
     if hint is bool:
         return {"action": argparse.BooleanOptionalAction}
     arguments = [argument for argument in get_args(hint) if argument is not type(None)]
@@ -44,7 +46,7 @@ def _kind(hint: Any) -> dict[str, Any]:
 
 
 async def serve(options: argparse.Namespace) -> None:
-    """Serve until the time is over or the parent is gone."""
+    """Serve until the time is up or the parent has ended."""
     names = {field.name for field in fields(Behaviour)}
     given = {name: value for name, value in vars(options).items() if name in names}
     behaviour = Behaviour().changed(options.behaviour | given)

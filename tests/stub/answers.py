@@ -1,4 +1,4 @@
-"""What the stub says: a label by hash, a rewritten text, or one of the ways in which models misbehave."""
+"""The stub's answers: a label by hash, a rewritten text, or a bad answer of some kind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REFUSAL = "I'm sorry, but I can't help with that request."
 
 
 class Answer(NamedTuple):
-    """What is said, why it ends, and the label in it, where one was chosen."""
+    """The text of an answer, its finish reason, and the label in it, if one was chosen."""
 
     text: str
     finish: Literal["stop", "length", "filter"] = "stop"
@@ -39,13 +39,13 @@ def labels_of(question: Question, behaviour: Behaviour) -> tuple[str, ...]:
 
 
 def chosen_label(question: Question, behaviour: Behaviour) -> str:
-    """Return the label that this model has for this text, now and always."""
+    """Return the label that this model always gives to this text."""
     labels = labels_of(question, behaviour)
     return labels[pick(len(labels), str(behaviour.seed), question.model, question.text)]
 
 
 def answer(kind: str, question: Question, behaviour: Behaviour) -> Answer:
-    """Return the answer of a kind: `answer`, or the name of a share that misbehaves in its words."""
+    """Return the answer of a kind: `answer`, or the name of a share for bad answers."""
     if kind in _FIXED:
         return _FIXED[kind]
     if kind == "echo":
@@ -68,7 +68,7 @@ def _asks_for_rewriting(system: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _ways_of_rewriting(system: str) -> tuple[str, ...]:
-    """Return the keys of the JSON object that the instructions show on a line of its own; none if they show none."""
+    """Return the keys of the JSON object that the instructions have on a separate line; none if there is none."""
     for line in system.splitlines():
         if line.startswith('{"') and line.endswith("}"):
             return tuple(json.loads(line))
@@ -81,7 +81,7 @@ def _rewritten_in_all_ways(question: Question, keys: tuple[str, ...]) -> str:
 
 
 def rewritten(question: Question) -> str:
-    """Return the text behind an opening word that depends on the instructions; one that is there is swapped."""
+    """Return the text after an opening word that depends on the instructions, which replaces any other such word."""
     opener = _OPENERS[pick(len(_OPENERS), question.system)]
     first, _, rest = question.text.partition(" ")
     text = f"{opener} {rest if first in _OPENERS and first != opener else question.text}"
@@ -100,7 +100,7 @@ def _in_form(label: str, question: Question, behaviour: Behaviour) -> str:
 
 
 def _filled(schema: dict[str, Any], label: str) -> Any:
-    """Return a JSON value of the schema, with the label where a choice is asked for."""
+    """Return a JSON value of the schema, with the label as the value of choices."""
     if "enum" in schema or "$ref" in schema or "anyOf" in schema:
         return label
     if "properties" in schema:

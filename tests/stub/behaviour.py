@@ -1,4 +1,4 @@
-"""What the stub does to its callers: one frozen value, the draw of a fault, and the token bucket."""
+"""How the stub behaves: its settings, the choice of faults, and the token bucket."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ SHARE = "share_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behaviour:
-    """How the stub answers. The shares are of requests, and together at most 1.
+    """How the stub answers. The shares are fractions of requests, with a sum of at most 1.
 
     Attributes:
-        seed: Another seed, other faults and other answers.
-        latency_s: Seconds before an answer; refusals (4xx) come at once.
-        jitter_s: Up to so many seconds more, by hash.
-        rate: Calls per second that the token bucket lets through; 429 beyond it. None: no bucket.
-        burst: Calls that the bucket holds when full.
-        retry_after: Whether a 429 says how long to wait: not at all, in whole seconds (rounded up), or exactly.
-        limit_headers: Whether the bucket is told in `x-ratelimit-*` (`anthropic-ratelimit-*`) headers.
-        share_429: Refused at random, beside the bucket.
+        seed: Another seed gives other faults and other answers.
+        latency_s: Seconds before an answer; refusals (4xx) are sent at once.
+        jitter_s: Up to this many more seconds, by hash.
+        rate: Calls per second that the token bucket allows; 429 beyond it. None: no bucket.
+        burst: Capacity of the bucket in calls.
+        retry_after: Whether a 429 has a `Retry-After`: none, in whole seconds (rounded up), or exact.
+        limit_headers: Whether `x-ratelimit-*` (`anthropic-ratelimit-*`) headers report the bucket.
+        share_429: Refused at random, in addition to the bucket.
         share_500: Internal error.
         share_503: Overloaded.
         share_drop_before: Connection closed instead of an answer.
-        share_drop_middle: Connection closed half-way through the answer.
+        share_drop_middle: Connection closed halfway through the answer.
         share_reset: Connection reset (RST) instead of an answer.
-        share_hang: No answer until the caller gives up.
+        share_hang: No answer, ever.
         share_truncated: 200 with half of the JSON.
         share_html: 200 with an HTML page.
-        share_echo: The asked text inside our label tags.
-        share_chatter: Friendly words without a label.
-        share_two_labels: Two labels, neither of them tagged.
+        share_echo: The text of the question in label tags.
+        share_chatter: A friendly sentence without a label.
+        share_two_labels: Two labels without tags.
         share_refusal: An apology.
         share_empty: An empty answer.
         share_cut: Cut off inside the label; finish reason `length`.
         share_filtered: 200 with an empty answer; finish reason `content_filter`.
-        faults_only_first: Every retry of a question is answered well.
-        max_chars: Characters of all messages together that fit; longer questions get a context-length error.
+        faults_only_first: Whether retries of a question have no faults.
+        max_chars: Maximum number of characters in all messages; longer questions get a context-length error.
         filter_word: Questions that contain it get a content-filter error.
-        key: The only API key that is let in. None: no key is asked for.
+        key: The only accepted API key. None: no key is required.
         models: The models that exist. Empty: all do.
-        labels: The labels to answer with. Empty: those found in the question.
-        answer: The form of an answer; `auto` is the structured form that was asked for, else `<label>X</label>`.
-        record_times: Keep the time of every arrival, answer and 429.
+        labels: The labels to answer with. Empty: those in the question.
+        answer: The form of an answer; `auto` is the requested structured form, else `<label>X</label>`.
+        record_times: Whether to record the time of every arrival, answer and 429.
     """
 
     seed: int = 0
@@ -88,9 +88,9 @@ class Behaviour:
     def __post_init__(self) -> None:
         shares = self.shares()
         if min(shares.values()) < 0 or sum(shares.values()) > 1 + 1e-9:
-            raise ValueError(f"shares must be at least 0 and together at most 1, not {shares}")
+            raise ValueError(f"shares must be at least 0 and sum to at most 1: {shares}")
         if self.rate is not None and (self.rate <= 0 or self.burst < 1):
-            raise ValueError(f"rate must be above 0 and burst at least 1, not {self.rate} and {self.burst}")
+            raise ValueError(f"rate must be above 0 and burst at least 1: {self.rate} and {self.burst}")
 
     def shares(self) -> dict[str, float]:
         """Return each fault's share by its name without `share_`."""
@@ -102,7 +102,7 @@ class Behaviour:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def changed(self, changes: Mapping[str, Any]) -> Behaviour:
-        """Return a copy with some fields changed; lists become tuples, an unknown name is a ValueError."""
+        """Return a copy with some fields changed; lists become tuples, an unknown name raises ValueError."""
         values = self.to_json()
         if unknown := changes.keys() - values.keys():
             raise ValueError(f"no such behaviour: {', '.join(sorted(unknown))}; known: {', '.join(values)}")
@@ -111,18 +111,18 @@ class Behaviour:
 
 
 def digest(*parts: bytes) -> bytes:
-    """Return 16 bytes that depend on the parts and on nothing else."""
+    """Return 16 bytes that depend only on the parts."""
     return blake2b(b"\0".join(parts), digest_size=16).digest()
 
 
 def pick(count: int, *parts: str) -> int:
-    """Return a number below `count` that depends on the parts and on nothing else."""
+    """Return a number below `count` that depends only on the parts."""
     mark = blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(mark, "big") % count
 
 
 class Dice:
-    """Draws what happens to an attempt at a question, the same in every run."""
+    """Chooses what happens to an attempt at a question; the same in every run."""
 
     def __init__(self, behaviour: Behaviour) -> None:
         shares = {name: share for name, share in behaviour.shares().items() if share > 0}
@@ -132,7 +132,7 @@ class Dice:
         self._seed = str(behaviour.seed).encode()
 
     def draw(self, question: bytes, attempt: int) -> tuple[str, float]:
-        """Return the kind of reply and its delay in seconds; attempts are counted from 0."""
+        """Return the kind of reply and its delay in seconds; the first attempt is 0."""
         behaviour = self._behaviour
         if not self._bounds and not behaviour.jitter_s:
             return "answer", behaviour.latency_s
@@ -144,7 +144,7 @@ class Dice:
 
 
 class TokenBucket:
-    """Lets `rate` calls per second through, and `burst` at once after a rest."""
+    """Allows `rate` calls per second, and `burst` calls at once after a pause."""
 
     def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate = rate
@@ -154,7 +154,7 @@ class TokenBucket:
         self._seen = clock()
 
     def take(self) -> float:
-        """Return 0 when the call may pass, else the seconds until one may."""
+        """Return 0 if the call is allowed, else the seconds until one is."""
         now = self._clock()
         self.tokens = min(self.burst, self.tokens + (now - self._seen) * self.rate)
         self._seen = now

@@ -1,4 +1,4 @@
-"""HTTP/1.1 with keep-alive, as little of it as chat clients need: bodies come with a Content-Length."""
+"""The part of HTTP/1.1 that chat clients need: keep-alive, and bodies with a Content-Length."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Request(NamedTuple):
 
     Attributes:
         method: `GET`, `POST` …
-        path: With the query.
-        head: All before the empty line.
+        path: Path and query.
+        head: Everything before the empty line.
         lower: The head in lower case.
-        body: As it came.
-        fault: HTTP status to refuse a request with that was not read to its end, else 0.
+        body: The raw body.
+        fault: HTTP status for refusing a request that was not read to its end, else 0.
     """
 
     method: str
@@ -31,7 +31,7 @@ class Request(NamedTuple):
     fault: int = 0
 
     def header(self, name: bytes) -> str:
-        """Return a header's value, or nothing; the name is in lower case."""
+        """Return the value of a header, or ""; the name is in lower case."""
         start = self.lower.find(b"\r\n" + name + b":")
         if start < 0:
             return ""
@@ -40,7 +40,7 @@ class Request(NamedTuple):
         return self.head[start : end if end >= 0 else None].strip().decode("latin-1")
 
     def length(self) -> int | None:
-        """Return the length of the body; None when only reading it would tell."""
+        """Return the length of the body; None if no header has it."""
         stated = self.header(b"content-length")
         if stated.isdecimal():
             return int(stated)
@@ -48,15 +48,15 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What goes back, when, and what becomes of the connection.
+    """What to send, when, and what to do with the connection.
 
     Attributes:
-        data: The bytes to send, status line and all; possibly none.
+        data: The bytes to send, including the status line; possibly none.
         status: HTTP status of a complete reply, else 0.
-        delay: Seconds to wait before.
-        then: What to do after sending; `linger` closes once the caller had time to read, `hang` never sends.
-        question: Hash of the question, for the counters; empty for requests that are none.
-        paid: Whether this is an answer that a real server would charge for.
+        delay: Seconds to wait before sending.
+        then: What to do after sending; `linger` closes after giving the caller time to read, `hang` never sends.
+        question: Hash of the question, for the counters; empty for other requests.
+        paid: Whether a real server would charge for this answer.
     """
 
     data: bytes
@@ -68,10 +68,10 @@ class Reply(NamedTuple):
 
 
 class Server(Protocol):
-    """What a connection needs behind it."""
+    """What a connection needs of its server."""
 
     def opened(self, connection: Connection) -> None:
-        """Take note of a new connection."""
+        """Record a new connection."""
 
     def closed(self, connection: Connection) -> None:
         """Forget a connection."""
@@ -81,14 +81,14 @@ class Server(Protocol):
         ...
 
     def sent(self, reply: Reply) -> None:
-        """Take note that the reply went out."""
+        """Record that the reply was sent."""
 
     def abandoned(self, reply: Reply) -> None:
-        """Take note that the caller left before the reply."""
+        """Record that the caller disconnected before the reply."""
 
 
 class Connection(asyncio.Protocol):
-    """One caller's connection: a request is answered before the next is read."""
+    """A caller's connection: each request is answered before the next is read."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -114,7 +114,7 @@ class Connection(asyncio.Protocol):
         self._server.closed(self)
 
     def abort(self) -> None:
-        """Close at once, whatever is under way."""
+        """Close at once, even during a request."""
         self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
@@ -147,7 +147,7 @@ class Connection(asyncio.Protocol):
             self._send()
 
     def _cut(self, data: bytes) -> Request | None:
-        """Return the first request in the data once it is there from end to end; what is over waits in the buffer."""
+        """Return the first request in the data once it is complete; the rest waits in the buffer."""
         end = data.find(b"\r\n\r\n")
         if end < 0:
             self._buffer += data
@@ -181,7 +181,7 @@ class Connection(asyncio.Protocol):
                 self._loop.call_soon(self._resume)
             return
         if reply.then == "linger":
-            # A caller that is still sending would take a reset, and never see the reply.
+            # A caller that is still sending would get a reset instead of the reply.
             self._deaf = True
             self._timer = self._loop.call_later(1.0, self._transport.close)
             return

@@ -1,4 +1,4 @@
-"""What the stub remembers of its callers."""
+"""The stub's counters."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """The stub's counters at one moment; only questions are counted, not `/models` or the stub's own pages.
+    """A snapshot of the stub's counters; only questions are counted, not `/models` or the stub's own pages.
 
     Attributes:
         requests: Questions that arrived.
-        answered: Questions answered well-formed with 200 to the last byte, silly answers included: what is paid for.
-        asked_again: Questions that arrived although the same question had been answered already.
+        answered: Complete, well-formed answers with status 200, including bad answers: what would be charged.
+        asked_again: Questions that arrived although the same question had already been answered.
         answered_twice: Answers beyond the first to the same question, over all questions.
-        abandoned: Questions whose caller left before the answer.
-        in_flight: Questions without an answer now.
-        max_in_flight: The most of them at one time.
+        abandoned: Questions whose caller disconnected before the answer.
+        in_flight: Questions without an answer at the moment.
+        max_in_flight: The maximum of `in_flight`.
         questions: Different questions that were answered.
         connections: Connections opened.
         cpu_s: CPU seconds of the stub's process since its start.
         by_status: Complete replies by HTTP status.
-        by_kind: Questions by what the stub did with them: `answer`, a share's name, `limited` (the bucket), `401` …
+        by_kind: Questions by kind of reply: `answer`, a share's name, `limited` (the bucket), `401` …
         by_question: Answers by hash of the question. Full stats only.
-        arrivals: When questions arrived (`time.monotonic`, the same in all processes). Full stats, if recorded.
-        answered_at: When answers went out. Full stats, if recorded.
-        limited_at: When 429s went out. Full stats, if recorded.
+        arrivals: Times of arrival (`time.monotonic`, the same in all processes). Full stats, if recorded.
+        answered_at: Times of answers. Full stats, if recorded.
+        limited_at: Times of 429s. Full stats, if recorded.
     """
 
     requests: int
@@ -55,21 +55,21 @@ class Stats:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Stats:
-        """Return what `to_json` was made from."""
+        """Return the stats from the result of `to_json`."""
         by_status = {int(status): count for status, count in values["by_status"].items()}
         times = {name: tuple(values[name]) for name in ("arrivals", "answered_at", "limited_at")}
         return cls(**{**values, "by_status": by_status, **times})
 
 
 class Counters:
-    """Counts questions and answers as they come and go."""
+    """Counts questions and answers."""
 
     def __init__(self) -> None:
         self.in_flight = 0
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything but the questions that are in flight."""
+        """Reset everything but the questions in flight."""
         self.requests = self.answered = self.asked_again = self.abandoned = self.connections = 0
         self.max_in_flight = self.in_flight
         self.by_status: Counter[int] = Counter()
@@ -81,7 +81,7 @@ class Counters:
         self.limited_at: list[float] = []
 
     def arrived(self, question: bytes, *, record: bool) -> None:
-        """Count a question that came in."""
+        """Count the arrival of a question."""
         self.requests += 1
         self.in_flight += 1
         self.max_in_flight = max(self.max_in_flight, self.in_flight)
@@ -90,13 +90,13 @@ class Counters:
             self.arrivals.append(time.monotonic())
 
     def attempt(self, question: bytes) -> int:
-        """Return how often this question got as far as this before, and count it."""
+        """Count an attempt at a question, and return how many there were before."""
         before = self.attempts.get(question, 0)
         self.attempts[question] = before + 1
         return before
 
     def replied(self, question: bytes, status: int, *, paid: bool, record: bool) -> None:
-        """Count a question that left; status 0 is a connection closed without a complete reply."""
+        """Count a reply; status 0 is a connection closed without a complete reply."""
         self.in_flight -= 1
         if status:
             self.by_status[status] += 1
@@ -107,12 +107,12 @@ class Counters:
             (self.answered_at if paid else self.limited_at).append(time.monotonic())
 
     def left(self) -> None:
-        """Count a question whose caller did not wait for the answer."""
+        """Count a question whose caller disconnected."""
         self.in_flight -= 1
         self.abandoned += 1
 
     def stats(self, *, full: bool = False) -> Stats:
-        """Return the counters as a value; `full` adds what grows with the number of questions."""
+        """Return a snapshot; `full` adds what grows with the number of questions."""
         return Stats(
             requests=self.requests,
             answered=self.answered,

@@ -1,4 +1,4 @@
-"""How answers and errors look on the wire, in OpenAI's dialect and in Anthropic's."""
+"""Answers and errors as HTTP, in the formats of OpenAI and Anthropic."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ANTHROPIC_FINISH = {"stop": "end_turn", "length": "max_tokens", "filter": "refu
 
 
 def http(status: int, body: bytes, headers: str = "", content_type: str = "application/json") -> bytes:
-    """Return a complete HTTP reply; each extra header ends with a line break."""
+    """Return a complete HTTP reply; each extra header must end with a line break."""
     head = f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: {content_type}\r\n{headers}"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode("latin-1") + body
 
@@ -57,7 +57,7 @@ def completion(dialect: Dialect, mark: str, question: Question, answer: Answer, 
 
 
 def _logprobs(question: Question, answer: Answer, labels: tuple[str, ...]) -> dict[str, Any]:
-    """Return one token for the label, with the other labels as its rivals, and one for what stands on either side."""
+    """Return one token for the label, with the other labels as alternatives, and one for the text on either side."""
     if not answer.label:
         return {"content": [_token(answer.text, 0.0)]}
     weights = {label: 1 + pick(30, question.model, question.text, label) for label in labels}
@@ -75,7 +75,7 @@ def _token(token: str, logprob: float) -> dict[str, Any]:
 
 
 def models(behaviour: Behaviour) -> bytes:
-    """Return the list of models, readable in both dialects."""
+    """Return the list of models, valid in both formats."""
     names = behaviour.models or ("stub-model",)
     data = [
         {"id": name, "object": "model", "type": "model", "display_name": name, "created": 0, "owned_by": "stub"}
@@ -85,7 +85,7 @@ def models(behaviour: Behaviour) -> bytes:
 
 
 def wait_header(behaviour: Behaviour, seconds: float) -> str:
-    """Return the header that says when to come back, if the behaviour says it at all."""
+    """Return the `Retry-After` header, if the behaviour has one."""
     match behaviour.retry_after:
         case "none":
             return ""
@@ -96,7 +96,7 @@ def wait_header(behaviour: Behaviour, seconds: float) -> str:
 
 
 def limit_headers(dialect: Dialect, bucket: TokenBucket) -> str:
-    """Return the headers in which servers tell their limits."""
+    """Return the headers in which servers report their rate limits."""
     remaining, reset = int(bucket.tokens), bucket.reset_after
     if dialect == "anthropic":
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + reset))

@@ -1,4 +1,4 @@
-"""The stub in a process of its own."""
+"""The stub in a separate process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FOLDER = Path(__file__).resolve().parents[2]
 
 
 class StubProcess:
-    """A stub in another process; the same `url`, `stats`, `change` and `reset` as in this one."""
+    """A stub in another process, with the same `url`, `stats`, `change` and `reset` as `Stub`."""
 
     def __init__(self, root: str, pid: int) -> None:
         self.root = root
@@ -28,15 +28,15 @@ class StubProcess:
         self.pid = pid
 
     def stats(self, *, full: bool = False) -> Stats:
-        """Return the counters; `full` adds answers by question, and times where they are recorded."""
+        """Return the counters; `full` adds answers by question, and times if they are recorded."""
         return Stats.from_json(self._call("GET", f"/__stats?full={int(full)}"))
 
     def change(self, **changes: Any) -> None:
-        """Behave differently from now on; the bucket starts full, the counters and attempts stay."""
+        """Change the behaviour; the bucket is filled, counters and attempts are kept."""
         self._call("POST", "/__behaviour", json.dumps(changes))
 
     def reset(self) -> None:
-        """Forget all counters and attempts, and fill the bucket."""
+        """Reset all counters and attempts, and fill the bucket."""
         self._call("POST", "/__reset", "")
 
     def _call(self, method: str, path: str, body: str | None = None) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class StubProcess:
 
 @contextmanager
 def stub_process(behaviour: Behaviour | None = None, *, max_seconds: float = 600) -> Iterator[StubProcess]:
-    """Run a stub in a process of its own, which ends with the block, with this process, or after `max_seconds`."""
+    """Run a stub in a separate process, which ends with the block, with this process, or after `max_seconds`."""
     given = json.dumps((behaviour or Behaviour()).to_json())
     command = [sys.executable, "-m", "tests.stub", "--behaviour", given]
     command += ["--max-seconds", str(max_seconds), "--parent", str(os.getpid())]

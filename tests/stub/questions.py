@@ -1,4 +1,4 @@
-"""What a request asks: the model, the text, and the labels to choose from."""
+"""Parses requests: the model, the text, and the labels to choose from."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _DEPLOYMENT = re.compile(r"/deployments/([^/?]+)/")
 
 
 class Question(NamedTuple):
-    """A chat request, understood.
+    """A parsed chat request.
 
     Attributes:
         model: The model's name.
         system: All system messages, joined.
-        text: What is inside the fence of the last user message, or all of that message.
-        labels: The labels that the request names; none if it names none.
-        form: The form that the request asks the answer to have.
-        schema: The JSON schema that the answer is held to, if any.
-        chars: Characters in all messages.
-        logprobs: Whether log-probabilities are asked for.
-        stream: Whether the answer is to come in pieces.
+        text: The part between markers in the last user message, or all of that message.
+        labels: The labels that the request names, possibly none.
+        form: The requested form of the answer.
+        schema: The JSON schema of the answer, if any.
+        chars: Number of characters in all messages.
+        logprobs: Whether log-probabilities are requested.
+        stream: Whether a streamed answer is requested.
     """
 
     model: str
@@ -47,7 +47,7 @@ class Question(NamedTuple):
 
 
 def read_question(body: dict[str, Any], path: str) -> Question:
-    """Understand a request of either protocol."""
+    """Parse a request of either protocol."""
     system = _plain(body["system"]) if "system" in body else ""
     chars, last = len(system), ""
     for turn in body["messages"]:
@@ -84,7 +84,7 @@ def _deployment(path: str) -> str:
 def fenced(message: str) -> str:
     """Return the text between the last two occurrences of a marker near the message's end, or the whole message.
 
-    A marker is a word that goes on for six or more characters from its first digit, as a hash does.
+    A marker is a word with six or more characters from its first digit on, such as a hash.
     """
     for mark in reversed(_MARK.findall(message[-200:])):
         close = message.rfind(mark)
@@ -115,7 +115,7 @@ def _labels_in(prompt: str) -> tuple[str, ...]:
 
 
 def _structure(body: dict[str, Any]) -> tuple[tuple[str, ...], dict[str, Any] | None]:
-    """Return the choices and the schema of whatever structured-output field there is."""
+    """Return the choices and the schema of any structured-output field."""
     fields = {name: value for name, value in body.items() if name not in _CONVERSATION and type(value) in _NESTED}
     if not fields:
         return (), None
@@ -133,7 +133,7 @@ def _nodes(value: object) -> Iterator[dict[str, Any]]:
 
 
 def _strings_of(value: object, *names: str) -> list[str]:
-    """Return the first list of strings that stands under one of the names."""
+    """Return the first list of strings under one of the names."""
     for node in _nodes(value):
         for name in names:
             if isinstance(node.get(name), list):

@@ -1,4 +1,4 @@
-"""The stub itself: what it decides about a request, and its server in this process."""
+"""The stub itself: its decisions about requests, and its server in this process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.stub.questions import Question, read_question
 
 HOST = "127.0.0.1"
 _REFUSALS = {
-    411: ("length_required", "Send a Content-Length; this stub reads no chunked bodies."),
+    411: ("length_required", "Send a Content-Length; this stub does not read chunked bodies."),
     413: ("request_too_large", "The body is over 8 MB."),
     429: ("rate_limit_exceeded", "Rate limit reached for requests. Please try again later."),
     500: ("server_error", "The server had an error while processing your request."),
@@ -31,7 +31,7 @@ _SILENT = {
 
 
 class Stub:
-    """Decides and counts; `url` is the base URL of the OpenAI protocol, `root` the same without `/v1`."""
+    """Answers requests and counts them; `url` is the base URL for OpenAI clients, `root` the same without `/v1`."""
 
     def __init__(self, behaviour: Behaviour) -> None:
         self.root = ""
@@ -45,15 +45,15 @@ class Stub:
         return f"{self.root}/v1"
 
     def stats(self, *, full: bool = False) -> Stats:
-        """Return the counters; `full` adds answers by question, and times where they are recorded."""
+        """Return the counters; `full` adds answers by question, and times if they are recorded."""
         return self.counters.stats(full=full)
 
     def change(self, **changes: Any) -> None:
-        """Behave differently from now on; the bucket starts full, the counters and attempts stay."""
+        """Change the behaviour; the bucket is filled, counters and attempts are kept."""
         self._behave(self.behaviour.changed(changes))
 
     def reset(self) -> None:
-        """Forget all counters and attempts, and fill the bucket."""
+        """Reset all counters and attempts, and fill the bucket."""
         self.counters.reset()
         self._behave(self.behaviour)
 
@@ -63,7 +63,7 @@ class Stub:
         self._bucket = None if behaviour.rate is None else TokenBucket(behaviour.rate, behaviour.burst)
 
     def opened(self, connection: Connection) -> None:
-        """Take note of a new connection."""
+        """Record a new connection."""
         self.connections.add(connection)
         self.counters.connections += 1
 
@@ -72,13 +72,13 @@ class Stub:
         self.connections.discard(connection)
 
     def sent(self, reply: Reply) -> None:
-        """Count a reply that went out."""
+        """Count a reply that was sent."""
         if reply.question:
             record = self.behaviour.record_times
             self.counters.replied(reply.question, reply.status, paid=reply.paid, record=record)
 
     def abandoned(self, reply: Reply) -> None:
-        """Count a caller that left before the reply."""
+        """Count a caller that disconnected before the reply."""
         if reply.question:
             self.counters.left()
 
@@ -129,7 +129,7 @@ class Stub:
         return reply._replace(question=mark, delay=delay)
 
     def _decide(self, request: Request, dialect: Dialect, mark: bytes) -> tuple[str, float, Reply]:
-        """Return the kind of reply, its delay and itself."""
+        """Return the kind of reply, its delay, and the reply."""
         behaviour, headers = self.behaviour, ""
         if behaviour.key is not None and not self._lets_in(request):
             return _refuse(dialect, 401, "invalid_api_key", "Incorrect API key provided.")
@@ -137,7 +137,7 @@ class Stub:
             wait = self._bucket.take()
             headers = limit_headers(dialect, self._bucket) if behaviour.limit_headers else ""
             if wait:
-                # Not an attempt: the faults that a question meets must not depend on the clock.
+                # Not counted as an attempt: the faults of a question must not depend on the clock.
                 return "limited", 0.0, _error(dialect, 429, headers + wait_header(behaviour, wait))
         try:
             question = read_question(json.loads(request.body.decode()), request.path)
@@ -208,7 +208,7 @@ class StubServer:
 
     def __init__(self, behaviour: Behaviour | None = None, *, host: str = HOST, port: int = 0) -> None:
         if host != HOST:
-            raise ValueError(f"the stub listens on {HOST} only, not on {host!r}")
+            raise ValueError(f"the stub listens on {HOST} only: {host!r}")
         self.stub = Stub(behaviour or Behaviour())
         self._port = port
         self._server: asyncio.Server | None = None

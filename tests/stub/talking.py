@@ -1,4 +1,4 @@
-"""A caller for the stub's own tests."""
+"""A client for the stub's own tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOST = (aiohttp.ClientError, TimeoutError)
 
 
 class Got(NamedTuple):
-    """What came back: status 0 when nothing complete did."""
+    """A response; status 0 if none was complete."""
 
     status: int
     headers: dict[str, str]
@@ -27,7 +27,7 @@ class Got(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What the model said."""
+        """The text of the answer."""
         content: str = json.loads(self.body)["choices"][0]["message"]["content"]
         return content
 
@@ -42,14 +42,14 @@ Ask = Callable[..., Awaitable[Got]]
 
 
 def question(text: str = "hello", system: str = SYSTEM, **extra: Any) -> dict[str, Any]:
-    """Return the body of a request; `extra` are more fields of it."""
+    """Return the body of a request; `extra` are further fields."""
     messages = [{"role": "system", "content": system}, {"role": "user", "content": text}]
     return {"model": "m", "messages": messages, **extra}
 
 
 async def post(session: aiohttp.ClientSession, url: str, body: Any, patience: float = 10, **headers: str) -> Got:
-    """Ask once; a connection that breaks and an answer that does not come in time are status 0."""
-    data = BytesIO(json.dumps(body).encode())  # as bytes, aiohttp warns of long ones
+    """Post once; a broken connection or a timeout gives status 0."""
+    data = BytesIO(json.dumps(body).encode())  # aiohttp warns about long bodies given as bytes
     timeout = aiohttp.ClientTimeout(total=patience)
     try:
         async with session.post(url, data=data, headers=headers, timeout=timeout) as response:
@@ -59,7 +59,7 @@ async def post(session: aiohttp.ClientSession, url: str, body: Any, patience: fl
 
 
 def talk(behaviour: Behaviour, test: Callable[[Stub, Ask], Awaitable[None]]) -> None:
-    """Run a conversation with a stub in this process; `ask(body)` goes to the OpenAI address unless told otherwise."""
+    """Run a test against a stub in this process; `ask(body)` posts to the OpenAI path by default."""
 
     async def run() -> None:
         async with StubServer(behaviour) as stub, aiohttp.ClientSession() as session:

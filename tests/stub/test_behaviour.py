@@ -22,7 +22,7 @@ from tests.stub.talking import question
         "some\ntext",
     ],
 )
-def test_text_is_found_inside_fences_of_many_kinds(message: str) -> None:
+def test_text_is_found_between_many_kinds_of_markers(message: str) -> None:
     assert fenced(message) == "some\ntext"
 
 
@@ -45,7 +45,7 @@ def test_jitter_is_drawn_by_hash() -> None:
     assert 1.9 < max(delays) <= 2
 
 
-def test_token_bucket_gives_its_rate_and_no_more() -> None:
+def test_token_bucket_allows_its_rate_and_no_more() -> None:
     now = 0.0
     bucket = TokenBucket(100, 10, lambda: now)
     passed = 0

@@ -1,4 +1,4 @@
-"""The stub in a process of its own."""
+"""The stub in a separate process."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_process_ends_when_its_parent_is_killed() -> None:
         time.sleep(0.05)
 
 
-def test_command_line_prints_the_url_and_stops_by_itself() -> None:
+def test_command_line_prints_the_url_and_stops_after_its_time() -> None:
     command = [sys.executable, "-m", "tests.stub", "--port", "0", "--latency", "0.2", "--rate", "100"]
     command += ["--share-429", "0.1", "--models", "a", "b", "--no-limit-headers", "--max-seconds", "0.1"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
