@@ -34,13 +34,17 @@ PUBLIC = [
     "Votes",
     "Weights",
     "collect",
+    "evaluate",
     "fit_weights",
+    "label",
     "optimiser",
+    "provider",
     "relation",
+    "run",
     "score",
 ]
 # public names for things that bear another name themselves
-ALIASES = {"Decision": "Literal", "optimiser": "register"}
+ALIASES = {"Decision": "Literal", "optimiser": "register", "provider": "register"}
 HEAVY = ["aiohttp", "langchain", "numpy", "pandas", "polars", "pyarrow", "rich", "scipy", "sklearn", "spacy", "torch"]
 
 

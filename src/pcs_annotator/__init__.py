@@ -11,6 +11,7 @@ from pcs_annotator.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from pcs_annotator.asking.annotators.annotator import Annotator
+    from pcs_annotator.asking.models.provider import provider
     from pcs_annotator.core.outcome import Decision, Outcome
     from pcs_annotator.core.task import Item, Task
     from pcs_annotator.core.variant import Expectation, Variant
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pcs_annotator.errors import PcsError, PcsWarning, UserError
     from pcs_annotator.faces.classic.pcs import PCS
     from pcs_annotator.faces.classifier import PCSClassifier
+    from pcs_annotator.faces.python import evaluate, label, run
     from pcs_annotator.judging.weighing.fitting import fit_weights
     from pcs_annotator.judging.weighing.optimiser import Optimiser, optimiser
     from pcs_annotator.judging.weighing.scoring import score
@@ -52,9 +54,13 @@ __all__ = [
     "Votes",
     "Weights",
     "collect",
+    "evaluate",
     "fit_weights",
+    "label",
     "optimiser",
+    "provider",
     "relation",
+    "run",
     "score",
 ]
 
@@ -81,9 +87,13 @@ _HOMES = {
     "Votes": "core.votes",
     "Weights": "core.weights",
     "collect": "pipeline.ask",
+    "evaluate": "faces.python",
     "fit_weights": "judging.weighing.fitting",
+    "label": "faces.python",
     "optimiser": "judging.weighing.optimiser",
+    "provider": "asking.models.provider",
     "relation": "relations.function",
+    "run": "faces.python",
     "score": "judging.weighing.scoring",
 }
 

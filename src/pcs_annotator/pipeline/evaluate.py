@@ -73,7 +73,7 @@ class Evaluated:
     evaluation: Evaluation
     tables: Sequence[ResultTable]
     votes: Votes
-    files: Sequence[Path]
+    files: Sequence[Path] = ()
 
 
 class RecordedVotes(NamedTuple):
@@ -99,21 +99,28 @@ class RecordedVotes(NamedTuple):
 
 def evaluate_source(request: EvaluateRequest) -> Evaluated:
     """Return figures of every method on the same votes and splits; a run folder keeps them, `out` gets the tables."""
-    chosen = _methods(request)
-    votes, gold, known = RecordedVotes.read(request.source)
-    if (gold < 0).all():
-        raise GoldError(f"{request.source.name} has no gold labels: figures are taken on rows that have one")
-    check_known(request.rewritten, votes.relations, "relation")
-    how = request.splitting.how(known | frozenset(request.rewritten))
-    with one_thread():
-        evaluation = evaluate(votes, gold, chosen, how)
-    tables = evaluation_tables(evaluation)
-    files = [] if request.out is None else [path for table in tables for path in write_result(table, request.out)]
+    methods = methods_named(request.methods, request.optimiser)
+    recorded = RecordedVotes.read(request.source)
+    check_known(request.rewritten, recorded.votes.relations, "relation")
+    recorded = recorded._replace(rewritten=recorded.rewritten | frozenset(request.rewritten))
+    found = evaluate_votes(recorded, methods, request.splitting, request.source.name)
+    files = [] if request.out is None else [path for table in found.tables for path in write_result(table, request.out)]
     if request.source.is_dir():
         folder = RunFolder(request.source)
-        write_json(folder.methods, {"version": __version__, **evaluation_json(evaluation)})
+        write_json(folder.methods, {"version": __version__, **evaluation_json(found.evaluation)})
         files.append(folder.methods)
-    return Evaluated(evaluation=evaluation, tables=tables, votes=votes, files=files)
+    return replace(found, files=files)
+
+
+def evaluate_votes(
+    recorded: RecordedVotes, methods: Sequence[Method], splitting: Splitting, name: str = "these votes"
+) -> Evaluated:
+    """Return figures of every method; messages call the votes `name`."""
+    if (recorded.gold < 0).all():
+        raise GoldError(f"{name}: no gold labels, and figures need rows that have one: label some rows")
+    with one_thread():
+        evaluation = evaluate(recorded.votes, recorded.gold, methods, splitting.how(recorded.rewritten))
+    return Evaluated(evaluation=evaluation, tables=evaluation_tables(evaluation), votes=recorded.votes)
 
 
 def write_result(table: ResultTable, out: Path, name: str = "") -> list[Path]:
@@ -134,11 +141,12 @@ def all_baselines() -> list[Any]:
     return [baselines.create(name) for name in baselines.names()]
 
 
-def _methods(request: EvaluateRequest) -> list[Method]:
-    if request.methods:
-        return [_method(name) for name in request.methods]
-    names = list(dict.fromkeys((request.optimiser, *USUAL)))
-    return [*map(_method, names), *(_method(name) for name in baselines.names() if name not in SAID_TWICE)]
+def methods_named(names: Sequence[str], optimiser: str = "auto") -> list[Method]:
+    """Return the methods of these names; without names the usual ones, `optimiser` first, and every baseline."""
+    if names:
+        return [_method(name) for name in names]
+    usual = list(dict.fromkeys((optimiser, *USUAL)))
+    return [*map(_method, usual), *(_method(name) for name in baselines.names() if name not in SAID_TWICE)]
 
 
 def _method(name: str) -> Method:

@@ -77,6 +77,11 @@ class Labelled:
         return sum(outcome.label is None for outcome in self.outcomes)
 
 
+def default_out(data: Path) -> Path:
+    """Return where the labels of a file go if no place is given."""
+    return data.with_name(f"{data.name.split('.')[0]}-labels.csv")
+
+
 def label(request: RunRequest, out: Path, saving: Saving | None = None) -> Labelled:
     """Ask the models of a fitted run about new texts and label them; `request.config` may name columns."""
     saving = saving or Saving()

@@ -69,6 +69,11 @@ class RunRequest:
     environment: Mapping[str, str] | None = field(default=None, repr=False)
 
 
+def default_folder(data: Path) -> Path:
+    """Return the run folder to use if none is given."""
+    return Path("runs") / data.name.split(".")[0]
+
+
 def run(request: RunRequest) -> RunResult:
     """Rewrite, ask, learn, label and report; a second run asks only what is missing."""
     started = time.perf_counter()

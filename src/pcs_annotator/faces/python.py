@@ -1,0 +1,136 @@
+"""`run`, `label` and `evaluate` for Python: what the commands of the same name do, with values instead of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from pcs_annotator.core.gold import gold_codes
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import ConfigError
+from pcs_annotator.pipeline import evaluate as evaluating
+from pcs_annotator.pipeline import label as labelling
+from pcs_annotator.pipeline import run as running
+from pcs_annotator.pipeline.resolve_config import Flags, flags_only, read_settings
+from pcs_annotator.pipeline.run_folder import RunResult
+
+PathLike = str | Path
+
+
+def run(  # noqa: PLR0913  # what `pcs run` takes
+    data: PathLike,
+    out: PathLike | None = None,
+    *,
+    config: PathLike | None = None,
+    limit: int | None = None,
+    fresh: bool = False,
+    progress: bool = False,
+    environment: Mapping[str, str] | None = None,
+    **settings: Any,
+) -> RunResult:
+    """Rewrite, ask, learn and label the texts of a file; the run folder gets labels, model and report.
+
+    A second run asks only what is missing.
+
+    Args:
+        data: The file with the texts.
+        out: The run folder; by default `runs/` and the name of the file.
+        config: A `pcs.toml`; by default none is read.
+        limit: Take only the first N rows.
+        fresh: Ask again what was answered before, and pay again.
+        progress: Show progress on stderr.
+        environment: Keys and base URLs; by default those of the process and of `.env`.
+        settings: What `pcs run` takes as options, over those of `config`: `labels`, `models`, `relations`, `rewriter`,
+            `instruction`, `text_column`, `id_column`, `gold_column`, `draws`, `concurrency`, `budget_usd`, `optimiser`,
+            `seed`, `calibration`, `max_error`, `certainty`, `promise`, `per_label`, `sets`.
+    """
+    flags = _flags(settings)
+    request = running.RunRequest(
+        data=Path(data),
+        folder=running.default_folder(Path(data)) if out is None else Path(out),
+        config=flags_only(flags) if config is None else read_settings(Path(config), Path.cwd(), flags),
+        limit=limit,
+        fresh=fresh,
+        progress=progress,
+        environment=environment,
+    )
+    return running.run(request)
+
+
+def label(  # noqa: PLR0913  # what `pcs label` takes
+    data: PathLike,
+    folder: PathLike,
+    out: PathLike | None = None,
+    *,
+    limit: int | None = None,
+    progress: bool = False,
+    environment: Mapping[str, str] | None = None,
+    text_column: str | None = None,
+    id_column: str | None = None,
+    **saving: Any,
+) -> labelling.Labelled:
+    """Label the texts of a file with the models, rewrites and weights of a fitted run.
+
+    Args:
+        data: The file with the texts.
+        folder: The folder of the run.
+        out: Where the labels go; by default a file next to `data`.
+        limit: Take only the first N rows.
+        progress: Show progress on stderr.
+        environment: Keys and base URLs; by default those of the process and of `.env`.
+        text_column: The column of texts.
+        id_column: The ID column.
+        saving: `ask_all`, `cascade`, `max_calls` or `budget_usd`, as for `pcs label`.
+    """
+    request = running.RunRequest(
+        data=Path(data),
+        folder=Path(folder),
+        config=flags_only(Flags(text_column=text_column, id_column=id_column)),
+        limit=limit,
+        progress=progress,
+        environment=environment,
+    )
+    _check_names(saving, labelling.Saving)
+    place = labelling.default_out(Path(data)) if out is None else Path(out)
+    return labelling.label(request, place, labelling.Saving(**saving))
+
+
+def evaluate(
+    votes: Votes,
+    gold: Iterable[object] | Mapping[str, object],
+    methods: Sequence[str] = (),
+    *,
+    rewritten: Sequence[str] = (),
+    **splitting: Any,
+) -> evaluating.Evaluated:
+    """Return figures of every method on the same votes and splits, with intervals and paired tests.
+
+    Args:
+        votes: Recorded votes.
+        gold: Label names in the order of `votes.ids`, None where unknown; or item id → label name.
+        methods: Names of optimisers and baselines; by default `auto`, the other usual ones and every baseline that
+            these votes can serve. The first is tested against the others.
+        rewritten: Relations whose variants a model wrote, so that their calls are counted.
+        splitting: `folds`, `repeats`, `seed` and `resamples`.
+    """
+    _check_names(splitting, evaluating.Splitting)
+    recorded = evaluating.RecordedVotes(votes, gold_codes(votes, gold), frozenset(rewritten))
+    return evaluating.evaluate_votes(recorded, evaluating.methods_named(methods), evaluating.Splitting(**splitting))
+
+
+def _flags(settings: Mapping[str, Any]) -> Flags:
+    _check_names(settings, Flags)
+    for name in ("labels", "models", "relations"):
+        if isinstance(settings.get(name), str):
+            raise ConfigError(f"{name} is the single text {settings[name]!r}: give a list")
+    return Flags(**settings)
+
+
+def _check_names(given: Mapping[str, Any], kind: type[Any]) -> None:
+    """Raise when a keyword argument is not a field of a dataclass."""
+    known = [field.name for field in fields(kind)]
+    unknown = next((name for name in given if name not in known), None)
+    if unknown is not None:
+        raise ConfigError(f"no setting is called {unknown!r}; there are: {', '.join(known)}")
