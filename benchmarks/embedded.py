@@ -1,7 +1,7 @@
-"""The embedded model: how quick, how true to its weights, how large and how good; next to `xllamacpp` as shipped.
+"""Measures the embedded model: speed, fidelity to its weights, memory and quality, compared with `xllamacpp`.
 
 Run it with `.venv/bin/python benchmarks/embedded.py`; it takes a few minutes. Both engines get the same questions in
-turns, so that whatever else the machine does slows both; the ratio is steadier than the rates. Wordings of the prompts
+turns, so that other load on the machine slows both; the ratio is steadier than the rates. The wordings of the prompts
 were chosen on the even rows of the tweets and of the news, which are invented; quality is reported on the odd rows of
 the tweets, and on all news.
 """
@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# One thread of BLAS: the embedded model works on several batches at once instead. Before numpy is imported.
+# One BLAS thread, set before numpy is imported: the embedded model runs several batches at once instead.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -112,9 +112,9 @@ def news_items() -> Items:
 
 
 def tweet_items() -> Items | None:
-    """The half of the tweets that no wording was chosen on; None where they are absent."""
+    """The half of the tweets that was not used to choose wordings; None if there are no tweets."""
     if not TWEETS.is_file():
-        print(f"The development data is not at {DATA} (set PCS_SHARED_DATA): the part about tweets is skipped.")
+        print(f"The development data is not at {DATA} (set PCS_SHARED_DATA): the tweets are skipped.")
         return None
     with TWEETS.open(newline="") as file:
         rows = list(csv.DictReader(file))[1::2]
@@ -141,7 +141,7 @@ async def ask_all(model: ChatModel, requests: Sequence[Request]) -> list[Reply]:
 
 
 async def speed(items: Items) -> None:
-    """Print rates of ours and of xllamacpp, in turns: with an annotator's messages, and with our short prompt."""
+    """Print the rates of our engine and of xllamacpp, with an annotator's messages and with our short prompt."""
     ours = EmbeddedModel(style="plain")
     requests = requests_for(items, ours)
     path = pull("smollm2")
@@ -162,7 +162,7 @@ async def speed(items: Items) -> None:
     else:
         print("xllamacpp is not installed: nothing to compare with")
     rates: dict[str, list[float]] = {name: [] for name in runs}
-    for work in runs.values():  # load, and read the shared beginning
+    for work in runs.values():  # load the model, and read the shared start of the prompts
         await work(len(requests) - 2, len(requests))
     for turn in range(TURNS):
         for name, work in runs.items():
@@ -184,10 +184,10 @@ async def speed(items: Items) -> None:
 
 
 class SamePrompt:
-    """Llama.cpp with the prompt that the embedded model reads in plain style, and its beginning cached."""
+    """Llama.cpp with the embedded model's prompt in plain style, and a cache for the start of the prompt."""
 
     def __init__(self, path: Path, engine: Engine) -> None:
-        import xllamacpp  # type: ignore[import-untyped]  # it ships no types
+        import xllamacpp  # type: ignore[import-untyped]  # it has no types
 
         params = xllamacpp.CommonParams()
         params.model.path = str(path)
@@ -234,7 +234,7 @@ async def agreement(ours: EmbeddedModel, theirs: SamePrompt, requests: Sequence[
 
 
 async def quality(items: Items) -> None:
-    """Print accuracy and AUROC of each way of asking, and of the two styles together."""
+    """Print accuracy and AUROC of each style and prior setting, and of the two styles together."""
     print(f"\nQuality: {items.name}, n = {len(items.texts)}, {len(items.task.labels)} labels, 95 % bootstrap intervals")
     by_style: dict[str, Floats] = {}
     for style, prior in STYLES:
@@ -259,7 +259,7 @@ def main() -> int:
     asyncio.run(quality(news))
     if tweets is not None:
         asyncio.run(quality(tweets))
-    # Before xllamacpp is loaded: the peak is that of the embedded model alone.
+    # Measured before xllamacpp is loaded, so that it is the peak of the embedded model alone.
     unit = 1 if sys.platform == "darwin" else 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1024**2
     print(f"\nPeak memory of the process with the embedded model: {peak:.0f} MB")

@@ -1,7 +1,7 @@
-"""The asking engine against a stub server, and against a bare aiohttp loop that sends the same requests.
+"""Measures the asking engine with a stub server, and compares it with a bare aiohttp loop that sends the same requests.
 
-Run it with `make bench`, or a part of it with `python benchmarks/engine.py overhead`. Ratios are of one run, on one
-machine, side by side; nothing here asserts a time.
+Run it with `make bench`, or a part of it with `python benchmarks/engine.py overhead`. Ratios are from one run on one
+machine, side by side; no time is asserted.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def items(count: int) -> Iterator[Item]:
 
 
 class Cost(NamedTuple):
-    """What a number of calls took."""
+    """Wall and CPU seconds of a number of calls."""
 
     wall: float
     cpu: float
@@ -70,7 +70,7 @@ async def measured(work: Callable[[], Awaitable[object]]) -> Cost:
 
 
 async def bare(url: str, count: int, in_flight: int) -> None:
-    """Send the engine's requests with nothing but aiohttp."""
+    """Send the engine's requests with aiohttp alone."""
     annotator, model = Annotator(f"{url}#m"), resolve_model(f"{url}#m", {})
     todo = items(count)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
@@ -94,7 +94,7 @@ async def ours(url: str, count: int, in_flight: int, ledger: Path) -> Tally:
 
 
 async def against_bare(latency: float, in_flight: int, count: int, rounds: int) -> list[tuple[Cost, Cost]]:
-    """Return the costs of bare aiohttp and of the engine, in turns so that a noisy neighbour meets both."""
+    """Return the costs of bare aiohttp and of the engine, in turns, so that other load on the machine affects both."""
     results = []
     with stub_process(Behaviour(latency_s=latency)) as stub, tempfile.TemporaryDirectory() as folder:
         await bare(stub.url, 200, in_flight)
@@ -139,7 +139,7 @@ class StopHalfway:
     """A strategy that stops after about half of the cells, depending on the first vote.
 
     Attributes:
-        at_a_time: Cells that it needs at the most in one step.
+        at_a_time: The most cells it needs in one step.
     """
 
     at_a_time: int
@@ -152,7 +152,7 @@ class StopHalfway:
         return min(self.at_a_time, stop_after - int((cells != OPEN).sum()))
 
     def urgency(self, cells: Codes) -> float:
-        """Return how many cells are open."""
+        """Return the number of open cells."""
         return float((cells == OPEN).sum())
 
 
@@ -172,7 +172,7 @@ async def ask_panel(
 
 
 async def compare_adaptive(latency: float, strategy: StopHalfway, budget: Budget) -> tuple[list[float], list[float]]:
-    """Return the calls/s of asking everything and of an adaptive run, as many calls each, in turns."""
+    """Return the calls/s of asking everything and of an adaptive run with as many calls, in turns."""
     speeds: tuple[list[float], list[float]] = ([], [])
     with stub_process(Behaviour(latency_s=latency)) as stub, tempfile.TemporaryDirectory() as folder:
         for turn in range(5):
@@ -185,7 +185,7 @@ async def compare_adaptive(latency: float, strategy: StopHalfway, budget: Budget
 
 
 async def show_adaptive() -> None:
-    """Steps that wait for one another must not leave the models idle."""
+    """Steps that wait for each other must not leave the models idle."""
     for latency in (0.0, 0.02):
         for at_a_time, budget in ((12, Budget()), (1, Budget()), (1, Budget(calls=1_000_000))):
             plain, adaptive = await compare_adaptive(latency, StopHalfway(at_a_time), budget)
@@ -234,7 +234,7 @@ def child(arguments: list[str]) -> subprocess.Popen[str]:
 
 
 async def run_child(url: str, ledger: Path, rows: int) -> None:
-    """Ask about some rows and print the labels; what the killed process runs."""
+    """Ask about some rows and print a hash of the votes; the process that is killed runs this."""
     settings = CollectSettings(environment={}, in_flight=32)
     votes = await collect(TASK, items(rows), [f"{url}#m"], ledger=ledger, settings=settings)
     print(hash_of(votes), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)
@@ -262,8 +262,8 @@ def show_kills(kills: int = 20, rows: int = 1000) -> None:
             result, _ = finish(stub, ledger, rows)
             same += result == whole
             worst = max(worst, stub.stats().answered_twice)
-    print(f"kill -9 at {kills} random moments ({killed} before the end), then again: {same} results identical to an "
-          f"undisturbed run; at most {worst} calls paid twice, 32 in flight")  # fmt: skip
+    print(f"kill -9 at {kills} random moments ({killed} before the end), then a second run: {same} results the same as "
+          f"in an uninterrupted run; at most {worst} calls paid twice, 32 in flight")  # fmt: skip
 
 
 def finish(stub: StubProcess, ledger: Path, rows: int) -> tuple[str, float]:
