@@ -1,4 +1,4 @@
-"""Relations by themselves: which there are, what one does to a text, how they fare on a file."""
+"""Lists relations, tries one on a text, and measures them on a file."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ DEFAULT = ("voice", "double-negation", "synonym")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRelation:
-    """A relation that has a name.
+    """A relation as it is listed.
 
     Attributes:
-        name: As it is written.
-        version: Changes whenever the same text may come out differently.
+        name: As users write it.
+        version: Changes whenever the rewrite of a text may change.
         needs: What it cannot work without.
         deterministic: Whether the same text always gives the same rewrite.
-        usable: Whether it could be used at once: the packages it needs are there, or no package is needed.
+        usable: Whether the packages it needs are installed.
     """
 
     name: str
@@ -61,9 +61,9 @@ class RelationChoice:
     """Where relations come from.
 
     Attributes:
-        rewriter: The model that rewrites; empty for the one of the configuration, if any.
+        rewriter: The model that rewrites; empty for the one in the configuration, if any.
         config: A `pcs.toml`; None for the one in the working folder, if any.
-        ledger: Where paid rewrites are kept; None to keep them nowhere.
+        ledger: Where to keep paid rewrites; None not to keep them.
         folder: The working folder.
     """
 
@@ -75,14 +75,14 @@ class RelationChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """How one relation fared on a file.
+    """How well one relation does on a file.
 
     Attributes:
-        statuses: How many texts came out how.
+        texts: Number of texts.
+        statuses: Number of texts per status.
         causes: Why texts were not changed, with counts.
-        seconds: Time of the rewriting, checks left out: on the processor for rules, parsing included, and on the clock
-            for models.
-        flips: How often votes changed under it; None when no votes were given.
+        seconds: Time spent rewriting, without checks: CPU time with parsing for rules, wall time for models.
+        flips: How often votes changed under it; None without votes.
     """
 
     texts: int
@@ -93,37 +93,37 @@ class Coverage:
 
     @property
     def changed(self) -> int:
-        """Texts that were rewritten."""
+        """Number of rewritten texts."""
         return self.statuses.get("changed", 0)
 
     @property
     def not_applicable(self) -> int:
-        """Texts about which the relation has nothing to say."""
+        """Number of texts to which the relation does not apply."""
         return self.statuses.get("not_applicable", 0)
 
     @property
     def rejected(self) -> int:
-        """Texts whose rewrite failed a check."""
+        """Number of texts whose rewrite failed a check."""
         return self.statuses.get("rejected", 0)
 
     @property
     def per_second(self) -> float:
-        """Texts rewritten in a second."""
+        """Texts per second."""
         return self.texts / max(self.seconds, 1e-9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRequest:
-    """What to try relations on.
+    """What to measure relations on.
 
     Attributes:
         file: A table of texts.
-        relations: Names; empty for those of the configuration, else the paper's three.
-        text_column: Where the texts are; None for `text`, or the only column.
-        id_column: Where their names are; None for `id`, or row numbers.
-        votes: A run's folder or a table of votes, to say how often answers changed under each relation.
-        out: Where to write every variant; None for nowhere.
-        limit: How many texts to take; None for all.
+        relations: Names; empty for those in the configuration, otherwise the paper's three.
+        text_column: Text column; None for `text`, or the only column.
+        id_column: ID column; None for `id`, or row numbers.
+        votes: A run folder or a table of votes, for how often answers changed under each relation.
+        out: Where to write every variant; None to write none.
+        limit: Use only the first N texts; None for all.
     """
 
     file: Path
@@ -136,7 +136,7 @@ class CheckRequest:
 
 
 def list_relations(choice: RelationChoice) -> list[KnownRelation]:
-    """Return every relation: built in, from plug-ins, and those of `pcs.toml`."""
+    """Return every relation: built in, from plug-ins, and from `pcs.toml`."""
     settings = read_config(choice.config, choice.folder).relations
     parses = Parser().available
     return [
@@ -152,7 +152,7 @@ def list_relations(choice: RelationChoice) -> list[KnownRelation]:
 
 
 def try_relation(name: str, text: str, choice: RelationChoice) -> Variant:
-    """Return what one relation makes of one text."""
+    """Return the rewrite of one text by one relation."""
 
     async def one() -> Variant:
         async with _opened([name], choice) as bench:
@@ -162,7 +162,7 @@ def try_relation(name: str, text: str, choice: RelationChoice) -> Variant:
 
 
 def check_relations(request: CheckRequest, choice: RelationChoice) -> dict[str, Coverage]:
-    """Return how each relation fares on the texts of a file; every variant is written where the request says."""
+    """Return how well each relation does on the texts of a file; write every variant if the request asks for it."""
     columns = Columns(text=request.text_column, id=request.id_column)
     items = read_dataset(request.file, columns, request.limit).items
     flips = _flips(request.votes) if request.votes is not None else {}
@@ -191,7 +191,7 @@ def _flips(path: Path) -> dict[str, Flips]:
 
 @dataclass(slots=True)
 class _Count:
-    """What has come out of one relation so far."""
+    """The results of one relation so far."""
 
     statuses: Counter[Status] = field(default_factory=Counter)
     causes: Counter[str] = field(default_factory=Counter)
@@ -214,14 +214,14 @@ class _Count:
 
 @dataclass(frozen=True, slots=True)
 class _RelationBench:
-    """Relations, the same ones without checks, and what they work with."""
+    """Relations, the same relations without checks, and their context."""
 
     relations: Sequence[Relation]
     unchecked: Sequence[Relation]
     context: Context
 
     async def warm_up(self) -> None:
-        """Load what rules need to load once, so that it is not counted as work."""
+        """Load parser and word lists before the clock starts."""
         for relation in self.unchecked:
             if "rewriter" not in relation.needs:
                 await relation.rewrite(WARM_UP, self.context)
@@ -229,7 +229,7 @@ class _RelationBench:
     async def measured(
         self, items: Sequence[Item], counts: Mapping[str, _Count]
     ) -> AsyncIterator[tuple[Item, Variant]]:
-        """Yield every variant of some items, and add up how long the rewriting took."""
+        """Yield every variant of some items, and add up the time spent rewriting."""
         parsing = self._parse(items)
         for relation, unchecked in zip(self.relations, self.unchecked, strict=True):
             count = counts[relation.name]
@@ -247,7 +247,7 @@ class _RelationBench:
                 yield item, variant
 
     def _parse(self, items: Sequence[Item]) -> float:
-        """Parse the items once for all relations; return the seconds that took."""
+        """Parse the items once for all relations; return the seconds it took."""
         if not any("parser" in relation.needs for relation in self.relations):
             return 0.0
         started = time.process_time()
@@ -257,12 +257,12 @@ class _RelationBench:
 
 @asynccontextmanager
 async def _opened(names: Sequence[str], choice: RelationChoice) -> AsyncIterator[_RelationBench]:
-    """Give relations that are ready to rewrite, and close what they used."""
+    """Open relations that are ready to rewrite, and close their model at the end."""
     settings = read_config(choice.config, choice.folder).relations
     spec = choice.rewriter or settings.rewriter
-    choosing = relation_options_of(settings, rewriter=bool(spec))
-    relations = choose_relations(names or settings.use or DEFAULT, choosing)
-    unchecked = choose_relations(names or settings.use or DEFAULT, replace(choosing, checked=False))
+    options = relation_options_of(settings, rewriter=bool(spec))
+    relations = choose_relations(names or settings.use or DEFAULT, options)
+    unchecked = choose_relations(names or settings.use or DEFAULT, replace(options, checked=False))
     if not spec:
         yield _RelationBench(relations, unchecked, Context())
         return
@@ -276,7 +276,7 @@ async def _opened(names: Sequence[str], choice: RelationChoice) -> AsyncIterator
 
 
 def relation_options_of(settings: RelationSettings, *, rewriter: bool) -> RelationOptions:
-    """Return how names of relations are understood under these settings."""
+    """Return how these settings turn names into relations."""
     return RelationOptions(
         rewriter=rewriter,
         own=_own(settings),
@@ -286,7 +286,7 @@ def relation_options_of(settings: RelationSettings, *, rewriter: bool) -> Relati
 
 
 def _own(settings: RelationSettings) -> dict[str, Relation]:
-    """Return the user's relations of `pcs.toml`."""
+    """Return the user's relations from `pcs.toml`."""
     return {name: PromptedRelation(name, own.prompt, own.version, own.expects) for name, own in settings.own.items()}
 
 

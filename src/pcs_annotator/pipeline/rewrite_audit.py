@@ -1,4 +1,4 @@
-"""Rewrites that somebody else made, held to the same checks as ours."""
+"""Applies our checks to rewrites from elsewhere."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNCHANGED: Literal["unchanged"] = "unchanged"
 
 
 class AuditedRow(NamedTuple):
-    """One rewrite and what the checks say of it."""
+    """One rewrite with its verdicts."""
 
     relation: str
     original: str
@@ -35,18 +35,18 @@ class AuditedRow(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """What is wrong with it; empty when nothing is."""
+        """What is wrong with it; empty if nothing is."""
         return "; ".join(verdict.detail for verdict in self.verdicts if not verdict.passed)
 
 
 class Agreement(NamedTuple):
-    """The checks against a person's judgement.
+    """The checks compared with a person's judgement.
 
     Attributes:
         bad: Rewrites that changed the meaning.
-        caught: How many of them are rejected.
-        good: Rewrites that kept it.
-        wronged: How many of them are rejected.
+        caught: How many of those are rejected.
+        good: Rewrites that kept the meaning.
+        wronged: How many of those are rejected.
     """
 
     bad: int
@@ -57,7 +57,7 @@ class Agreement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RewriteAudit:
-    """Verdicts on all rows; the agreement is None when no person had judged them."""
+    """Verdicts on all rows; the agreement is None if the rows have no judgements by a person."""
 
     rows: Sequence[AuditedRow]
     agreement: Agreement | None = None
@@ -75,7 +75,7 @@ class RewriteAudit:
 
 
 def audit_rewrites(path: Path, relation: str, choice: RelationChoice, out: Path | None) -> RewriteAudit:
-    """Return what the checks say of every row of a table with `original`, `rewrite` and `relation`."""
+    """Return the verdicts on every row of a table with `original`, `rewrite` and `relation`."""
     columns = columns_of(as_arrow(path))
     wanted = ["original", "rewrite", *([] if relation else ["relation"])]
     for name in wanted:
@@ -83,11 +83,11 @@ def audit_rewrites(path: Path, relation: str, choice: RelationChoice, out: Path 
             raise TableError(f"{path.name} has no column {name!r}; there are {', '.join(columns)}: rename one")
     texts = {name: [text or "" for text in text_column(name, columns[name]).to_pylist()] for name in wanted}
     relations = texts.get("relation") or [relation] * len(texts["original"])
-    choosing = relation_options_of(read_config(choice.config, choice.folder).relations, rewriter=True)
+    options = relation_options_of(read_config(choice.config, choice.folder).relations, rewriter=True)
 
     @cache
     def expectation(name: str) -> Expectation:
-        return find_relation(name.strip(), choosing).expects
+        return find_relation(name.strip(), options).expects
 
     async def all_of_them() -> list[AuditedRow]:
         parser = Parser()
@@ -114,8 +114,8 @@ async def _audited(row: tuple[str, str, str], expects: Expectation, parser: Pars
 
 
 def _agreement(rows: Sequence[AuditedRow], judged: Sequence[str | None]) -> Agreement:
-    bad = [row for row, word in zip(rows, judged, strict=True) if word == "0"]
-    good = [row for row, word in zip(rows, judged, strict=True) if word == "1"]
+    bad = [row for row, kept in zip(rows, judged, strict=True) if kept == "0"]
+    good = [row for row, kept in zip(rows, judged, strict=True) if kept == "1"]
     return Agreement(
         bad=len(bad),
         caught=sum(row.finding == "rejected" for row in bad),

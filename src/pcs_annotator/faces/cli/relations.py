@@ -1,4 +1,4 @@
-"""`pcs relations`: which rewrites there are, what one does to a text, how they fare on a file."""
+"""`pcs relations`: which relations there are, what one does to a text, and how well they do on a file."""
 
 from __future__ import annotations
 
@@ -13,85 +13,59 @@ from rich.table import Table
 from rich.text import Text
 
 from pcs_annotator.core.variant import Variant
+from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.cli.exit_codes import exit_code
-from pcs_annotator.faces.cli.options import JSON, echo_json
-from pcs_annotator.pipeline.relations import (
-    CheckRequest,
-    Coverage,
-    KnownRelation,
-    RelationChoice,
-    check_relations,
-    list_relations,
-    try_relation,
-)
-from pcs_annotator.pipeline.rewrite_audit import RewriteAudit, audit_rewrites
+from pcs_annotator.pipeline import relations, rewrite_audit
 
-CONFIG = click.option(
-    "-c",
-    "--config",
-    type=click.Path(path_type=Path),
-    help="A pcs.toml with relations of your own; by default the one in the working folder.",
-)
-REWRITER = click.option("--rewriter", default="", metavar="MODEL", help="The model that rewrites, for llm: relations.")
-FILE = click.argument("file", type=click.Path(path_type=Path))
+REWRITER = click.option("--rewriter", default="", metavar="MODEL", help="Model that rewrites, for llm: relations.")
+FILE = click.argument("file", type=options.PATH)
 
 
 @click.group("relations")
 def command() -> None:
-    """List rewrites, try one on a text, or measure them on a file."""
+    """List relations, try one on a text, or measure them on a file."""
 
 
 @command.command("list")
-@CONFIG
-@JSON
+@options.CONFIG
+@options.JSON
 def list_(config: Path | None, to_json: bool) -> None:
-    """List every relation: built in, from plug-ins, and your own."""
-    relations = list_relations(RelationChoice(config=config))
-    if to_json:
-        echo_json([asdict(relation) for relation in relations])
-    else:
-        print_relations(relations)
+    """List all relations: built in, from plug-ins, and your own."""
+    known = relations.list_relations(relations.RelationChoice(config=config))
+    options.show(relations_json, print_relations, known, to_json=to_json)
 
 
 @command.command("try")
 @click.argument("name")
 @click.argument("text")
 @REWRITER
-@CONFIG
-@JSON
+@options.CONFIG
+@options.JSON
 def try_(name: str, text: str, rewriter: str, config: Path | None, to_json: bool) -> int:
-    """Show what relation NAME makes of TEXT, and what the checks say.
+    """Show how relation NAME rewrites TEXT, and the result of every check.
 
-    NAME may be a chain: voice+synonym applies one after the other, "rule:voice|llm:voice" takes the first that applies.
-    Exit code 1 when the text was not changed.
+    NAME may be a combination: voice+synonym applies one after the other, "rule:voice|llm:voice" the first that applies.
+    Exit code 1 if the text was not changed.
     """
-    variant = try_relation(name, text, RelationChoice(rewriter=rewriter, config=config))
-    if to_json:
-        echo_json(variant_json(variant))
-    else:
-        print_variant(variant)
+    variant = relations.try_relation(name, text, relations.RelationChoice(rewriter=rewriter, config=config))
+    options.show(variant_json, print_variant, variant, to_json=to_json)
     return exit_code(int(variant.text is None))
 
 
 @command.command()
 @FILE
-@click.option("--relations", "names", metavar="A,B", help="Which relations; by default voice,double-negation,synonym.")
+@click.option("--relations", "names", metavar="A,B", help="Relations; default: voice,double-negation,synonym.")
 @REWRITER
-@CONFIG
-@click.option("--text-column", help="Where the texts are; by default `text`, or the only column.")
-@click.option("--id-column", help="Where their names are; by default `id`, or row numbers.")
+@options.CONFIG
+@options.TEXT_COLUMN
+@options.ID_COLUMN
 @click.option(
-    "--run",
-    "votes",
-    type=click.Path(path_type=Path),
-    help="A run's folder or a table of votes: also show how often answers changed under each relation.",
+    "--run", "votes", type=options.PATH, help="Run folder or table of votes: also show how often answers changed."
 )
-@click.option(
-    "--ledger", type=click.Path(path_type=Path), help="Keep paid rewrites here, and pay for none of them twice."
-)
-@click.option("--limit", type=click.IntRange(1), help="Take only the first so many texts.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Write every variant here (CSV or Parquet).")
-@JSON
+@click.option("--ledger", type=options.PATH, help="Keep paid rewrites here, so that none is paid for twice.")
+@options.LIMIT
+@click.option("-o", "--out", type=options.PATH, help="Write every rewrite here (CSV or Parquet).")
+@options.JSON
 def check(
     *,
     file: Path,
@@ -100,37 +74,33 @@ def check(
     config: Path | None,
     ledger: Path | None,
     to_json: bool,
-    **rest: object,
+    **rest: Any,
 ) -> None:
-    """Measure relations on the texts of FILE: how many change, why others do not, how fast."""
+    """Measure relations on the texts of FILE.
+
+    Shows how many texts each one changes, why it leaves the others, and how fast it is.
+    """
     chosen = tuple(name.strip() for name in (names or "").split(",") if name.strip())
-    request = CheckRequest(file=file, relations=chosen, **rest)  # type: ignore[arg-type]  # click checked the types
-    found = check_relations(request, RelationChoice(rewriter=rewriter, config=config, ledger=ledger))
-    if to_json:
-        echo_json(coverage_json(found))
-    else:
-        print_coverage(found, request.out)
+    request = relations.CheckRequest(file=file, relations=chosen, **rest)
+    choice = relations.RelationChoice(rewriter=rewriter, config=config, ledger=ledger)
+    found = relations.check_relations(request, choice)
+    options.show(coverage_json, lambda found: print_coverage(found, request.out), found, to_json=to_json)
 
 
 @command.command()
 @FILE
-@click.option("--relation", default="", help="The relation of all rows; by default the column `relation` says it.")
-@click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Write the verdict on every row here (CSV or Parquet)."
-)
-@CONFIG
-@JSON
+@click.option("--relation", default="", help="Relation of all rows; default: the column `relation`.")
+@click.option("-o", "--out", type=options.PATH, help="Write the verdict on every row here (CSV or Parquet).")
+@options.CONFIG
+@options.JSON
 def audit(file: Path, relation: str, out: Path | None, config: Path | None, to_json: bool) -> None:
-    """Check rewrites that somebody else made: does each still mean the same?
+    """Check whether rewrites from elsewhere still mean the same.
 
     FILE has the columns original, rewrite and relation (voice, double-negation, …). With a column keeps_meaning (1 or
-    0, judged by a person) it also says how often the checks agree.
+    0, judged by a person), it also shows how often the checks agree with the person.
     """
-    audited = audit_rewrites(file, relation, RelationChoice(config=config), out)
-    if to_json:
-        echo_json(audit_json(audited))
-    else:
-        print_audit(audited, out)
+    audited = rewrite_audit.audit_rewrites(file, relation, relations.RelationChoice(config=config), out)
+    options.show(audit_json, lambda audited: print_audit(audited, out), audited, to_json=to_json)
 
 
 NEEDS = {"rewriter": "a model: --rewriter", "parser": "the extra \\[rules]"}
@@ -138,26 +108,31 @@ CAUSES_SHOWN = 3
 GONE, NEW = "red strike", "green"
 
 
-def print_relations(relations: Sequence[KnownRelation]) -> None:
+def relations_json(known: Sequence[relations.KnownRelation]) -> list[dict[str, Any]]:
+    """Return the relations as plain values."""
+    return [asdict(relation) for relation in known]
+
+
+def print_relations(known: Sequence[relations.KnownRelation]) -> None:
     """Print one line per relation."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("relation", "version", "same every time", "needs"):
+    for heading in ("relation", "version", "deterministic", "needs"):
         table.add_column(heading)
-    for relation in relations:
+    for relation in known:
         needs = ", ".join(NEEDS[need] for need in relation.needs)
         missing = "" if relation.usable else " [red](not installed)[/]"
         table.add_row(relation.name, relation.version, "yes" if relation.deterministic else "no", needs + missing)
     console = Console(highlight=False)
     console.print(table)
     console.print(
-        "\nA bare name such as [bold]voice[/] means llm:voice with a rewriter and rule:voice without.\n"
+        "\nA bare name such as [bold]voice[/] means llm:voice with a rewriter, else rule:voice.\n"
         "Combine them: [bold]voice+synonym[/] (one after the other), "
         "[bold]rule:voice|llm:voice[/] (the first that applies)."
     )
 
 
 def variant_json(variant: Variant) -> dict[str, Any]:
-    """Return everything that `print_variant` shows as plain values."""
+    """Return a variant as plain values."""
     return {
         "relation": variant.relation,
         "status": variant.status,
@@ -171,7 +146,7 @@ def variant_json(variant: Variant) -> dict[str, Any]:
 
 
 def print_variant(variant: Variant) -> None:
-    """Print the change in colour, then every check."""
+    """Print the changes in colour, then every check."""
     console = Console(highlight=False, soft_wrap=True)
     colour = {"changed": "green", "original": "green", "rejected": "red"}.get(variant.status, "yellow")
     console.print(Text.assemble((variant.relation, "bold"), "  ", (variant.status.replace("_", " "), colour)))
@@ -189,7 +164,7 @@ def print_variant(variant: Variant) -> None:
 
 
 def difference(variant: Variant, *, coloured: bool) -> Text:
-    """Return the source with what went struck through in red and what came in green; in brackets without colours."""
+    """Return the source with deletions in red and insertions in green; in brackets without colours."""
     shown, done = Text(), 0
     for start, before, after in variant.edits:
         shown.append(variant.source[done:start])
@@ -200,12 +175,12 @@ def difference(variant: Variant, *, coloured: bool) -> Text:
     return shown
 
 
-def coverage_json(found: Mapping[str, Coverage]) -> dict[str, Any]:
+def coverage_json(found: Mapping[str, relations.Coverage]) -> dict[str, Any]:
     """Return the figures of each relation."""
     return {name: _coverage_json(coverage) for name, coverage in found.items()}
 
 
-def _coverage_json(coverage: Coverage) -> dict[str, Any]:
+def _coverage_json(coverage: relations.Coverage) -> dict[str, Any]:
     flips = coverage.flips
     return {
         "texts": coverage.texts,
@@ -217,8 +192,8 @@ def _coverage_json(coverage: Coverage) -> dict[str, Any]:
     } | ({} if flips is None else {"flips": {"pairs": flips.pairs, "changed": flips.changed, "rate": flips.rate}})
 
 
-def print_coverage(found: Mapping[str, Coverage], out: Path | None) -> None:
-    """Print a line per relation, and why texts were not changed."""
+def print_coverage(found: Mapping[str, relations.Coverage], out: Path | None) -> None:
+    """Print one line per relation, and why texts were not changed."""
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("relation")
@@ -240,14 +215,14 @@ def print_coverage(found: Mapping[str, Coverage], out: Path | None) -> None:
     console.print(table)
     for name, coverage in found.items():
         if coverage.causes:
-            console.print(f"\n[bold]{name}[/], why not:")
+            console.print(f"\n[bold]{name}[/], reasons for no rewrite:")
         for cause, count in list(coverage.causes.items())[:CAUSES_SHOWN]:
             console.print(Text(f"  {count:>6,}  {cause}"))
     if out is not None:
-        console.print(Text(f"\nEvery variant is in {out}"))
+        console.print(Text(f"\nAll rewrites are in {out}"))
 
 
-def audit_json(audited: RewriteAudit) -> dict[str, Any]:
+def audit_json(audited: rewrite_audit.RewriteAudit) -> dict[str, Any]:
     """Return the figures of an audit."""
     agreement = audited.agreement
     return {
@@ -259,8 +234,8 @@ def audit_json(audited: RewriteAudit) -> dict[str, Any]:
     } | ({} if agreement is None else {"agreement": agreement._asdict()})
 
 
-def print_audit(audited: RewriteAudit, out: Path | None) -> None:
-    """Print how many rewrites stand, and which checks failed."""
+def print_audit(audited: rewrite_audit.RewriteAudit, out: Path | None) -> None:
+    """Print how many rewrites passed, and which checks failed."""
     console = Console(highlight=False)
     rows = len(audited.rows)
     for status in ("kept", "unchanged", "rejected"):
@@ -270,12 +245,12 @@ def print_audit(audited: RewriteAudit, out: Path | None) -> None:
     agreement = audited.agreement
     if agreement is not None:
         console.print(
-            f"\nAgainst the judgements in keeps_meaning: of {agreement.bad:,} rewrites that changed the meaning, "
+            f"\nCompared with keeps_meaning: of {agreement.bad:,} rewrites that changed the meaning, "
             f"{_count(agreement.caught, agreement.bad)} are rejected; "
             f"of {agreement.good:,} that kept it, {_count(agreement.wronged, agreement.good)}."
         )
     if out is not None:
-        console.print(Text(f"\nEvery verdict is in {out}"))
+        console.print(Text(f"\nAll verdicts are in {out}"))
 
 
 def _count(count: int, total: int) -> str:
