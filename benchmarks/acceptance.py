@@ -2,8 +2,8 @@
 
     python -m benchmarks.acceptance [REPETITIONS] [OPTIMISER …]
 
-Gold rows are drawn at random; everything is learned from them alone; the error among accepted labels is measured on
-all other rows. A promise is broken in a repetition when that error exceeds α, and may be in a share δ of them.
+Gold rows are drawn at random, everything is learned from them alone, and the error among accepted labels is measured on
+all other rows. A promise is broken in a repetition if that error exceeds α; this may happen in a share δ of them.
 """
 
 from __future__ import annotations
@@ -26,20 +26,18 @@ from pcs_annotator.judging.weighing.crossfit import Splits
 
 DELTA = 0.1
 TRIPLES = (("flan_ul2", "gpt_3_5", "mistral_7b"), ("llama_13b", "openchat", "zephyr"))
-
-
 ALPHAS = (0.05, 0.1)
 
 
 class Kept(NamedTuple):
-    """One repetition: the share of other rows accepted, and the error among them; 0 when there are none."""
+    """One repetition: the share of other rows accepted, and the error among them; 0 if there are none."""
 
     accepted: float
     error: float
 
 
 def repetition(data: Dataset, gold_rows: int, optimiser: str, seed: int, *, stopped: bool) -> list[Kept]:
-    """Return what promises made from some random rows are worth on the others, one for each α."""
+    """Return how promises based on some random rows hold on the others, one for each α."""
     votes, codes, names = data
     known = np.zeros(len(votes), dtype=np.bool_)
     known[np.random.default_rng(seed).permutation(len(votes))[:gold_rows]] = True

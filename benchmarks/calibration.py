@@ -1,4 +1,4 @@
-"""How far confidence is from the truth: ECE of raw PCS and of every calibration method on rows never learned from.
+"""ECE of raw PCS and of every calibration method on held-out rows.
 
 Run it with `python -m benchmarks.calibration [repetitions for lr] [repetitions for auto]`.
 """
@@ -46,7 +46,7 @@ def errors(data: Dataset, optimiser: str, gold_rows: int, seed: int) -> list[flo
     learn, test = np.sort(order[:gold_rows]), np.sort(order[gold_rows:])
     seen, truth = votes.take(learn), codes[learn]
     weights = fit_weights(seen, [gold[row] for row in learn], optimiser, seed=seed)
-    # as the command line does: the candidate that `auto` chose is the one that is cross-fitted
+    # as on the command line, the candidate that `auto` chose is cross-fitted
     chosen = optimisers.create(weights.diagnostics.optimiser)
     inside = np.mean([fit.scores for fit in cross_fits(chosen, seen, truth, Splits(seed=seed))], axis=0)
     outside = score(votes.take(test), weights)

@@ -31,7 +31,7 @@ def simulated(rows: dict[str, int] | None = None) -> dict[str, tuple[Votes, Code
 
 
 def recorded() -> dict[str, tuple[Votes, Codes]]:
-    """Return the recorded sets with the two models that carry something, at both temperatures."""
+    """Return the recorded sets with the two models that carry information, at both temperatures."""
     found = {}
     models = [*QWEN, *(name.replace("@0", "@0.7") for name in QWEN)]
     for name in SIMULATED[:2]:

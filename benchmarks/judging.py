@@ -1,6 +1,6 @@
-"""What the judging side costs and how good it is: CPU seconds, memory, and AUROC on the development data.
+"""Cost and quality of `judging/`: CPU seconds, memory, and AUROC on the development data.
 
-Run it with `make bench`. CPU times are of this machine and noisy; nothing here asserts them.
+Run it with `make bench`. CPU times depend on the machine and are noisy; nothing here asserts them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GOLD_ROWS = 100
 
 
 def cpu_seconds(work: Callable[[], object], repeats: int = 5) -> float:
-    """Return the least CPU time of a few tries."""
+    """Return the lowest CPU time of a few tries."""
     times = []
     for _ in range(repeats):
         start = time.process_time()
@@ -37,7 +37,7 @@ def cpu_seconds(work: Callable[[], object], repeats: int = 5) -> float:
 
 
 def random_votes(items: int, seed: int = 0) -> tuple[Votes, list[str]]:
-    """Return votes of three annotators of different skill on four relations and three labels, with gold."""
+    """Return votes of three annotators of different accuracy on four relations and three labels, with gold."""
     rng = np.random.default_rng(seed)
     labels = ["negative", "neutral", "positive"]
     truth = rng.integers(3, size=items)
@@ -54,7 +54,7 @@ def random_votes(items: int, seed: int = 0) -> tuple[Votes, list[str]]:
 
 
 def show_costs() -> None:
-    print("CPU, least of five")
+    print("CPU, lowest of five")
     small, gold = random_votes(GOLD_ROWS)
     print(f"  lr, n = 100                 {1e3 * cpu_seconds(lambda: fit_weights(small, gold)):8.1f} ms")
     print(f"  auto, n = 100               {1e3 * cpu_seconds(lambda: fit_weights(small, gold, 'auto')):8.1f} ms")
@@ -66,7 +66,7 @@ def show_costs() -> None:
     weights = Weights.uniform(huge)
     print(f"  score, 1,000,000 × 3 × 4    {cpu_seconds(lambda: score(huge, weights), 3):8.2f} s")
     print(f"  score alone, peak memory    {_score_peak_mb():8.0f} MB (process, votes included)")
-    print(f"  import pcs_annotator        {_import_cpu():8.3f} s (a Python that imports nothing taken off)")
+    print(f"  import pcs_annotator        {_import_cpu():8.3f} s (start of Python subtracted)")
 
 
 def _score_peak_mb() -> float:
@@ -116,9 +116,8 @@ def show_quality(seeds: int) -> None:
     for title, data in sets.items():
         print(f"  {title:22}" + "".join(f"{mean_auroc(data, name, seeds):14.4f}" for name in names), flush=True)
     print("\nlr against lr-authors on every choice of 3 of the 7 models of babe, 4 seeds: ", end="", flush=True)
-    said = read_models()
     gaps = []
-    for models in itertools.combinations(said, 3):
+    for models in itertools.combinations(read_models(), 3):
         data = babe(models)
         gaps.append(mean_auroc(data, "lr", 4) - mean_auroc(data, "lr-authors", 4))
     print(f"mean {100 * np.mean(gaps):+.2f} points, worst {100 * min(gaps):+.2f}")

@@ -1,6 +1,6 @@
-"""What choosing rows well is worth to a person: labels needed to learn weights, and rows seen until all is right.
+"""How much work a good choice of rows saves: labels needed to learn weights, and rows to review until a target is met.
 
-Run it with `python -m benchmarks.labelling`; `--quick` leaves out `auto`, which takes minutes.
+Run it with `python -m benchmarks.labelling`; `--quick` skips `auto`, which takes minutes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import PcsWarning
-from pcs_annotator.judging.fit_model import fit_out_of_fold_calibrator
+from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label
 from pcs_annotator.judging.weighing.crossfit import Splits
@@ -40,7 +40,7 @@ class Split(NamedTuple):
 
 
 class Review(NamedTuple):
-    """Whether a person sees the least certain rows first, and whether what they say is learned from on the way."""
+    """Whether a person sees the least certain rows first, and whether their labels are learned from in between."""
 
     ordered: bool
     again: bool
@@ -68,7 +68,7 @@ def gains(data: Dataset, optimiser: str, pool: int, seeds: int) -> Floats:
     return np.array(values)
 
 
-def told(values: Floats) -> str:
+def formatted(values: Floats) -> str:
     difference = 100 * (values[:, 1] - values[:, 0])
     error = difference.std(ddof=1) / np.sqrt(len(values))
     return "{:8.4f}{:9.4f}".format(*values.mean(axis=0)) + f"{difference.mean():+8.2f} ±{error:5.2f} points"
@@ -78,13 +78,15 @@ def show_rows_to_label(sets: dict[str, Dataset], names: list[str], seeds: int) -
     print(f"AUROC on the other rows after {CHOSEN} labels, mean of {seeds} seeds: random, chosen, difference ± its SE")
     for optimiser, pool in itertools.product(names, (400, 1000)):
         for title, data in sets.items():
-            print(f"  {optimiser:5} pool {pool:5} {title:22}" + told(gains(data, optimiser, pool, seeds)), flush=True)
+            print(
+                f"  {optimiser:5} pool {pool:5} {title:22}" + formatted(gains(data, optimiser, pool, seeds)), flush=True
+            )
 
 
 def show_triples(seeds: int) -> None:
     every = [gains(babe(models), "lr", 1000, seeds) for models in itertools.combinations(read_models(), 3)]
     means = np.array([values.mean(axis=0) for values in every])
-    print(f"  lr, every 3 of the 7 models of babe, {seeds} seeds each, pool 1000: " + told(means))
+    print(f"  lr, every 3 of the 7 models of babe, {seeds} seeds each, pool 1000: " + formatted(means))
     print(f"  chosen rows are better for {int((means[:, 1] > means[:, 0]).sum())} of {len(means)} choices of models")
 
 
@@ -93,16 +95,16 @@ Belief = Callable[[Votes], tuple[Codes, Integers]]
 
 
 def unsupervised(votes: Votes) -> tuple[Codes, Integers]:
-    """Return what Dawid–Skene believes of rows, without any gold."""
+    """Return labels and order by Dawid–Skene, without any gold."""
     weights = fit_optimiser(optimisers.create("dawid-skene"), votes, np.full(len(votes), UNLABELLED, np.int8), seed=0)
     return choose(score(votes, weights), votes.labels), review_order(votes)
 
 
-def taught(data: Dataset, gold: Integers, optimiser: str, seed: int) -> Belief:
-    """Return what is believed after learning from gold rows."""
+def learned_belief(data: Dataset, gold: Integers, optimiser: str, seed: int) -> Belief:
+    """Return labels and order after learning from gold rows."""
     chosen, votes, codes = optimisers.create(optimiser), data[0].take(gold), data[1][gold]
     weights = fit_optimiser(chosen, votes, codes, seed)
-    calibrator = fit_out_of_fold_calibrator(chosen, votes, codes, Splits(seed=seed))
+    calibrator = fit_model(votes, codes, Learning(optimiser=chosen, splits=Splits(seed=seed))).model.calibrator
     assert calibrator is not None
 
     def belief(some: Votes) -> tuple[Codes, Integers]:
@@ -115,10 +117,10 @@ def taught(data: Dataset, gold: Integers, optimiser: str, seed: int) -> Belief:
 
 
 def rows_seen(data: Dataset, optimiser: str | None, seed: int, how: Review) -> float:
-    """Return the share of rows that a person sees and corrects until the whole set is right to the target."""
+    """Return the share of rows that a person reviews and corrects until the whole set reaches the target accuracy."""
     votes, codes, _ = data
     gold, rest = split(len(votes), GOLD_ROWS if optimiser else 0, seed)
-    belief = taught(data, gold, optimiser, seed) if optimiser else unsupervised
+    belief = learned_belief(data, gold, optimiser, seed) if optimiser else unsupervised
     left, allowed, step = np.sort(rest), (1 - TARGET) * len(rest) + 1e-9, int(ROUND * len(rest))
     rng = np.random.default_rng(seed)
     while True:
@@ -131,11 +133,11 @@ def rows_seen(data: Dataset, optimiser: str | None, seed: int, how: Review) -> f
             return (len(rest) - len(left) + until) / len(rest)
         gold, left = np.concatenate([gold, left[order[:step]]]), left[np.sort(order[step:])]
         assert optimiser
-        belief = taught(data, gold, optimiser, seed)
+        belief = learned_belief(data, gold, optimiser, seed)
 
 
 def show_review(sets: dict[str, Dataset], names: list[str | None], seeds: int) -> None:
-    print(f"\nShare of rows seen until the whole set is {TARGET:.0%} right: random order, review order, rows saved")
+    print(f"\nShare of rows reviewed until the whole set is {TARGET:.0%} right: random order, review order, rows saved")
     for optimiser, again in itertools.product(names, (False, True)):
         if again and not optimiser:
             continue
