@@ -13,7 +13,6 @@ from pcs_annotator.judging.evaluation.methods import (
     BestAnnotator,
     Calls,
     OnCells,
-    drawn_annotators,
     original_of,
     plain_votes,
     ready,
@@ -107,12 +106,11 @@ def test_the_first_relation_stands_for_a_missing_original() -> None:
 @pytest.mark.parametrize(("budget", "draws"), [(2, 1), (6.4, 3), (100, 5)])
 def test_self_consistency_spends_the_budget_as_far_as_draws_allow(budget: float, draws: int) -> None:
     votes = panel(draws=5, names=("a", "b", "a/p-true"))
-    found = self_consistency(votes, budget, "uniform")
+    found = self_consistency(votes, budget)
     assert (found.draws, found.annotators, found.relations) == (draws, ["a", "b"], ["original"])
     assert ready(found, votes).calls.total == 2 * draws
 
 
 def test_self_consistency_needs_several_draws() -> None:
-    assert drawn_annotators(panel()) == []
     with pytest.raises(UndefinedMetric, match="--draws 5"):
-        self_consistency(panel(), 4, "uniform")
+        self_consistency(panel(), 4)

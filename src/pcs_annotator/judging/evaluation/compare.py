@@ -1,4 +1,4 @@
-"""Methods side by side, each judged on gold rows that its fit did not see."""
+"""Cross-validated figures of several methods on the same rows."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.evaluation.methods import Resampled, all_figures
+from pcs_annotator.judging.evaluation.methods import ZERO_SHOT, Resampled, all_figures
 from pcs_annotator.judging.metrics.bootstrap import interval_around
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest, bootstrap_test
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
 from pcs_annotator.judging.weighing.optimiser import optimisers
 
-ZERO_SHOT = "zero-shot"
+ESTIMATES = ("auroc", "accuracy", "ece_score", "ece_confidence")
+TESTS = ("behind", "accuracy_behind")
 
 
 class Figures(NamedTuple):
     """Cross-validated figures of one method.
 
     Attributes:
-        method: Registry name of the optimiser.
+        method: Registry name of the optimiser, or `zero-shot` and the name of an annotator.
         auroc: Macro one-vs-rest, of the raw scores.
         accuracy: Of the label with the highest raw score.
         ece_score: Calibration error of the raw score.
@@ -70,16 +71,12 @@ def _test(values: Sequence[Any] | None) -> BootstrapTest | None:
     return BootstrapTest(difference, Interval(*interval), p_value, n)
 
 
-ESTIMATES = ("auroc", "accuracy", "ece_score", "ece_confidence")
-TESTS = ("behind", "accuracy_behind")
-
-
 def cross_validate(
     votes: Votes, gold: Codes, methods: Sequence[str], splits: Splits | None = None, *, resamples: int = 300
 ) -> list[Figures]:
     """Return cross-validated figures of every method on fully labelled rows, all on the same splits.
 
-    `zero-shot` as a method is one question to one annotator: the best of them on these very rows, which favours it.
+    The method `zero-shot` is one question to one annotator: the most accurate one on these same rows, which favours it.
     """
     splits = splits or Splits()
     folds = splits.folds
@@ -99,7 +96,7 @@ def cross_validate(
 
 
 def _best_zero_shot(votes: Votes, gold: Codes) -> tuple[str, Votes]:
-    """Return the votes of the annotator that is right most often about the text itself, asked once."""
+    """Return the first vote on the original text of the annotator that is right most often there."""
     relation = ORIGINAL if ORIGINAL in votes.relations else votes.relations[0]
     right = (votes.codes[:, :, votes.relations.index(relation), 0] == gold[:, np.newaxis]).mean(axis=0)
     best = votes.annotators[int(np.argmax(right))]

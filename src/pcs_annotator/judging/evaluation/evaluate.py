@@ -173,7 +173,7 @@ def _entrants(
 def _at_equal_calls(votes: Votes, first: Entrant) -> tuple[list[Entrant], list[str]]:
     """Return self-consistency with the calls of the first method, and the note about it."""
     try:
-        plain = self_consistency(votes, first.calls.total, "uniform")
+        plain = self_consistency(votes, first.calls.total)
     except UndefinedMetric as error:
         return [], [f"{error}."]
     rivals = [plain]

@@ -210,29 +210,21 @@ def calls_of(votes: Votes, rewritten: AbstractSet[str], cells: Mask | None = Non
     return Calls(float(answers @ each / items), float(variants.sum() / items))
 
 
-def drawn_annotators(votes: Votes) -> list[str]:
-    """Return the annotators that were asked about the unchanged text more than once."""
-    asked = votes.codes[:, :, votes.relations.index(original_of(votes))] != NOT_ASKED
-    often = asked.any(axis=0).sum(axis=1) > 1
-    return [name for name, several in zip(votes.annotators, often, strict=True) if several]
-
-
-def self_consistency(votes: Votes, budget: float, optimiser: str | Optimiser, label: str = "") -> OnCells:
-    """Return self-consistency on as many draws of the unchanged text as the budget of calls per item allows.
+def self_consistency(votes: Votes, budget: float) -> OnCells:
+    """Return self-consistency by vote share, on as many draws of the unchanged text as the calls per item allow.
 
     Raises:
         UndefinedMetric: No annotator was asked more than once.
     """
     votes = plain_votes(votes)
-    annotators = drawn_annotators(votes)
+    original = original_of(votes)
+    drawn = (votes.select(relations=[original]).codes != NOT_ASKED).any(axis=(0, 2)).sum(axis=1)
+    annotators = [name for name, draws in zip(votes.annotators, drawn, strict=True) if draws > 1]
     if not annotators:
         raise UndefinedMetric(
             "Self-consistency at equal calls is missing where a model was asked about the unchanged text only once: "
             "record several draws of it, for example with --draws 5"
         )
-    original = original_of(votes)
-    recorded = votes.select(annotators=annotators, relations=[original]).codes != NOT_ASKED
-    most = int(recorded.any(axis=(0, 2)).sum(axis=1).max())
-    draws = int(np.clip(round(budget / len(annotators)), 1, most))
-    name = f"self-consistency, {draws} draws" + (f", {label}" if label else "")
-    return OnCells(name=name, optimiser=optimiser, annotators=annotators, relations=[original], draws=draws)
+    draws = int(np.clip(round(budget / len(annotators)), 1, drawn.max()))
+    name = f"self-consistency, {draws} draws"
+    return OnCells(name=name, optimiser="uniform", annotators=annotators, relations=[original], draws=draws)

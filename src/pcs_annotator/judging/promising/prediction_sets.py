@@ -21,7 +21,8 @@ class PredictionSets:
     """The labels that cannot be ruled out for a text, by split conformal prediction.
 
     Attributes:
-        threshold: Labels with at least this probability are in the set; 0 when there were too few rows.
+        threshold: Labels with at least this probability are in the set; 0, and so all labels, when there were too few
+            rows: fewer than (1 − α) / α.
         miss_rate: α, how often a set may miss the right label, on average over gold rows and new texts.
         rows: Gold rows behind the threshold.
     """
@@ -29,16 +30,6 @@ class PredictionSets:
     threshold: float
     miss_rate: float
     rows: int
-
-    @property
-    def rows_needed(self) -> int:
-        """Gold rows needed before a set can leave out a label; with fewer, each set contains all labels."""
-        return math.ceil((1 - self.miss_rate) / self.miss_rate - TOLERANCE)
-
-    @property
-    def too_few_rows(self) -> bool:
-        """Whether there were too few gold rows to leave out any label."""
-        return self.rows < self.rows_needed
 
     def of(self, probabilities: Floats) -> Mask:
         """Return which labels are in the set of each item, `[item, label]`; a set is never empty.
