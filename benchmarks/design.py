@@ -1,7 +1,7 @@
-"""Designed panels against the paper's panel and self-consistency, at equal calls, on recorded votes of small models.
+"""Designed panels against the paper's panel and self-consistency, with equal calls, on recorded votes of small models.
 
-Run it with `python -m benchmarks.design` from the root. Every panel is chosen and every optimiser fitted on 100 gold
-rows; AUROC is measured on all other rows. Splits share rows, so the standard errors over splits are too small.
+Run it with `python -m benchmarks.design` from the root. Panels are chosen and optimisers fitted on 100 gold rows;
+AUROC is measured on all other rows. Splits share rows, so the standard errors over splits are too small.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pcs_annotator.core.vote import Cell
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.metrics.metrics import auroc
-from pcs_annotator.judging.spending.design import Prices, choose_panel, design_panel
+from pcs_annotator.judging.spending.design.panel import Prices, choose_panel, design_panel
 from pcs_annotator.judging.spending.strategy import only
 from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimisers
 from pcs_annotator.judging.weighing.scoring import score
@@ -28,12 +28,12 @@ from pcs_annotator.judging.weighing.scoring import score
 GOLD_ROWS, SPLITS = 100, 20
 SMALL, LARGE = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
 LEARNERS = ("lr", "logit", "naive-bayes")
-DUMMIES = {f"dummy-{turn}": 0.0 for turn in (1, 2, 3)}  # made by rule
+DUMMIES = {f"dummy-{turn}": 0.0 for turn in (1, 2, 3)}  # made by rules, so free
 
 
 @dataclass(frozen=True)
 class Case:
-    """One data set, some models, a budget per model, and whether rewriting calls count."""
+    """A dataset, some models, a budget per model, and prices."""
 
     title: str
     data: Dataset
@@ -47,13 +47,13 @@ class Case:
         return self.calls * len(self.models)
 
     def splits(self) -> list[tuple[Integers, Integers]]:
-        """Return gold rows and test rows, many times."""
+        """Return the gold rows and test rows of every split."""
         orders = [np.random.default_rng(seed).permutation(len(self.data[0])) for seed in range(SPLITS)]
         return [(np.sort(order[:GOLD_ROWS]), np.sort(order[GOLD_ROWS:])) for order in orders]
 
 
 def tested(case: Case, cells: Sequence[Cell], optimiser: str, rows: tuple[Integers, Integers]) -> float:
-    """Return the AUROC on test rows of a panel whose optimiser learned from the gold rows."""
+    """Return the AUROC of a panel on test rows, with an optimiser fitted on the gold rows."""
     votes, gold, _ = case.data
     panel, (learn, test) = only(votes, cells), rows
     weights = fit_optimiser(optimisers.create(optimiser), panel.take(learn), gold[learn], 0)
@@ -61,7 +61,7 @@ def tested(case: Case, cells: Sequence[Cell], optimiser: str, rows: tuple[Intege
 
 
 def rivals(case: Case) -> dict[str, list[Cell]]:
-    """Return the panels to beat that the budget can pay."""
+    """Return the panels to beat, as far as they fit into the budget."""
     votes = case.data[0]
     warm = [place for place, name in enumerate(votes.annotators) if name.endswith("@0.7")]
     cold = [place for place, name in enumerate(votes.annotators) if name.endswith("@0")]
@@ -74,7 +74,7 @@ def rivals(case: Case) -> dict[str, list[Cell]]:
 
 
 def rival_figures(case: Case) -> Mapping[str, Floats]:
-    """Return AUROC per split of every rival with every aggregation."""
+    """Return the AUROC per split of every rival with every optimiser."""
     return {
         f"{name} {optimiser}": np.array([tested(case, cells, optimiser, rows) for rows in case.splits()])
         for name, cells in rivals(case).items()
@@ -109,19 +109,17 @@ def cases(*, rewrites_count: bool) -> list[Case]:
 
 
 def best_of(figures: Mapping[str, Floats], *, learned: bool) -> tuple[str, Floats]:
-    """Return the rival with the best mean, with equal weights only or with any aggregation."""
+    """Return the rival with the best mean, either with equal weights only or with any optimiser."""
     allowed = {name: values for name, values in figures.items() if learned or name.endswith("uniform")}
     best = max(allowed, key=lambda name: float(allowed[name].mean()))
     return best, allowed[best]
 
 
 def show(*, rewrites_count: bool) -> None:
-    print(
-        f"\nRewriting calls {'count for everybody' if rewrites_count else 'do not count'}; AUROC × 100, {SPLITS} splits"
-    )
+    print(f"\nRewriting calls {'count for all' if rewrites_count else 'do not count'}; AUROC × 100, {SPLITS} splits")
     print(
         f"{'case':22}{'budget':>7}{'designed':>10}{'its cost':>9}"
-        f"   {'best rival, equal weights':38}   best rival, any aggregation"
+        f"   {'best rival, equal weights':38}   best rival, any optimiser"
     )
     gaps: list[list[float]] = []
     tables = []
@@ -137,7 +135,7 @@ def show(*, rewrites_count: bool) -> None:
             line += f"   {name:15}{100 * theirs.mean():6.2f} {gap.mean():+5.2f} ± {gap.std(ddof=1) / SPLITS**0.5:.2f}"
         print(line, flush=True)
         tables.append(f"{case.title:22}{case.budget:7.0f}  " + _listed(figures))
-    print("mean gap over the cases: equal weights {:+.2f}, any aggregation {:+.2f}".format(*np.mean(gaps, axis=0)))
+    print("mean gap over the cases: equal weights {:+.2f}, any optimiser {:+.2f}".format(*np.mean(gaps, axis=0)))
     print("rivals with uniform, lr, logit, naive-bayes:", *tables, sep="\n  ")
 
 
@@ -152,7 +150,7 @@ def show_curve(votes: Votes, case: Case) -> None:
     start = time.process_time()
     found = design_panel(votes.take(rows), case.data[1][rows], case.budget, case.prices)
     spent = time.process_time() - start
-    print(f"\nQuality–cost curve, {case.title}, rewrites counted, one split, {found.optimiser} ({spent:.1f} s CPU)")
+    print(f"\nQuality–cost curve, {case.title}, rewrites count, one split, {found.optimiser} ({spent:.1f} s CPU)")
     for panel in found.curve:
         low, high = panel.auroc.interval
         counts = Counter(f"{votes.annotators[cell.annotator]} {votes.relations[cell.relation]}" for cell in panel.cells)

@@ -1,4 +1,4 @@
-"""The development data, which is not part of the project: loaders that benchmarks share."""
+"""Loaders for the development data, shared by benchmarks; the data is not part of the project."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Dataset = tuple[Votes, Codes, list[str | None]]
 
 
 def development_sets() -> dict[str, Dataset]:
-    """Return the data sets of the study: three simulated, BABE, and two recorded from small open models."""
+    """Return the datasets of the study: three simulated, BABE, and two recorded from small open models."""
     sets = {f"simulated {name}": load(f"simulated/{name}.csv.gz") for name in ("sentiment", "gossipcop", "politifact")}
     sets["babe"] = babe(("flan_ul2", "gpt_3_5", "mistral_7b"))
     for name in ("sentiment", "gossipcop"):

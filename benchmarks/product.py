@@ -1,7 +1,7 @@
-"""The embedded model as a user meets it: two styles of prompt, rewrites by rule, 100 gold rows, AUROC on the rest.
+"""The embedded model as users get it: two prompt styles, rewrites by rules, 100 gold rows, AUROC on the rest.
 
-Run it with `.venv/bin/python benchmarks/product.py [FOLDER]`; the folder keeps the answers, so that a second run is
-quick. It reads tweets from the development data and says so when they are not there.
+Run it with `python benchmarks/product.py [FOLDER]`; the folder keeps the answers, so a second run is quick. It needs
+the tweets of the development data.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from pcs_annotator.pipeline.run_folder import RunResult
 
 TWEETS = Path(__file__).resolve().parents[2] / "shared" / "data" / "texts" / "tweets_sentiment.csv"
 LABELS = ("negative", "neutral", "positive")
-# Two styles of prompt, each with and without the correction for what the model says about nothing.
+# Two prompt styles, each with and without the correction for the model's answer to an empty text.
 STYLES = (
     "embedded:smollm2",
     "embedded:smollm2/no-prior",
     "embedded:smollm2/plain",
     "embedded:smollm2/plain/no-prior",
 )
-# Tweets are rarely clauses that a parser can turn round, so the rules that need none take part.
+# Few tweets have clauses that a parser can rearrange, so the rules that need no parser are included.
 RELATIONS = ("original", "voice", "double-negation", "synonym", "contraction", "punctuation", "frame")
 GOLD_ROWS, SPLITS = 100, 20
 
@@ -47,7 +47,7 @@ def asked(folder: Path) -> RunResult:
 
 
 def held_out(votes: Votes, gold: Codes, seed: int) -> dict[str, tuple[float, float]]:
-    """Return AUROC and accuracy on the rows that were not learned from, by method."""
+    """Return AUROC and accuracy per method, on the rows that were not learned from."""
     rows = np.random.default_rng(seed).permutation(len(votes))
     train, test = rows[:GOLD_ROWS], rows[GOLD_ROWS:]
     found: dict[str, tuple[float, float]] = {}
@@ -65,7 +65,7 @@ def held_out(votes: Votes, gold: Codes, seed: int) -> dict[str, tuple[float, flo
 
 def main() -> None:
     if not TWEETS.exists():
-        print(f"{TWEETS} is not on this machine: nothing to measure")
+        print(f"no development data: {TWEETS} does not exist")
         return
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp())
     started = time.perf_counter()
@@ -80,7 +80,7 @@ def main() -> None:
 def show(votes: Votes, gold: Codes) -> None:
     figures = [held_out(votes, gold, seed) for seed in range(SPLITS)]
     print(f"\n{len(votes.annotators)} annotators, {len(votes.relations)} relations")
-    print(f"{SPLITS} splits, {GOLD_ROWS} gold rows, {len(gold) - GOLD_ROWS} held out; mean and range of 95 % of splits")
+    print(f"{SPLITS} splits, {GOLD_ROWS} gold rows, {len(gold) - GOLD_ROWS} held out; mean and middle 95 % of splits")
     for method in figures[0]:
         values = np.array([split[method] for split in figures])
         low, high = np.quantile(values, [0.025, 0.975], axis=0)

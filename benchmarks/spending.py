@@ -1,7 +1,7 @@
-"""What stopping early and asking fewer cells save, and what they cost.
+"""What stopping early saves, and what it costs in quality.
 
-100 gold rows are drawn at random, everything is learned from them, and all figures are of the other rows. Run it with
-`python -m benchmarks.spending [repetitions]`; the sections that also calibrate use a fifth of the repetitions.
+100 gold rows are drawn at random, everything is learned from them, and all figures are measured on the other rows. Run
+it with `python -m benchmarks.spending [repetitions]`; sections that also calibrate use a fifth of the repetitions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import PcsWarning
-from pcs_annotator.judging.fit_model import Learning, fit_out_of_fold_calibrator
+from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc, ece
 from pcs_annotator.judging.spending.frugal import learn_frugal
 from pcs_annotator.judging.spending.stopping import ExactStop
@@ -41,7 +41,7 @@ OPEN_FROM = 5
 
 
 class Trial(NamedTuple):
-    """One random draw of gold rows: what is learned from, and what is tested on."""
+    """One random split: the gold rows that are learned from, and the rows that are tested on."""
 
     seed: int
     votes: Votes
@@ -59,7 +59,7 @@ def panels() -> dict[str, Dataset]:
 
 
 def trials(data: Dataset, repetitions: int, optimiser: str = "lr", gold_rows: int = GOLD_ROWS) -> Iterator[Trial]:
-    """Yield random draws of gold rows with the weights learned from them."""
+    """Yield random splits with the weights learned from their gold rows."""
     votes, codes, _ = data
     chosen = optimisers.create(optimiser)
     for seed in range(repetitions):
@@ -74,7 +74,7 @@ def exact_of(trial: Trial, order: list[Cell]) -> ExactStop:
 
 
 def saved(asked: float, votes: Votes) -> float:
-    """Return the share of recorded calls that were not made, in per cent."""
+    """Return the percentage of recorded calls that were not made."""
     return 100 * (1 - asked / float((votes.codes != NOT_ASKED).sum()))
 
 
@@ -84,7 +84,7 @@ def show(title: str, rows: list[dict[str, float]]) -> None:
 
 
 def exact_row(trial: Trial) -> dict[str, float]:
-    """Return how many labels a stop changed, the share of saved calls, and the loss of AUROC of the coarser scores."""
+    """Return how many labels stopping early changed, the saved calls in per cent, and the change of AUROC in points."""
     stopped = simulate(trial.test, exact_of(trial, order_of(trial.weights)))
     whole, part = score(trial.test, trial.weights), score(stopped.votes, trial.weights)
     same = choose(whole, trial.test.labels) == choose(part, trial.test.labels)
@@ -96,14 +96,15 @@ def exact_row(trial: Trial) -> dict[str, float]:
 
 
 def honest_rows(trial: Trial) -> dict[str, dict[str, float]]:
-    """Return AUROC and ECE in points, of all votes and of exactly stopped ones, raw and calibrated in several ways."""
+    """Return AUROC and ECE in points, with all votes and with an exact stop, raw and calibrated in several ways."""
     splits, labels = Splits(seed=trial.seed), trial.test.labels
     order = order_of(trial.weights)
     whole = score(trial.test, trial.weights)
     stopped = simulate(trial.test, exact_of(trial, order)).votes
     part = score(stopped, trial.weights)
-    usual = fit_out_of_fold_calibrator(trial.chosen, trial.votes, trial.gold, splits)
-    own = learn_frugal(trial.votes, trial.gold, Learning(optimiser=trial.chosen, splits=splits)).model.calibrator
+    how = Learning(optimiser=trial.chosen, splits=splits)
+    usual = fit_model(trial.votes, trial.gold, how).model.calibrator
+    own = learn_frugal(trial.votes, trial.gold, how).model.calibrator
     assert usual is not None
     assert own is not None
     found = {
@@ -117,7 +118,7 @@ def honest_rows(trial: Trial) -> dict[str, dict[str, float]]:
 
 
 def cascade_rows(trial: Trial) -> dict[str, dict[str, float]]:
-    """Return calls, price and quality of asking all, and of two orders of asking when the best model is expensive."""
+    """Return calls, price and quality of asking everything, and of two orders when the best model is expensive."""
     heaviest = trial.weights.annotators[int(trial.weights.annotator_weights.argmax())]
     prices = dict.fromkeys(trial.weights.annotators, 1.0) | {heaviest: EXPENSIVE}
     rules: dict[str, ExactStop | None] = {
@@ -142,14 +143,14 @@ def quality(trial: Trial, rule: ExactStop | None, prices: Mapping[str, float]) -
 
 
 def speed(data: Dataset) -> None:
-    """Print the CPU time of one decision, on patterns that were not seen before and on those that were."""
+    """Print the CPU time of one decision, for patterns of votes that are new and for those in the cache."""
     for optimiser in ("lr", "naive-bayes"):
         trial = next(trials(data, 1, optimiser))
         rule = exact_of(trial, order_of(trial.weights))
         codes = trial.test.codes.copy()
         for cell in rule.order[OPEN_FROM:]:
             codes[(slice(None), *cell)] = OPEN
-        for heading in ("with patterns to come", "all patterns seen"):
+        for heading in ("cache empty at first", "all patterns cached"):
             start = time.process_time()
             for cells in codes:
                 rule.needed(cells)
@@ -159,9 +160,7 @@ def speed(data: Dataset) -> None:
         start = time.process_time()
         for cells in patterns:
             rule._needed_for(cells.tobytes())
-        print(
-            f"  {optimiser:12} {'nothing remembered':22} {1e6 * (time.process_time() - start) / len(patterns):6.1f} µs"
-        )
+        print(f"  {optimiser:12} {'without cache':22} {1e6 * (time.process_time() - start) / len(patterns):6.1f} µs")
 
 
 def main() -> None:
@@ -169,12 +168,12 @@ def main() -> None:
     repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     fewer = max(repetitions // 5, 1)
     sets = panels()
-    print(f"Exact stop, {GOLD_ROWS} gold rows, mean of {repetitions} repetitions; AUROC: points against all votes")
+    print(f"Exact stop, {GOLD_ROWS} gold rows, mean of {repetitions} repetitions; AUROC: change in points")
     for optimiser in ("lr", "logit", "naive-bayes", "uniform"):
         for title, data in sets.items():
             turns = repetitions if optimiser == "lr" else fewer
             show(f"{optimiser}: {title}", [exact_row(trial) for trial in trials(data, turns, optimiser)])
-    for heading, section in (("Scores of exactly stopped rows", honest_rows), ("Cascade", cascade_rows)):
+    for heading, section in (("Scores after an exact stop", honest_rows), ("Cascade", cascade_rows)):
         print(f"\n{heading}, lr, mean of {fewer} repetitions")
         for title, data in sets.items():
             print(f" {title}")

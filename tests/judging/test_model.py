@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.fit_model import Learning, fit_out_of_fold_calibrator, learn_model
+from pcs_annotator.judging.fit_model import Learning, learn_model
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, no_promise
 from pcs_annotator.judging.weighing.calibration import SoftmaxCalibrator
 from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, Splits
 from pcs_annotator.judging.weighing.fitting import fit_weights
-from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
 from tests.builders import simulated_votes, votes_of
-from tests.judging.strategies import coded, silenced
+from tests.judging.strategies import silenced
 
 
 def test_outcomes_of_a_vote_a_tie_and_silence() -> None:
@@ -44,8 +43,8 @@ def test_a_model_read_back_from_json_judges_the_same(name: str, calibrated: bool
     votes, gold = simulated_votes([0.8, 0.6], items=40)
     votes = silenced(votes, 0.4)
     weights = fit_weights(votes, gold, name, resamples=3)
-    calibrator = fit_out_of_fold_calibrator(LinearRegression(), votes, coded(votes, gold), Splits())
-    model = Model(weights=weights, calibrator=calibrator if calibrated else None)
+    calibrator = learn_model(votes, gold, Learning()).calibrator if calibrated else None
+    model = Model(weights=weights, calibrator=calibrator)
     again = Model.from_dict(json.loads(json.dumps(model.to_dict())))
     assert list(again.judge(votes)) == list(model.judge(votes))
     assert (again.calibrator is None) is not calibrated
@@ -53,35 +52,27 @@ def test_a_model_read_back_from_json_judges_the_same(name: str, calibrated: bool
 
 def test_too_little_gold_is_not_calibrated() -> None:
     votes, gold = simulated_votes([0.8, 0.6], items=MIN_ROWS_TO_CALIBRATE)
-    codes = coded(votes, gold)
-    few = slice(MIN_ROWS_TO_CALIBRATE - 1)
-    assert fit_out_of_fold_calibrator(LinearRegression(), votes, codes, Splits()) is not None
-    assert fit_out_of_fold_calibrator(LinearRegression(), votes.take(few), codes[few], Splits()) is None
+    assert learn_model(votes, gold, Learning()).calibrator is not None
+    assert learn_model(votes, [*gold[:-1], None], Learning()).calibrator is None
 
 
 def test_raw_scores_are_not_called_calibrated() -> None:
     votes, gold = simulated_votes([0.8, 0.6], items=60)
-    assert fit_out_of_fold_calibrator(LinearRegression(), votes, coded(votes, gold), Splits(calibration="none")) is None
+    assert learn_model(votes, gold, Learning(splits=Splits(calibration="none"))).calibrator is None
 
 
 def test_the_calibration_asked_for_is_the_one_in_the_model() -> None:
     votes, gold = simulated_votes([0.8, 0.6], items=60)
-    fitted = fit_out_of_fold_calibrator(LinearRegression(), votes, coded(votes, gold), Splits(calibration="isotonic"))
+    fitted = learn_model(votes, gold, Learning(splits=Splits(calibration="isotonic"))).calibrator
     assert fitted is not None
     assert fitted.method == "isotonic"
-
-
-def test_one_class_is_not_calibrated() -> None:
-    votes, _ = simulated_votes([0.8, 0.6], items=30)
-    assert fit_out_of_fold_calibrator(LinearRegression(), votes, np.zeros(30, dtype=np.int8), Splits()) is None
 
 
 def test_confidence_is_nearer_to_how_often_labels_are_right_than_the_score() -> None:
     votes, gold = simulated_votes([0.7, 0.6, 0.5], items=1200)
     truth = dict(zip(votes.ids, gold, strict=True))
     seen, rest = votes.take(slice(300)), votes.take(slice(300, None))
-    calibrator = fit_out_of_fold_calibrator(LinearRegression(), seen, coded(votes, gold)[:300], Splits())
-    outcomes = list(Model(weights=fit_weights(seen, gold[:300]), calibrator=calibrator).judge(rest))
+    outcomes = list(learn_model(seen, gold[:300], Learning()).judge(rest))
     right = np.mean([outcome.label == truth[outcome.id] for outcome in outcomes])
     said = np.mean([outcome.confidence for outcome in outcomes if outcome.confidence is not None])
     raw = np.mean([max(outcome.scores.values()) for outcome in outcomes])

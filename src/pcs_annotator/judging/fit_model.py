@@ -1,4 +1,4 @@
-"""From votes and gold to a model: weights, calibrator and promise, each learned on rows the one before never saw."""
+"""From votes and gold to a model: weights, calibrator and promise, each learned from rows the last did not see."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Learning:
     """How to learn.
 
     Attributes:
-        optimiser: A registry name, or an optimiser of one's own.
+        optimiser: A registry name, or an optimiser of your own.
         splits: How gold rows are divided.
         resamples: Bootstrap resamples behind the intervals of weights; 0 for none.
-        promise: What accepted labels must keep; None to decide nothing.
-        sets: Whether to give the labels that cannot be ruled out.
-        version: Of the code, for the certificate's fingerprint.
+        promise: What accepted labels are promised to keep; None for no decisions.
+        sets: Whether outcomes list the labels that cannot be ruled out.
+        version: Version of the code, for the certificate's fingerprint.
     """
 
     optimiser: str | Optimiser = "lr"
@@ -68,7 +68,7 @@ class FitResult(NamedTuple):
 
 
 def learn_model(votes: Votes, gold: Iterable[object] | Mapping[str, object], how: Learning) -> Model:
-    """Return everything that gold teaches about these votes.
+    """Return the model learned from votes and gold.
 
     Args:
         votes: The votes to learn from.
@@ -87,15 +87,16 @@ def fit_model(
     random_sample: Mask | None = None,
     ask_policy: AskPolicy | None = None,
 ) -> FitResult:
-    """Return everything that gold teaches about these votes, and the gold rows as judged by held-out fits.
+    """Return the model learned from votes and gold, and the gold rows as judged by held-out fits.
 
     Args:
         votes: The votes to learn from.
         gold: For every item a position in `votes.labels`, or `UNLABELLED`.
         how: How to learn.
-        weights: What `fit_coded` gives for these arguments, if it is known already.
-        random_sample: Which rows were drawn at random, so that they can carry a promise; by default all.
-        ask_policy: Which votes of a new text will be asked; by default all. Confidence and promise are about those.
+        weights: The result of `fit_coded` for these arguments, if already known.
+        random_sample: Which rows were drawn at random and so can support a promise; by default all.
+        ask_policy: Which questions are asked about a new text; by default all. Confidence and promise are for texts
+            that are asked about in this way.
     """
     if weights is None:
         weights = fit_coded(votes, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
@@ -125,7 +126,7 @@ def labelled_rows(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
 
 
 def chosen_optimiser(given: str | Optimiser, weights: Weights) -> Optimiser:
-    """Return the optimiser itself; the one that it picked for `auto`."""
+    """Return the optimiser; for `auto`, the one it picked."""
     return optimisers.create(weights.diagnostics.optimiser) if isinstance(given, str) else given
 
 
@@ -140,13 +141,8 @@ def run_trial(
     return Trial(gold, scores, probabilities, votes.labels)
 
 
-def fit_out_of_fold_calibrator(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits) -> Calibrator | None:
-    """Return a calibrator fitted on scores of fully labelled rows, each scored by weights that did not see it."""
-    return _calibrator(run_trial(chosen, votes, gold, splits), splits.calibration)
-
-
 def _calibrator(trial: Trial | None, method: str) -> Calibrator | None:
-    if trial is None or method == "none":  # what stays raw must not pass for a probability
+    if trial is None or method == "none":  # raw scores must not be shown as probabilities
         return None
     return fit_calibrator(trial.scores, trial.gold, trial.labels, method)
 
@@ -169,7 +165,7 @@ def _certificate(trial: Trial | None, rows: Votes, gold: Codes, at_random: Mask,
 
 
 def _no_confidence(rows: Votes, gold: Codes, usable: int, promise: Promise, calibration: str) -> str:
-    """Return why nothing can be promised before anything is tested; empty when it can."""
+    """Return why no promise is possible, whatever the tests say; empty when one is."""
     if len(gold) < MIN_ROWS_TO_CALIBRATE:
         least = max(MIN_ROWS_TO_CALIBRATE, promise.least_rows)
         return f"{len(gold)} gold rows are too few to promise anything: it takes at least {least}, and mostly more"

@@ -1,4 +1,4 @@
-"""Everything learned from gold: what turns new votes into labels, confidence and decisions."""
+"""The model learned from gold: turns new votes into labels, confidence and decisions."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Model:
 
     Attributes:
         weights: What every annotator and relation is worth.
-        calibrator: Turns scores into probabilities; None when gold was too scarce.
-        certificate: What is promised about accepted labels, or why nothing is; None when no promise was asked for.
-        sets: Gives the labels that cannot be ruled out; None when they were not asked for.
-        profile: What the votes learned from looked like, gold or not, to notice when new texts differ.
-        by_agreement: Without any gold, whether labels are accepted where every answer agrees.
+        calibrator: Turns scores into probabilities; None when there was too little gold.
+        certificate: What is promised about accepted labels, or why nothing is; None when no promise was requested.
+        sets: Finds the labels that cannot be ruled out; None when they were not requested.
+        profile: Statistics of all votes at the time of learning, to detect new texts that differ.
+        by_agreement: Whether labels are accepted where all answers agree, because there is no gold.
     """
 
     weights: Weights
@@ -44,27 +44,25 @@ class Model:
 
     @property
     def decided_by(self) -> str:
-        """What decides about labels: `promise`, `agreement`, or nothing at all."""
+        """What decides whether labels are accepted: `promise`, `agreement`, or empty for no decision."""
         return "agreement" if self.by_agreement else "" if self.certificate is None else "promise"
 
     def judge(self, votes: Votes) -> Iterator[Outcome]:
         """Yield the outcome of every item, in order."""
         judged = self.judged(votes)
-        told = reasons(votes, judged.scores, judged.best)
+        why = reasons(votes, judged.scores, judged.best)
         plausible = None if self.sets is None or judged.probabilities is None else self.sets.of(judged.probabilities)
-        silent = votes.silent
         decided = _decisions(judged.accepted, len(votes))
-        for row, name in enumerate(votes.ids):
-            nobody = bool(silent[row])
+        for row, (name, silent) in enumerate(zip(votes.ids, votes.silent.tolist(), strict=True)):
             best = int(judged.best[row])
             sure = judged.probabilities
             yield Outcome(
                 id=name,
-                label=None if nobody else votes.labels[best],
+                label=None if silent else votes.labels[best],
                 scores=dict(zip(votes.labels, judged.scores[row].tolist(), strict=True)),
-                confidence=None if nobody or sure is None else float(sure[row, best]),
-                decision="review" if nobody else decided[row],
-                reason=f"{UNCALIBRATED}: {told[row]}" if self.by_agreement and not nobody else told[row],
+                confidence=None if silent or sure is None else float(sure[row, best]),
+                decision="review" if silent else decided[row],
+                reason=f"{UNCALIBRATED}: {why[row]}" if self.by_agreement and not silent else why[row],
                 label_set=() if plausible is None else tuple(np.array(votes.labels)[plausible[row]].tolist()),
             )
 
@@ -86,7 +84,7 @@ class Model:
         return self.certificate.accepts(probabilities[rows, best], best, votes.labels) & ~votes.silent
 
     def with_coverage(self, votes: Votes) -> Model:
-        """Return the model with what its certificate means for these rows."""
+        """Return the model with its certificate's share of accepted rows, counted on these votes."""
         accepted = self.judged(votes).accepted
         if self.certificate is None or accepted is None:
             return self
@@ -103,7 +101,7 @@ class Model:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Model:
-        """Return the model that `to_dict` wrote; parts that an earlier version did not know are left out."""
+        """Return the model that `to_dict` wrote; parts that an earlier version did not write are None."""
         readers = {
             "calibrator": calibrator_from_dict,
             "certificate": Certificate.from_dict,
@@ -118,13 +116,13 @@ class Model:
 
 
 class Verdicts(NamedTuple):
-    """What a model makes of votes.
+    """The judgement of a model on votes, as arrays.
 
     Attributes:
         scores: PCS, `[item, label]`.
         best: Code of the label with the highest score.
-        probabilities: Calibrated, `[item, label]`; None when nothing is calibrated.
-        accepted: Which labels are accepted; None when nobody asked for a decision.
+        probabilities: Calibrated, `[item, label]`; None when there is no calibrator.
+        accepted: Which labels are accepted; None when the model makes no decisions.
     """
 
     scores: Floats

@@ -15,7 +15,7 @@ from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.errors import PcsWarning, UndefinedMetric
 from pcs_annotator.files.config import LearnSettings
-from pcs_annotator.judging.evaluation.compare import ZERO_SHOT, Figures, cross_validate
+from pcs_annotator.judging.evaluation.compare import Figures, cross_validate
 from pcs_annotator.judging.evaluation.curves import Curves, curves_of
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, learn_model
 from pcs_annotator.judging.model import Model
@@ -37,7 +37,7 @@ def one_thread() -> Iterator[None]:
         yield
 
 
-REFERENCES = ("uniform", "majority", ZERO_SHOT)
+REFERENCES = ("uniform", "majority", "zero-shot")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

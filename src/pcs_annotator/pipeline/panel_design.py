@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pcs_annotator.core.votes import Votes, check_known
 from pcs_annotator.errors import ConfigError, GoldError
-from pcs_annotator.judging.spending.design import Designed, PricedPanel, Prices, design_panel
+from pcs_annotator.judging.spending.design.panel import Designed, PricedPanel, Prices, design_panel
 from pcs_annotator.pipeline.evaluate import RecordedVotes
 from pcs_annotator.pipeline.learn import one_thread
 

@@ -16,7 +16,7 @@ from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.vote import NOT_ASKED, Cell
 from pcs_annotator.core.votes import Votes, read_vote_table
 from pcs_annotator.errors import ConfigError, GoldError, PcsWarning
-from pcs_annotator.judging.spending.design import Prices, choose_panel, design_panel
+from pcs_annotator.judging.spending.design.panel import Prices, choose_panel, design_panel
 from pcs_annotator.judging.spending.design.search import affordable, groups_of, search
 from pcs_annotator.judging.spending.strategy import only
 from tests.judging.strategies import any_votes
@@ -179,7 +179,7 @@ def test_what_cannot_be_designed_is_refused_with_a_remedy() -> None:
         choose_panel(votes, np.where(np.arange(20) < 9, gold, UNLABELLED).astype(np.int8), 1)
     with pytest.raises(GoldError, match="label rows of another class"):
         design_panel(votes, np.zeros(20, dtype=np.int8), 1)
-    with pytest.raises(GoldError, match="nobody voted"):
+    with pytest.raises(GoldError, match="no gold row has a vote"):
         design_panel(only(votes, []), gold, 1)
     for budget in (0.5, math.nan):
         with pytest.raises(ConfigError, match="the cheapest costs 1"):

@@ -1,7 +1,7 @@
 """Labelling new texts with fewer questions: what to ask first, when to stop, and what can then be promised.
 
-Scores of texts that were only partly asked about are coarser than those that a calibrator and a certificate are made
-from. So both are learned again here, from gold rows of which only the votes count that would have been asked.
+Scores from only some of the questions are coarser than the scores that the calibrator and the certificate of the run
+were made from. So both are learned again here, from gold rows with only those votes that would have been asked for.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from pcs_annotator.judging.weighing.fitting import fit_coded
 
 
 class Spending(NamedTuple):
-    """Which part of all questions is asked, measured on recorded votes.
+    """The share of all questions that is asked, measured on recorded votes.
 
     Attributes:
         questions: Share of all questions.
         by_annotator: The same per annotator.
-        by_relation: Share of texts that must be seen through each relation at all, and so be rewritten.
+        by_relation: Share of texts for which each relation is asked about at all, and so must be rewritten.
     """
 
     questions: float
@@ -37,10 +37,10 @@ class Spending(NamedTuple):
 
 
 class Frugal(NamedTuple):
-    """How to ask about new texts, and what their answers are worth.
+    """How to ask about new texts, and the model that judges the answers.
 
     Attributes:
-        model: Its confidence and promise hold for texts asked about by the strategy.
+        model: Its confidence and promise are for texts that are asked about by the strategy.
         strategy: What to ask first, and when to stop.
         spending: The share of questions that is asked.
         trial: The gold rows, asked about in the same way, as judged by fits that did not see them.
@@ -59,7 +59,7 @@ def learn_frugal(
     prices: Mapping[str, float] | None = None,
     random_sample: Mask | None = None,
 ) -> Frugal:
-    """Return how to ask about new texts until no answer can change the label, and what their answers are worth.
+    """Return how to ask about new texts until no answer can change the label, and the model for such answers.
 
     Args:
         votes: Recorded votes.
@@ -67,7 +67,7 @@ def learn_frugal(
         how: How to learn.
         prices: Annotator → price of a call. Cheap annotators are then asked first, and expensive ones only about texts
             whose label they can still change. By default all cost the same.
-        random_sample: Which rows were drawn at random, so that they can carry a promise; by default all.
+        random_sample: Which rows were drawn at random and so can support a promise; by default all.
     """
     weights = fit_coded(votes, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
     strategy = exact_stop(votes, weights, prices)
@@ -88,7 +88,7 @@ def exact_stop(votes: Votes, weights: Weights, prices: Mapping[str, float] | Non
 
 
 def spending_of(votes: Votes, strategy: ExactStop) -> Spending:
-    """Return which part of the recorded questions a strategy would have asked."""
+    """Return the share of the recorded questions that a strategy would have asked."""
     could, did = votes.codes != NOT_ASKED, simulate(votes, strategy).votes.codes != NOT_ASKED
     share = did.sum() / max(could.sum(), 1)
     by_annotator = did.sum(axis=(0, 2, 3)) / np.maximum(could.sum(axis=(0, 2, 3)), 1)
@@ -101,7 +101,7 @@ def spending_of(votes: Votes, strategy: ExactStop) -> Spending:
 
 
 def _same_cells(cells: Sequence[Cell], named: Weights, other: Weights) -> list[Cell]:
-    """Return the same cells by their positions in weights whose names are in another order."""
+    """Return the positions of the same cells in weights with another order of names."""
     rows = positions_of(named.annotators, other.annotators, "annotator")
     columns = positions_of(named.relations, other.relations, "relation")
     return [Cell(rows[cell.annotator], columns[cell.relation], cell.draw) for cell in cells]

@@ -16,16 +16,16 @@ from pcs_annotator.core.votes import positions_of
 from pcs_annotator.core.weights import Evidence, Weights
 from pcs_annotator.judging.weighing.scoring import softmax
 
-# Far above the rounding of scores, so that a stop is never called on what would end as a tie.
+# Far above the rounding of scores, so that asking never stops on what would end as a tie.
 MARGIN = 1e-9
-# What the best case must reach is less than what a stop must, so that no rounding can make the best case too late.
+# The best case has a lower bar than a stop, so that rounding cannot make the estimate of needed questions too high.
 HOPE = MARGIN / 2
-# Few patterns of votes make up most items, and all begin with none.
+# A few patterns of votes make up most items, and every item starts with none.
 REMEMBERED = 1 << 15
 
 
 class _Prospect(Protocol):
-    """What the votes on one item say so far, and what the open ones could still do."""
+    """The score of one item so far, and how far open votes can still change it."""
 
     def needed(self, cells: Codes) -> int: ...
 
@@ -35,15 +35,14 @@ class _Prospect(Protocol):
 
 
 class ExactStop:
-    """Stops when the label can no longer change, whatever the open cells answer and even if they stay silent.
+    """Stops when the label can no longer change, whatever the open cells answer and even if they give no answer.
 
-    An item without any vote is asked about to the end, for a vote without weight still tells it from one that nobody
-    voted on.
+    An item without any vote is asked about to the end, because even a vote without weight gives it a label.
 
     Attributes:
-        weights: What the label follows from; their names give the positions of annotators and relations.
-        labels: What the codes stand for.
-        order: Cells to ask, first to last; an open cell that is not among them is taken as never asked.
+        weights: The weights that decide the label; their names give the positions of annotators and relations.
+        labels: The labels that the codes stand for.
+        order: Cells to ask, first to last; an open cell that is not among them is never asked.
     """
 
     def __init__(self, weights: Weights, labels: Sequence[str], draws: int, order: Sequence[Cell]) -> None:
@@ -74,11 +73,11 @@ class ExactStop:
         return self._prospect.needed(self._askable(cells_of(pattern, self.shape)))
 
     def urgency(self, cells: Codes) -> float:
-        """Return how likely further votes change the label, if they fell at random: 1 for a tie, 0 when settled."""
+        """Return how likely random further votes are to change the label: 1 for a tie, 0 when nothing can."""
         return self._prospect.urgency(self._askable(cells)) if self.needed(cells) else 0.0
 
     def scores(self, cells: Codes) -> Floats:
-        """Return the score of every label from the votes so far, as `score` gives it before rounding."""
+        """Return the score of every label from the votes so far, as in `score` but without rounding."""
         if cells.max() < 0:
             return np.full(len(self.labels), 1 / len(self.labels))
         return self._prospect.scores(np.where(cells == OPEN, NOT_ASKED, cells))
@@ -88,22 +87,22 @@ class ExactStop:
 
 
 def places_of(cells: Sequence[Cell], shape: Sequence[int]) -> Integers:
-    """Return where cells stand among the flattened codes of an item, given their shape."""
+    """Return the positions of cells in the flattened codes of an item, given their shape."""
     return np.array([np.ravel_multi_index(cell, tuple(shape)) for cell in cells], dtype=np.intp)
 
 
 def cells_of(pattern: bytes, shape: tuple[int, ...]) -> Codes:
-    """Return the codes of one item from their bytes, the form in which patterns are remembered."""
+    """Return the codes of one item from their bytes, which are the keys of the cache."""
     return np.frombuffer(pattern, dtype=np.int8).reshape(shape)
 
 
 class _LinearProspect:
     """Eq. 1 and 2 with open votes.
 
-    The worst case for the leader is that every open vote comes and goes to one rival: silence would only thin out its
-    annotator's votes. So each vote, given or open, has a fixed value: its share of its cell, times the cell's share of
+    The worst case for the leader is that every open vote is given to one rival: a missing vote only passes its weight
+    on to other votes. So each vote, given or open, has a fixed value: its share of its cell, times the cell's share of
     its annotator's weight, times the annotator's weight. The lead must exceed the value of all open votes, and a vote
-    for the leader narrows that gap by twice its value. Plain numbers, since a panel is too small for arrays to pay.
+    for the leader narrows that gap by twice its value. Plain numbers, because panels are too small for arrays to pay.
     """
 
     def __init__(self, weights: Weights, labels: int, draws: int, places: Integers) -> None:
@@ -135,7 +134,7 @@ class _LinearProspect:
         return totals / whole if whole > 0 else np.full(self.labels, 1 / self.labels)
 
     def _lead(self, cells: Codes) -> tuple[float, list[float]]:
-        """Return by how much the first label leads the second, and the value of every open vote in order."""
+        """Return the lead of the first label over the second, and the value of every open vote in order."""
         totals, values = self._values(cells)
         flat = cells.ravel().tolist()
         gains = [values[cell] for place, cell in zip(self.places, self.cell_of, strict=True) if flat[place] == OPEN]
@@ -143,7 +142,7 @@ class _LinearProspect:
         return first - second, gains
 
     def _values(self, cells: Codes) -> tuple[list[float], list[float]]:
-        """Return what the votes given add up to per label, and the value of one vote in every cell."""
+        """Return the total value of the given votes per label, and the value of one vote in every cell."""
         totals, values = [0.0] * self.labels, []
         for voice, rows in zip(self.voices, cells.tolist(), strict=True):
             counts = [len(draws) - draws.count(ABSTAINED) - draws.count(NOT_ASKED) for draws in rows]
@@ -161,8 +160,8 @@ class _LinearProspect:
 class _EvidenceProspect:
     """A posterior with open votes: log-odds of every pair of labels, and how far each open vote can move them.
 
-    Draws of one cell are averaged, so an open draw beside votes can at worst add the least of the cell's log-odds; in
-    a cell without a vote silence, which adds nothing, may be worse or better still.
+    Draws of one cell are averaged, so in a cell with votes an open draw adds at worst the smallest of the cell's
+    log-odds; in a cell without a vote, a missing answer adds nothing, which may be worse or better.
     """
 
     def __init__(self, evidence: Evidence, labels: Sequence[str], draws: int, places: Integers) -> None:
@@ -216,7 +215,7 @@ class _EvidenceProspect:
         return ((flat >= 0) | (flat == OPEN)).reshape(-1, self.draws).sum(axis=1)
 
     def _outlook(self, cells: Codes) -> tuple[Floats, Floats]:
-        """Return the worst log-odds of every pair of labels, and how much each open vote in order can better them."""
+        """Return the worst log-odds of every pair of labels, and how much each open vote in order can improve them."""
         flat = cells.ravel()
         is_open = flat[self.places] == OPEN
         cell = self.cell_of[is_open]
@@ -230,7 +229,7 @@ class _EvidenceProspect:
 
 
 def _last_weighted(gains: Sequence[float]) -> int:
-    """Return how many open votes there are up to the last with any weight; at least one."""
+    """Return the number of open votes up to the last one with any weight; at least 1."""
     return max((asked for asked, gain in enumerate(gains, 1) if gain), default=1)
 
 

@@ -1,4 +1,4 @@
-"""Which cells to ask first, and what a rule for stopping would have asked of recorded votes."""
+"""Which cells to ask first, and which of the recorded questions a stopping rule would have asked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pcs_annotator.judging.spending.stopping import places_of
 
 
 class Stopped(NamedTuple):
-    """Votes as a strategy would have collected them, and the number of cells it asked per item."""
+    """The votes that a strategy would have collected, and the number of cells it asked per item."""
 
     votes: Votes
     asked: Integers
@@ -26,13 +26,13 @@ class Stopped(NamedTuple):
 def order_of(weights: Weights, draws: int = 1, prices: Mapping[str, float] | None = None) -> list[Cell]:
     """Return every cell in the order to ask it: cheap annotators first, and among equal prices by weight.
 
-    Cells of equal weight are taken a draw at a time. Those without weight come last; they matter only to an item on
-    which nobody else votes.
+    Cells of equal weight are asked one draw at a time. Those without weight come last; they matter only to an item
+    without any other vote.
 
     Args:
         weights: What each cell is worth; for class-aware weights, how far its votes move the log-odds.
         draws: How often each cell can be asked.
-        prices: Annotator → price of a call; who is not named is free. By default all cost the same.
+        prices: Annotator → price of a call; annotators without a price are free. By default all cost the same.
     """
     cost = _costs(weights, prices or {})
     worth = _worth(weights)
@@ -53,7 +53,7 @@ def _worth(weights: Weights) -> Floats:
 
 
 def simulate(votes: Votes, strategy: Strategy) -> Stopped:
-    """Replay a strategy on recorded votes; a cell that was never asked then cannot be asked now."""
+    """Replay a strategy on recorded votes; a cell without a recorded answer cannot be asked."""
     patterns, inverse = np.unique(votes.codes.reshape(len(votes), -1), axis=0, return_inverse=True)
     codes = np.empty_like(patterns)
     asked = np.empty(len(patterns), dtype=np.intp)

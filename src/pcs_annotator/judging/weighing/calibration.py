@@ -1,4 +1,4 @@
-"""From a score to a probability of being right."""
+"""From a score to the probability that the label is right."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ CalibrationMethod = Literal["softmax", "temperature", "isotonic", "none"]
 FLOOR = 0.02
 PRIOR_SD = 0.5
 NEWTON_STEPS = 50
+MIN_ISOTONIC_ROWS = 50
 
 
 class Calibrator(Protocol):
-    """Turns scores into probabilities; `none` alone leaves them as they are, and then nothing is calibrated."""
+    """Turns scores into probabilities; only the method `none` leaves them as they are, uncalibrated."""
 
     @property
     def method(self) -> CalibrationMethod:
@@ -39,33 +40,33 @@ class Calibrator(Protocol):
 
 
 def fit_calibrator(scores: Floats, gold: Codes, labels: Sequence[str], method: str = "softmax") -> Calibrator:
-    """Return a calibrator learned from scores of weights that did not see these gold rows.
+    """Return a calibrator learned from the scores of gold rows, by weights that were fitted without these rows.
 
     Args:
         scores: Out-of-fold scores, `[item, label]`.
         gold: For every item a position in `labels`.
         labels: Names of the columns.
-        method: `softmax` (one slope and an offset per label, held near 1 and 0 by a prior), `temperature` (the slope
-            alone), `isotonic` (any rising curve per label; needs 50 rows) or `none` (the scores themselves).
+        method: `softmax` (one slope and an offset per label, kept near 1 and 0 by a prior), `temperature` (the slope
+            only), `isotonic` (any rising curve per label; needs 50 rows) or `none` (the scores themselves).
     """
     return fitter_of(method, len(gold))(scores, gold, labels)
 
 
 def fitter_of(method: str, gold_rows: int) -> Callable[[Floats, Codes, Sequence[str]], Calibrator]:
-    """Return what learns by that method, for whoever has so many gold rows in all; parts of them may be fewer."""
+    """Return the function that fits this method; raise if all gold rows together are too few for it."""
     if method not in _FITTERS:
         known = ", ".join(get_args(CalibrationMethod))
         raise UnknownNameError(f"no calibration method is called {method!r}; there are: {known}")
     if method == "isotonic" and gold_rows < MIN_ISOTONIC_ROWS:
         raise GoldError(
-            f"isotonic calibration needs at least {MIN_ISOTONIC_ROWS} gold rows and there are {gold_rows}: on fewer "
-            f"it follows chance; label {MIN_ISOTONIC_ROWS - gold_rows} more, or use softmax"
+            f"isotonic calibration needs at least {MIN_ISOTONIC_ROWS} gold rows and there are {gold_rows}: with fewer "
+            f"it fits noise; label {MIN_ISOTONIC_ROWS - gold_rows} more, or use softmax"
         )
     return _FITTERS[method]
 
 
 def calibrator_from_dict(values: Mapping[str, Any]) -> Calibrator:
-    """Return the calibrator that `to_dict` wrote; without a method it is an earlier version's softmax."""
+    """Return the calibrator that `to_dict` wrote; an earlier version wrote softmax without naming the method."""
     match values.get("method", "softmax"):
         case "isotonic":
             return IsotonicCalibrator(labels=values["labels"], curves=[np.array(knots) for knots in values["curves"]])
@@ -75,7 +76,7 @@ def calibrator_from_dict(values: Mapping[str, Any]) -> Calibrator:
             offsets = np.array(values["offsets"])
             return SoftmaxCalibrator(labels=values["labels"], slope=values["slope"], offsets=offsets, method=method)
         case other:
-            raise MismatchError(f"calibrated by {other!r}, which this version cannot read: learn again")
+            raise MismatchError(f"this version cannot read the calibration {other!r}: fit again")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -84,7 +85,7 @@ class SoftmaxCalibrator:
 
     Attributes:
         labels: The labels that the offsets belong to.
-        slope: a; below 1 when scores are too sure.
+        slope: a; below 1 when scores are overconfident.
         offsets: b, one per label; all 0 when the method is `temperature`.
         method: Whether offsets were learned too.
     """
@@ -115,7 +116,7 @@ class SoftmaxCalibrator:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class IsotonicCalibrator:
-    """Turns scores into probabilities by one rising curve per label, one label against the rest.
+    """Turns scores into probabilities by one rising curve per label, each label against the rest.
 
     Attributes:
         labels: The labels that the curves belong to.
@@ -145,7 +146,7 @@ class IsotonicCalibrator:
 
 @dataclass(frozen=True, slots=True)
 class RawScores:
-    """Leaves scores as they are, so what comes out must not be called calibrated."""
+    """Leaves scores as they are, so the result must not be called calibrated."""
 
     method: ClassVar[CalibrationMethod] = "none"
 
@@ -162,7 +163,7 @@ def _columns(labels: Sequence[str], calibrated: Sequence[str]) -> list[int]:
     try:
         return positions_of(labels, calibrated, "calibrated label")
     except UnknownNameError as error:
-        raise MismatchError(f"{error}; learn again on these votes") from error
+        raise MismatchError(f"{error}; fit again on these votes") from error
 
 
 def _fit_softmax(scores: Floats, gold: Codes, labels: Sequence[str]) -> SoftmaxCalibrator:
@@ -189,9 +190,9 @@ _FITTERS: dict[str, Callable[[Floats, Codes, Sequence[str]], Calibrator]] = {
 
 
 def _most_probable(scores: Floats, gold: Codes, learned: int) -> Floats:
-    """Return slope and offsets, of which the first few are learned, with priors a ~ N(1, .5²) and b ~ N(0, .5²).
+    """Return slope and offsets; the first `learned` of them are fitted, with priors a ~ N(1, .5²) and b ~ N(0, .5²).
 
-    The posterior is log-concave, so Newton's method with halved steps ends at its one maximum.
+    The posterior is log-concave, so Newton's method with step halving ends at its only maximum.
     """
     inputs, target = _log_scores(scores), np.eye(scores.shape[1])[gold]
     point = centre = np.concatenate([[1.0], np.zeros(scores.shape[1])])
@@ -237,25 +238,22 @@ def _derivatives(point: Floats, inputs: Floats, target: Floats, centre: Floats) 
     return gradient, hessian + np.eye(len(point)) / PRIOR_SD**2
 
 
-MIN_ISOTONIC_ROWS = 50
-
-
 def fit_curve(scores: Floats, hits: Mask) -> Floats:
-    """Return the knots `[knot, (score, probability)]` of the rising curve nearest to the hits in least squares.
+    """Return the knots `[knot, (score, probability)]` of the rising curve that fits the hits best in least squares.
 
-    No probability is 0 or 1: where n rows agree, the rule of succession still leaves a chance of 1/(n + 2) to the
-    other answer, so that a log-loss stays finite.
+    No probability is 0 or 1: with n rows, the rule of succession gives each answer a chance of at least 1/(n + 2), so
+    that a log-loss stays finite.
     """
     places, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
     shares = np.bincount(inverse, hits) / counts
     rising = isotonic_regression(shares, weights=counts).x
     rarest = 1 / (len(scores) + 2)
     knots = np.column_stack([places, np.clip(rising, rarest, 1 - rarest)])
-    # the inner points of a level stretch add nothing to a curve of straight lines
+    # Points inside a flat section add nothing to a piecewise linear curve.
     level = np.diff(knots[:, 1]) == 0
     return knots[~(np.append(False, level) & np.append(level, False))]
 
 
 def read_curve(knots: Floats, scores: Floats) -> Floats:
-    """Return the probability at each score: straight lines between the knots, level beyond them."""
+    """Return the probability at each score: linear between the knots, constant beyond them."""
     return np.interp(scores, knots[:, 0], knots[:, 1])

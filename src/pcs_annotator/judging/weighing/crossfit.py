@@ -23,18 +23,18 @@ MIN_ROWS_TO_CALIBRATE = 10
 MAX_REMEMBERED = 12
 
 AskPolicy = Callable[[Votes, Weights], Votes]
-"""Which of a held-out row's votes would have been asked, by somebody who knows these weights."""
+"""Returns the votes that would have been collected on held-out rows, given the weights."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splits:
-    """How gold rows are divided: random stratified folds, several times over when rows are few.
+    """How gold rows are divided: random stratified folds, repeated when there are few rows.
 
     Attributes:
-        folds: Parts, each held out once.
-        seed: Fixes what is random.
+        folds: Number of parts; each is held out once.
+        seed: Random seed.
         calibration: How held-out scores become probabilities.
-        repeats: How often rows are divided anew; None for three times if they are few, once if many.
+        repeats: Number of random splits; None for up to three, fewer the more rows there are.
     """
 
     folds: int = 5
@@ -43,25 +43,25 @@ class Splits:
     repeats: int | None = None
 
     def turns(self, rows: int) -> int:
-        """Return how often so many rows are divided anew."""
+        """Return the number of random splits for this many rows."""
         if self.repeats is not None:
             return self.repeats
         return int(np.clip(ROWS_FOR_ONE_SPLIT // max(rows, 1), 1, MAX_SPLITS))
 
     def fold_of(self, gold: Codes, turn: int) -> Integers:
-        """Return the fold of every row in one of several random splits."""
+        """Return the fold of every row in one of the random splits."""
         return stratified_folds(gold, min(self.folds, len(gold)), self.seed + turn)
 
 
 class HeldOut(NamedTuple):
-    """Which rows were held out, and the weights that the others gave."""
+    """The rows that were held out, and the weights learned from the others."""
 
     rows: Mask
     weights: Weights
 
 
 class CrossFit(NamedTuple):
-    """Out-of-fold results for gold rows: raw scores, and probabilities calibrated on the other folds' scores."""
+    """Out-of-fold results for gold rows: raw scores, and probabilities calibrated on the scores of other folds."""
 
     scores: Floats
     probabilities: Floats
@@ -69,7 +69,7 @@ class CrossFit(NamedTuple):
 
 @runtime_checkable
 class OwnCrossFits(Protocol):
-    """An optimiser that knows a cheaper way to its own cross-fits than fitting itself on every fold."""
+    """An optimiser with a cheaper way to its cross-fits than fitting itself on every fold."""
 
     def cross_fits(self, votes: Votes, gold: Codes, splits: Splits) -> list[CrossFit]:
         """Return cross-fits over several random splits of fully labelled rows."""
@@ -77,7 +77,7 @@ class OwnCrossFits(Protocol):
 
 
 def stratified_folds(gold: Codes, folds: int, seed: int) -> Integers:
-    """Return the fold of every row; each class is spread evenly, and so are the folds' sizes."""
+    """Return the fold of every row; classes are spread evenly over folds of nearly equal size."""
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(gold))
     order = order[np.argsort(gold[order], kind="stable")]
@@ -102,11 +102,11 @@ def cross_fit(
 
     Args:
         chosen: Learns the weights, from all votes of the other folds.
-        votes: What everybody said about these rows.
+        votes: All votes on these rows.
         gold: For every row a position in `votes.labels`.
         splits: How to divide the rows.
         ask_policy: Which votes of a held-out row are scored; by default all.
-        turn: Which of several random splits to take.
+        turn: Which of the random splits to use.
     """
     scores = np.empty((len(votes), len(votes.labels)))
     for rows, weights in held_out(chosen, votes, gold, splits, turn):
@@ -119,8 +119,8 @@ def cross_fit(
 def held_out(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn: int = 0) -> tuple[HeldOut, ...]:
     """Return every fold of one random split of fully labelled rows, with the weights learned from the others.
 
-    The same fits are wanted several times: by `auto` to choose, and for figures, curves and certificate. So those of
-    built-in optimisers, which never change, are remembered by the content of votes and gold.
+    The same fits are needed several times: by `auto` to choose, and for figures, curves and certificate. So fits of
+    built-in optimisers, which are deterministic, are cached by the content of votes and gold.
     """
     if not type(chosen).__module__.startswith(__name__.partition(".")[0] + "."):
         return _fit_folds(chosen, votes, gold, splits, turn)

@@ -33,20 +33,20 @@ def fit_weights(
     """Learn weights for annotators and relations.
 
     Args:
-        votes: What everybody said.
+        votes: The votes to learn from.
         gold: Label names in the order of `votes.ids`, None where unknown; or item id → label name.
         optimiser: A registry name (`lr`, `auto`, `logit`, …) or an optimiser of your own.
-        seed: Fixes whatever is random. The order of items, annotators, relations and labels changes nothing.
+        seed: Random seed. The order of items, annotators, relations and labels does not matter.
         resamples: Bootstrap resamples of the gold rows for an interval per weight; 0 for none.
 
     Returns:
-        The weights; `weights.diagnostics` says how the fit went.
+        The weights; `weights.diagnostics` describes the fit.
     """
     return fit_coded(votes, gold_codes(votes, gold), optimiser, seed=seed, resamples=resamples)
 
 
 def fit_coded(votes: Votes, gold: Codes, optimiser: str | Optimiser, *, seed: int = 0, resamples: int = 0) -> Weights:
-    """Return what `fit_weights` does, from gold labels given as positions in `votes.labels`, or `UNLABELLED`."""
+    """Return what `fit_weights` returns, from gold labels given as positions in `votes.labels`, or `UNLABELLED`."""
     chosen = optimisers.create(optimiser) if isinstance(optimiser, str) else optimiser
     name = optimiser if isinstance(optimiser, str) else type(optimiser).__name__
     ordered, codes = in_canonical_order(votes, gold)
@@ -55,7 +55,7 @@ def fit_coded(votes: Votes, gold: Codes, optimiser: str | Optimiser, *, seed: in
     for flag in flags:
         warnings.warn(flag.detail, PcsWarning, stacklevel=3)
     intervals = _intervals(_refitted(chosen, weights), ordered, codes, seed, resamples)
-    told = replace(
+    diagnostics = replace(
         weights.diagnostics,
         optimiser=weights.diagnostics.optimiser or name,
         gold_rows=int((codes != UNLABELLED).sum()),
@@ -63,11 +63,11 @@ def fit_coded(votes: Votes, gold: Codes, optimiser: str | Optimiser, *, seed: in
         annotator_intervals=intervals.annotators,
         relation_intervals=intervals.relations,
     )
-    return replace(weights, diagnostics=told).reordered(votes.annotators, votes.relations)
+    return replace(weights, diagnostics=diagnostics).reordered(votes.annotators, votes.relations)
 
 
 def in_canonical_order(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
-    """Return votes and gold with every axis sorted by name, so that nothing random depends on the user's order."""
+    """Return votes and gold with every axis sorted by name, so that random results do not depend on the order."""
     rows = np.array(sorted(range(len(votes)), key=votes.ids.__getitem__), dtype=np.intp)
     labels = sorted(votes.labels)
     recode = np.array([*(labels.index(label) for label in votes.labels), NOT_ASKED, ABSTAINED], dtype=np.int8)
@@ -82,16 +82,16 @@ class _Intervals(NamedTuple):
 
 
 def _refitted(chosen: Optimiser, weights: Weights) -> Optimiser:
-    """Return what to fit on resamples: the optimiser itself, or the one it picked."""
+    """Return the optimiser to fit on resamples: the given one, or the one it picked."""
     picked = weights.diagnostics.optimiser
     try:
         return optimisers.create(picked) if picked else chosen
-    except UnknownNameError:  # the optimiser is a user's own and calls itself what it likes
+    except UnknownNameError:  # a user's own optimiser may report any name
         return chosen
 
 
 def _intervals(chosen: Optimiser, votes: Votes, gold: Codes, seed: int, resamples: int) -> _Intervals:
-    """Return the central 95 % of every weight over fits on resampled rows."""
+    """Return the central 95 % interval of every weight over fits on resampled rows."""
     if not resamples:
         return _Intervals({}, {})
     if chosen.needs_gold:
@@ -113,7 +113,7 @@ def _central(names: Sequence[str], values: Floats) -> dict[str, Interval]:
 
 
 def _flags(votes: Votes, gold: Codes, weights: Weights, needs_gold: bool) -> Iterator[Flag]:
-    """Yield what a user should know about the votes and the weights."""
+    """Yield problems with the votes and the weights that a user should know about."""
     yield from _useless_annotators(votes)
     if needs_gold:
         missing = [label for code, label in enumerate(votes.labels) if not (gold == code).any()]

@@ -1,4 +1,4 @@
-"""What an optimiser is, and the cases in which none can learn anything."""
+"""The interface of optimisers, their registry, and the cases in which nothing can be learned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Optimiser(Protocol):
 
     @property
     def needs_gold(self) -> bool:
-        """True when it can learn from labelled rows only; it is then given no others. A plain attribute will do."""
+        """Whether it learns from labelled rows only; if so, it gets no others. A plain attribute is enough."""
         ...
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
@@ -29,7 +29,7 @@ class Optimiser(Protocol):
         Args:
             votes: The votes to learn from.
             gold: For every item a position in `votes.labels`, or `UNLABELLED`.
-            seed: Fixes whatever is random.
+            seed: Random seed.
         """
         ...
 
@@ -41,11 +41,11 @@ optimisers: Registry[Optimiser] = Registry(
     [f"{_HERE}.{name}" for name in ("auto", "confusion", "ga", "logit", "regression", "simple")],
 )
 optimiser = optimisers.register
-"""Decorator: make a class of optimisers known by a name."""
+"""Decorator that registers an optimiser class under a name."""
 
 
 def fit_optimiser(chosen: Optimiser, votes: Votes, gold: Codes, seed: int) -> Weights:
-    """Return what the optimiser learns, or equal weights and the reason where nothing can be learned."""
+    """Return the weights that the optimiser learns, or equal weights and the reason if nothing can be learned."""
     if not chosen.needs_gold:
         return chosen.fit(votes, gold, seed)
     labelled = gold != UNLABELLED
@@ -75,20 +75,6 @@ def one_hot(gold: Codes, labels: int) -> Floats:
     return np.eye(labels)[gold]
 
 
-def weights_from_evidence(votes: Votes, evidence: Evidence, worth: Floats, told: Diagnostics) -> Weights:
-    """Return weights that carry the evidence, summarised by what each cell is worth, `[annotator, relation]`."""
-    return replace(Weights.normalised(votes, worth.sum(axis=1), worth.sum(axis=0), told), evidence=evidence)
-
-
-def log_confusion(counts: Floats, pseudo: Floats) -> Floats:
-    """Return log P(vote | label) from counts `[…, vote, label]` and pseudo-counts."""
-    smoothed = counts + pseudo
-    return np.asarray(np.log(smoothed) - np.log(smoothed.sum(axis=-2, keepdims=True)))
-
-
-def mutual_information(log_likelihood: Floats, log_prior: Floats) -> Floats:
-    """Return how much a cell's vote tells about the label, in nats, `[annotator, relation]`."""
-    prior = np.exp(log_prior)
-    joint = np.exp(log_likelihood) * prior
-    marginal = joint.sum(axis=3, keepdims=True)
-    return np.maximum(np.sum(joint * (log_likelihood - np.log(marginal)), axis=(2, 3)), 0.0)
+def weights_from_evidence(votes: Votes, evidence: Evidence, worth: Floats, diagnostics: Diagnostics) -> Weights:
+    """Return weights with this evidence; they summarise the worth of every cell, `[annotator, relation]`."""
+    return replace(Weights.normalised(votes, worth.sum(axis=1), worth.sum(axis=0), diagnostics), evidence=evidence)

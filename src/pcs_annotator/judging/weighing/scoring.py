@@ -13,16 +13,16 @@ from pcs_annotator.core.weights import Evidence, Weights
 from pcs_annotator.errors import MismatchError, UnknownNameError
 
 CHUNK = 1 << 14
-# Rounding makes equal scores equal whatever the order of summation, so that ties stay ties.
+# Rounding keeps ties exact: sums in different orders differ in their last bits.
 DECIMALS = 12
 
 
 def score(votes: Votes, weights: Weights) -> Floats:
     """Return the score of every label for every item, `[item, label]`; rows sum to 1.
 
-    Eq. 1 averages over the relations of one annotator, Eq. 2 over annotators. Both run over present votes only, so
-    the scores of an item sum to 1 whatever is missing; an item without a vote that carries weight is uniform.
-    Weights learned by a class-aware optimiser bring their own evidence, and its posterior is the score.
+    Eq. 1 averages over the relations of one annotator, Eq. 2 over annotators. Both use present votes only, so the
+    scores of an item sum to 1 whatever is missing; an item without a vote that has weight is uniform. Weights of a
+    class-aware optimiser include evidence, and then its posterior is the score.
     """
     aligned = _aligned(weights, votes)
     scores = np.empty((len(votes), len(votes.labels)))
@@ -41,13 +41,13 @@ def choose(scores: Floats, labels: Sequence[str]) -> Codes:
 
 
 def softmax(logits: Floats) -> Floats:
-    """Return exp(logits), each row divided by its sum, without overflow."""
+    """Return exp(logits), each row divided by its sum, computed without overflow."""
     raised = np.exp(logits - logits.max(axis=1, keepdims=True))
     return raised / raised.sum(axis=1, keepdims=True)
 
 
 class _Aligned(NamedTuple):
-    """Weights in the order of some votes' axes; they need not sum to 1, for a score divides by what is present."""
+    """Weights in the order of the votes' axes; they need not sum to 1, because scores divide by what is present."""
 
     by_annotator: Floats
     by_relation: Floats
@@ -60,7 +60,7 @@ def _aligned(weights: Weights, votes: Votes) -> _Aligned:
         columns = positions_of(votes.relations, weights.relations, "relation with a weight")
         evidence = weights.evidence and _aligned_evidence(weights.evidence, rows, columns, votes.labels)
     except UnknownNameError as error:
-        raise MismatchError(f"{error}; learn again on these votes, or leave that part out") from error
+        raise MismatchError(f"{error}; fit again on these votes, or leave that part out") from error
     return _Aligned(weights.annotator_weights[rows], weights.relation_weights[columns], evidence)
 
 

@@ -5,8 +5,13 @@ import pytest
 
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.metrics.metrics import accuracy
-from pcs_annotator.judging.weighing.optimiser import log_confusion
-from pcs_annotator.judging.weighing.optimisers.confusion import MAX_TEMPER, NaiveBayes, _held_out_evidence
+from pcs_annotator.judging.weighing.optimisers.confusion import (
+    MAX_TEMPER,
+    NaiveBayes,
+    _held_out_evidence,
+    log_confusion,
+    pseudo_counts,
+)
 from pcs_annotator.judging.weighing.scoring import score
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import biased_votes, coded, silenced
@@ -17,7 +22,7 @@ def test_held_out_evidence_equals_counting_again_without_the_row(seed: int) -> N
     votes, names = simulated_votes([0.7, 0.5], items=15, relations=2, seed=seed)
     votes, gold = silenced(votes, 0.3, seed), coded(votes, names)
     shares, target = votes.shares(), np.eye(3)[gold]
-    pseudo = NaiveBayes()._pseudo_counts(shares)
+    pseudo = pseudo_counts(shares)
     counts = np.einsum("iarv,ik->arvk", shares, target)
     quick = _held_out_evidence(shares, gold, counts, pseudo, log_confusion(counts, pseudo))
     for row in range(len(votes)):

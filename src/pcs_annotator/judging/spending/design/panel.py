@@ -1,4 +1,4 @@
-"""`design_panel`: draws, rewrites and models compete for a budget; nested cross-validation says what each buys."""
+"""`design_panel`: which draws, rewrites and models to buy for a budget, with quality by nested cross-validation."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ OPTIMISERS = ("naive-bayes", "logit")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """What asking costs, in calls or in money; whoever is not named costs one call.
+    """What asking costs, in calls or in money; names that are not given cost one call.
 
     Attributes:
         by_annotator: Price of one question to an annotator.
-        by_relation: Price of one rewrite of a text, paid once for all annotators and draws. Rule-made relations cost
-            0 and must be named; the unchanged text is free.
+        by_relation: Price of one rewrite of a text, paid once for all annotators and draws. Give relations made by
+            rules a price of 0; the original text is free.
     """
 
     by_annotator: Mapping[str, float] = field(default_factory=dict)
@@ -44,14 +44,14 @@ class Prices:
     def __post_init__(self) -> None:
         for name, price in {**self.by_annotator, **self.by_relation}.items():
             if not (math.isfinite(price) and price >= 0):
-                raise ConfigError(f"price of {name!r}: {price} is no price; give a number from 0 up")
+                raise ConfigError(f"price of {name!r}: {price} is not a price; give a number from 0 up")
 
     def cost(self, votes: Votes, cells: Sequence[Cell]) -> float:
         """Return what it costs to ask the cells about one text."""
         return self.tariff(votes).cost(cells)
 
     def tariff(self, votes: Votes) -> Tariff:
-        """Return the prices in the order of the axes of some votes."""
+        """Return the prices in the order of the votes' axes."""
         rewrites = {ORIGINAL: 0.0, **self.by_relation}
         return Tariff(
             question=np.array([self.by_annotator.get(name, 1.0) for name in votes.annotators]),
@@ -69,13 +69,13 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricedPanel:
-    """Cells to ask about every new text, what they cost, and how well a design of that cost does.
+    """Cells to ask about every new text, what they cost, and the quality of a design at that cost.
 
     Attributes:
-        cells: Positions along the axes of the votes it was designed on.
+        cells: Positions along the axes of the votes it was designed from.
         cost: Price of one text, rewrites included.
         auroc: On gold rows that neither the choice of cells nor the weights saw: the design was repeated on the other
-            folds with this budget. It speaks for designing at this cost, not for these cells alone.
+            folds with this budget. It measures designing at this cost, not these cells alone.
     """
 
     cells: tuple[Cell, ...]
@@ -85,12 +85,12 @@ class PricedPanel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Designed:
-    """The quality–cost curve, cheapest panel first; the last one is the choice for the whole budget.
+    """The quality–cost curve, cheapest panel first; the last panel is the choice for the whole budget.
 
     Attributes:
         curve: Panels of growing cost.
         optimiser: Registry name of the optimiser that predicts held-out gold best with the chosen panel.
-        budget: What was allowed for one text.
+        budget: The maximum cost of one text.
     """
 
     curve: tuple[PricedPanel, ...]
@@ -112,7 +112,7 @@ def choose_panel(
     optimisers: Sequence[str] = OPTIMISERS,
     seed: int = 0,
 ) -> Choice:
-    """Return which cells to ask about new texts within a budget; see `design_panel`, which also says how good it is."""
+    """Return which cells to ask about new texts within a budget; `design_panel` also measures the quality."""
     designer, votes, gold = _prepared(votes, gold, budget, prices or Prices(), optimisers)
     design = designer.design(votes, gold, seed)
     best = affordable(design.steps, budget)
@@ -131,13 +131,13 @@ def design_panel(
     """Return which cells to ask about new texts within a budget, and the quality–cost curve up to it.
 
     Args:
-        votes: Recorded votes; every question with a vote is a candidate, each of its draws one call.
-        gold: For every item a position in `votes.labels`, or `UNLABELLED`; only labelled rows count.
-        budget: The most that one text may cost, in the unit of the prices.
+        votes: Recorded votes; every question with a vote is a candidate, and each of its draws costs one call.
+        gold: For every item a position in `votes.labels`, or `UNLABELLED`; only labelled rows are used.
+        budget: The maximum cost of one text, in the unit of the prices.
         prices: What questions and rewrites cost; by default one call each.
-        optimisers: Who may turn the votes of the panel into a score. The first is taken unless another predicts
+        optimisers: Candidates for turning the panel's votes into scores. The first is used unless another predicts
             held-out gold better by more than a standard error.
-        seed: Fixes the folds.
+        seed: Random seed of the folds.
     """
     designer, votes, gold = _prepared(votes, gold, budget, prices or Prices(), optimisers)
     design = designer.design(votes, gold, seed)
@@ -156,13 +156,13 @@ def design_panel(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Design:
-    """All panels that a search met, and the optimiser for the best."""
+    """All panels that a search found, and the optimiser for the best one."""
 
     steps: Sequence[Step]
     optimiser: str
 
     def curve(self) -> list[Step]:
-        """Return the best panel for every cost, where it is better than all cheaper ones."""
+        """Return the panels that are better than all cheaper ones, cheapest first."""
         best: list[Step] = []
         for step in sorted(self.steps, key=lambda step: (step.cost, step.loss)):
             if not best or step.loss < best[-1].loss:
@@ -172,7 +172,7 @@ class _Design:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Designer:
-    """What stays the same from fold to fold."""
+    """The settings that all folds share."""
 
     groups: Sequence[Group]
     tariff: Tariff
@@ -180,7 +180,7 @@ class _Designer:
     optimisers: Sequence[str]
 
     def design(self, votes: Votes, gold: Codes, seed: int) -> _Design:
-        """Return the panels found on some gold rows."""
+        """Return the panels found on these gold rows."""
         steps = search(votes, gold, self.groups, self.tariff, self.budget)
         panel = only(votes, affordable(steps, self.budget).cells)
         return _Design(steps=steps, optimiser=self._optimiser_for(panel, gold, seed))
@@ -203,19 +203,19 @@ def _row_losses(name: str, panel: Votes, gold: Codes, seed: int) -> Floats:
 def _prepared(
     votes: Votes, gold: Codes, budget: float, prices: Prices, names: Sequence[str]
 ) -> tuple[_Designer, Votes, Codes]:
-    """Return a designer with the labelled rows, after checking that there is something to design."""
+    """Return a designer and the labelled rows; raise if there is nothing to design."""
     labelled = gold != UNLABELLED
     votes, gold = votes.take(labelled), gold[labelled]
     _check_gold(votes, gold)
     groups, tariff = groups_of(votes), prices.tariff(votes)
     least = min(tariff.cost([Cell(group.annotator, group.relation)]) for group in groups)
     if not budget >= least:
-        raise ConfigError(f"a budget of {budget} buys no question; the cheapest costs {least:g}")
+        raise ConfigError(f"a budget of {budget} is too small: the cheapest question costs {least:g}")
     return _Designer(groups=groups, tariff=tariff, budget=budget, optimisers=names), votes, gold
 
 
 def _held_out_scores(designer: _Designer, votes: Votes, gold: Codes, costs: Sequence[float], seed: int) -> Floats:
-    """Return `[cost, item, label]`: scores by a design of at most that cost, made without the item."""
+    """Return `[cost, item, label]`: scores by a design of at most that cost, made without using the item."""
     fold = stratified_folds(gold, FOLDS, seed)
     scores = np.empty((len(costs), len(votes), len(votes.labels)))
     for held_out in range(FOLDS):
@@ -236,4 +236,4 @@ def _check_gold(votes: Votes, gold: Codes) -> None:
     if len(np.unique(gold)) < 2:
         raise GoldError(f"all gold rows say {votes.labels[gold[0]]!r}: label rows of another class too")
     if votes.silent.all():
-        raise GoldError("nobody voted on a gold row: label rows that were asked about")
+        raise GoldError("no gold row has a vote: label rows that the models were asked about")

@@ -1,4 +1,4 @@
-"""Which cells to ask within a budget: a greedy search that asks the votes where gold rows are too few to tell."""
+"""Which cells to ask within a budget: a greedy search that also uses all votes where gold rows are too few."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from scipy.special import log_softmax, softmax
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.vote import Cell
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.weighing.optimiser import log_confusion, one_hot
+from pcs_annotator.judging.weighing.optimiser import one_hot
+from pcs_annotator.judging.weighing.optimisers.confusion import MAX_TEMPER, log_confusion, pseudo_counts
 
-PSEUDO_VOTES, TRUST = 3.0, 0.3  # as `naive-bayes` smooths its tables
-MAX_TEMPER = 1.5
 HALVINGS = 10
 ORDERS_OF_DRAWS = 4
 ROWS_TO_TRUST_GOLD = 200
@@ -24,7 +23,7 @@ FREE = 1e-9
 
 
 class Group(NamedTuple):
-    """The repetitions of one question, worth the same before they are asked; draws are asked in this order."""
+    """One question and its draws, which are worth the same before they are asked; they are asked in this order."""
 
     annotator: int
     relation: int
@@ -32,7 +31,7 @@ class Group(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A panel on the way: its cells, what they cost, and how badly it predicts."""
+    """A panel found by the search: its cells, their cost, and its loss."""
 
     cells: tuple[Cell, ...]
     cost: float
@@ -41,13 +40,13 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tariff:
-    """Price of a question per annotator and of a rewrite per relation, in the order of the axes of some votes."""
+    """Price of a question per annotator and of a rewrite per relation, in the order of the votes' axes."""
 
     question: Floats
     rewrite: Floats
 
     def cost(self, cells: Sequence[Cell]) -> float:
-        """Return what the cells cost for one text; a rewrite is paid once, however many questions use it."""
+        """Return the cost of the cells for one text; a rewrite is paid once, however many questions use it."""
         rewrites = {cell.relation for cell in cells}
         return float(sum(self.question[cell.annotator] for cell in cells) + sum(self.rewrite[r] for r in rewrites))
 
@@ -60,15 +59,15 @@ def groups_of(votes: Votes) -> list[Group]:
 
 
 def affordable(steps: Sequence[Step], budget: float) -> Step:
-    """Return the panel with the least loss among those within the budget; the first step when there is none."""
+    """Return the panel with the smallest loss within the budget; the first step if none fits."""
     within = [step for step in steps if step.cost <= budget + FREE]
     return min(within, key=lambda step: step.loss, default=steps[0])
 
 
 def search(votes: Votes, gold: Codes, groups: Sequence[Group], tariff: Tariff, budget: float) -> list[Step]:
-    """Return panels of growing cost, the best next question added each time.
+    """Return panels of growing cost; each step adds the best next question.
 
-    Two searches, one after the most gain and one after the most gain for its price: neither is best for all prices.
+    One search maximises the gain per price, a second one the gain alone: neither is best for all prices.
     """
     task = _SearchProblem.of(votes, gold, groups)
     steps = list(_greedy(task, groups, tariff, budget, by_price=True))
@@ -79,7 +78,7 @@ def search(votes: Votes, gold: Codes, groups: Sequence[Group], tariff: Tariff, b
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _SearchProblem:
-    """Evidence of every group after so many draws, `[row, group, draws asked, label]`, and what it should predict."""
+    """Evidence of every group after each number of draws, `[row, group, draws asked, label]`, and the target."""
 
     evidence: Floats
     log_prior: Floats
@@ -99,46 +98,44 @@ class _SearchProblem:
 
 
 def _evidence_per_draw(votes: Votes, gold: Codes, groups: Sequence[Group]) -> tuple[Floats, Mask]:
-    """Return log P(vote | label) `[item, group, draw, label]`, the item itself not counted, and where there is a vote.
+    """Return log P(vote | label) `[item, group, draw, label]`, not counting the item itself, and where a vote exists.
 
-    Draws share one table, so that the fourth is worth what the first is.
+    All draws share one table, so that the fourth is worth as much as the first.
     """
     labels = len(votes.labels)
     where = ([group.annotator for group in groups], [group.relation for group in groups])
     shares, codes = votes.shares()[:, *where], votes.codes[:, *where]
     target = one_hot(gold, labels)
-    habits = (shares.sum(axis=0) + 1) / (shares.sum(axis=(0, 2)) + labels)[..., np.newaxis]
-    pseudo = PSEUDO_VOTES * ((1 - TRUST) * habits[..., np.newaxis] + TRUST * np.eye(labels))
     own = np.einsum("igv,ik->igvk", shares, target)
-    tables = log_confusion(own.sum(axis=0) - own, pseudo)
+    tables = log_confusion(own.sum(axis=0) - own, pseudo_counts(shares))
     said = np.maximum(codes, 0).astype(np.intp)[..., np.newaxis]
     present = codes >= 0
     return np.where(present[..., np.newaxis], np.take_along_axis(tables, said, axis=2), 0.0), present
 
 
 def _softened(truth: Floats, everything: Floats, log_prior: Floats) -> Floats:
-    """Return what a panel should predict: gold, mixed with the prediction of all recorded votes together.
+    """Return the target of a panel: gold, mixed with the prediction from all recorded votes.
 
-    Where votes say little about the label, which of two panels fits a hundred gold labels better is mostly chance,
-    while how close it comes to the prediction of all votes is not. Gold counts more the more rows there are and the
-    more of the uncertainty the votes explain.
+    Where votes carry little information about the label, which of two panels fits a hundred gold labels better is
+    mostly chance, while its distance to the prediction from all votes is not. Gold counts more with more rows, and
+    the more of the uncertainty the votes explain.
     """
     temper, loss = _best_temper(everything[np.newaxis], log_prior, truth)
     explained = max(0.0, 1 - float(loss[0]) / -float(np.mean(truth @ log_prior)))
-    said = len(truth) * explained
-    trust = max(LEAST_TRUST_IN_GOLD, said / (said + ROWS_TO_TRUST_GOLD * (1 - explained)))
+    informative = len(truth) * explained
+    trust = max(LEAST_TRUST_IN_GOLD, informative / (informative + ROWS_TO_TRUST_GOLD * (1 - explained)))
     return trust * truth + (1 - trust) * softmax(temper[0] * everything + log_prior, axis=1)
 
 
 def _orders(groups: Sequence[Group]) -> list[list[Integers]]:
-    """Return a few orders in which draws might have come, so that a lucky early draw does not count as quality."""
+    """Return a few random orders of the draws, so that a lucky early draw does not count as quality."""
     rng = np.random.default_rng(0)
     turns = ORDERS_OF_DRAWS if any(len(group.draws) > 1 for group in groups) else 1
     return [[rng.permutation(np.array(group.draws)) for group in groups] for _ in range(turns)]
 
 
 def _after_draws(single: Floats, present: Mask, order: Sequence[Integers]) -> Floats:
-    """Return the mean evidence of the draws asked so far, as scores average draws; none at first."""
+    """Return the mean evidence after each number of draws, because scores average draws; 0 before the first."""
     rows, groups, draws, labels = single.shape
     result = np.zeros((rows, groups, draws + 1, labels))
     for group, chosen in enumerate(order):
@@ -173,7 +170,7 @@ def _greedy(
 
 
 def _gain_for_price(gain: Floats, price: Floats | float) -> Floats:
-    """Return gain per price; a loss is not made smaller by a high price."""
+    """Return the gain per price; a high price does not make a loss look smaller."""
     return np.where(gain > 0, gain / price, gain * price)
 
 
@@ -185,7 +182,7 @@ def _best_temper(evidence: Floats, log_prior: Floats, target: Floats) -> tuple[F
     """Return the temper that predicts the target best for each `[panel, row, label]`, and the mean log-loss there.
 
     Cells err together, so their evidence counts less than it would if they were independent. The loss is convex in the
-    temper: halving the interval by the sign of the slope finds it.
+    temper, so bisection on the sign of the slope finds the minimum.
     """
     low, high = np.zeros(len(evidence)), np.full(len(evidence), MAX_TEMPER)
     for _ in range(HALVINGS):

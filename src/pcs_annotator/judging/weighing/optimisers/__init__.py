@@ -1,1 +1,1 @@
-"""Optimisers by family; each registers under a name, as users' own do."""
+"""Built-in optimisers by family; each is registered under a name, as plug-ins are."""

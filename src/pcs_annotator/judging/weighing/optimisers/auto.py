@@ -31,14 +31,14 @@ class Auto:
         losses = [float(np.mean([log_loss(fit.probabilities, gold) for fit in own])) for own in fits]
         chosen = self.candidates[int(np.argmin(losses))]
         weights = fit_optimiser(optimisers.create(chosen), votes, gold, seed)
-        told = dict(zip(self.candidates, losses, strict=True))
-        return replace(weights, diagnostics=replace(weights.diagnostics, optimiser=chosen, candidates=told))
+        candidates = dict(zip(self.candidates, losses, strict=True))
+        return replace(weights, diagnostics=replace(weights.diagnostics, optimiser=chosen, candidates=candidates))
 
     def cross_fits(self, votes: Votes, gold: Codes, splits: Splits) -> list[CrossFit]:
-        """Return out-of-fold results in which every fold takes the candidate that predicts the other folds best.
+        """Return out-of-fold results in which every fold uses the candidate that predicts the other folds best.
 
         The choice never sees the gold of the fold that it is made for. This estimates the quality of `auto` as well as
-        choosing anew inside every fold does, from a thirtieth of the fits: see `docs/design/fitting.md`.
+        a full choice inside every fold, with a thirtieth of the fits: see `docs/design/fitting.md`.
         """
         fits = [self._fits(name, votes, gold, splits) for name in self.candidates]
         losses = np.array([np.mean([_row_losses(fit, gold) for fit in own], axis=0) for own in fits])
@@ -59,5 +59,5 @@ def _row_losses(fit: CrossFit, gold: Codes) -> Floats:
 
 
 def _by_row(candidates: Sequence[Floats], best: Codes) -> Floats:
-    """Return for every row what its best candidate gives, `[item, label]`."""
+    """Return for every row the values of its best candidate, `[item, label]`."""
     return np.stack(candidates)[best, np.arange(len(best))]

@@ -1,4 +1,4 @@
-"""Confusion tables: `naive-bayes` learns one per cell from gold, `dawid-skene` without any gold."""
+"""Confusion tables, one per cell: `naive-bayes` learns them from gold, `dawid-skene` without gold."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ from scipy.special import log_softmax
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Diagnostics, Evidence, Weights
-from pcs_annotator.judging.weighing.optimiser import (
-    log_confusion,
-    mutual_information,
-    one_hot,
-    optimiser,
-    weights_from_evidence,
-)
+from pcs_annotator.judging.weighing.optimiser import one_hot, optimiser, weights_from_evidence
 from pcs_annotator.judging.weighing.scoring import softmax
 
 MAX_TEMPER = 1.5
@@ -29,9 +23,9 @@ MAX_TEMPER = 1.5
 class NaiveBayes:
     r"""Models $P(y_i=k)\propto\pi_k\prod_{lm}P_{lm}(v_{ilm}\mid k)^\tau$.
 
-    Tables are smoothed with `pseudo` votes, of which the share `trust` is right and the rest follows the cell's own
-    habits. Variants of one text to one model err together, so taking them as independent would be far too sure: the
-    temper $\tau$ is the one that predicts every gold row best from the other rows.
+    Tables are smoothed with `pseudo` votes; a share `trust` of them is right, and the rest follows how often the cell
+    gives each label. Variants of one text to one model err together, so treating them as independent would be far
+    too confident: the temper $\tau$ is the one that predicts every gold row best from the other rows.
     """
 
     pseudo: float = 3.0
@@ -44,7 +38,7 @@ class NaiveBayes:
         labels = len(votes.labels)
         target = one_hot(gold, labels)
         counts = np.einsum("iarv,ik->arvk", shares, target)
-        pseudo = self._pseudo_counts(shares)
+        pseudo = pseudo_counts(shares, self.pseudo, self.trust)
         likelihood = log_confusion(counts, pseudo)
         log_prior = np.log((target.sum(axis=0) + 1) / (len(gold) + labels))
         held_out = _held_out_evidence(shares, gold, counts, pseudo, likelihood)
@@ -54,19 +48,35 @@ class NaiveBayes:
 
         found = minimize_scalar(loss, bounds=(0.0, MAX_TEMPER), method="bounded", options={"xatol": 1e-4})
         evidence = Evidence(labels=votes.labels, log_prior=log_prior, log_likelihood=float(found.x) * likelihood)
-        told = Diagnostics(objective=float(found.fun), iterations=int(found.nfev))
-        return weights_from_evidence(votes, evidence, mutual_information(likelihood, log_prior), told)
+        diagnostics = Diagnostics(objective=float(found.fun), iterations=int(found.nfev))
+        return weights_from_evidence(votes, evidence, mutual_information(likelihood, log_prior), diagnostics)
 
-    def _pseudo_counts(self, shares: Floats) -> Floats:
-        labels = shares.shape[3]
-        habits = (shares.sum(axis=0) + 1) / (shares.sum(axis=(0, 3)) + labels)[..., np.newaxis]
-        return self.pseudo * ((1 - self.trust) * habits[..., np.newaxis] + self.trust * np.eye(labels))
+
+def pseudo_counts(shares: Floats, pseudo: float = 3.0, trust: float = 0.3) -> Floats:
+    """Return the pseudo-votes of every cell, `[…, vote, label]`, from vote shares `[item, …, vote]`."""
+    labels = shares.shape[-1]
+    habits = (shares.sum(axis=0) + 1) / (shares.sum(axis=(0, -1)) + labels)[..., np.newaxis]
+    return np.asarray(pseudo * ((1 - trust) * habits[..., np.newaxis] + trust * np.eye(labels)))
+
+
+def log_confusion(counts: Floats, pseudo: Floats) -> Floats:
+    """Return log P(vote | label) from counts `[…, vote, label]` and pseudo-counts."""
+    smoothed = counts + pseudo
+    return np.asarray(np.log(smoothed) - np.log(smoothed.sum(axis=-2, keepdims=True)))
+
+
+def mutual_information(log_likelihood: Floats, log_prior: Floats) -> Floats:
+    """Return how much information a cell's vote gives about the label, in nats, `[annotator, relation]`."""
+    prior = np.exp(log_prior)
+    joint = np.exp(log_likelihood) * prior
+    marginal = joint.sum(axis=3, keepdims=True)
+    return np.maximum(np.sum(joint * (log_likelihood - np.log(marginal)), axis=(2, 3)), 0.0)
 
 
 def _held_out_evidence(shares: Floats, gold: Codes, counts: Floats, pseudo: Floats, likelihood: Floats) -> Floats:
-    """Return the evidence for every label of every gold row, as if that row had not been counted.
+    """Return the evidence for every label of every gold row, from tables that do not count that row.
 
-    Leaving out a row changes only the tables' column of its own label.
+    Leaving out a row changes only the column of its own label.
     """
     evidence = np.tensordot(shares, likelihood, axes=3)
     for label in range(shares.shape[3]):
@@ -80,9 +90,9 @@ def _held_out_evidence(shares: Floats, gold: Codes, counts: Floats, pseudo: Floa
 @optimiser("dawid-skene")
 @dataclass(frozen=True, kw_only=True)
 class DawidSkene:
-    """Dawid & Skene (1979), every cell an observer, with pseudo-votes that take observers to be right more often.
+    """Dawid & Skene (1979) with every cell as an observer, and pseudo-votes that favour right answers.
 
-    Gold is not looked at. Good for ranking; its probabilities are far too sure, because cells err together.
+    Gold is not used. Good for ranking; its probabilities are far too confident, because cells err together.
     """
 
     rounds: int = 200
@@ -107,5 +117,5 @@ class DawidSkene:
             if change < self.tolerance:
                 break
         evidence = Evidence(labels=votes.labels, log_prior=log_prior, log_likelihood=likelihood)
-        told = Diagnostics(iterations=iterations)
-        return weights_from_evidence(votes, evidence, mutual_information(likelihood, log_prior), told)
+        diagnostics = Diagnostics(iterations=iterations)
+        return weights_from_evidence(votes, evidence, mutual_information(likelihood, log_prior), diagnostics)

@@ -22,10 +22,10 @@ Objective = Literal["accuracy", "auroc", "brier"]
 @optimiser("ga")
 @dataclass(frozen=True, kw_only=True)
 class GeneticAlgorithm:
-    """Evolves weight vectors: tournament selection, blending crossover, Gaussian mutation, the best survive.
+    """Evolves weight vectors by tournament selection, blending crossover, Gaussian mutation and elitism.
 
-    Accuracy is flat between vote patterns, so many weight vectors are equally good by it; a small share of the Brier
-    score breaks such ties towards the better-founded one.
+    Many weight vectors have the same accuracy, because it changes only where a label changes; a small share of the
+    Brier score breaks such ties.
     """
 
     objective: Objective = "accuracy"
@@ -36,7 +36,7 @@ class GeneticAlgorithm:
     needs_gold: ClassVar[bool] = True
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
-        """Return the fittest weights found; equal weights are in the first generation, so never worse than those."""
+        """Return the fittest weights found; never worse than equal weights, which are in the first generation."""
         rng = np.random.default_rng(seed)
         annotators, relations = len(votes.annotators), len(votes.relations)
         fitness = _fitness(self.objective, votes.shares(), gold, annotators)
@@ -48,8 +48,8 @@ class GeneticAlgorithm:
             genomes = np.concatenate([best, self._children(genomes, values, rng)])
             values = fitness(genomes)
         winner = int(np.argmax(values))
-        told = Diagnostics(objective=-float(values[winner]), iterations=self.generations)
-        return Weights.normalised(votes, genomes[winner, :annotators], genomes[winner, annotators:], told)
+        diagnostics = Diagnostics(objective=-float(values[winner]), iterations=self.generations)
+        return Weights.normalised(votes, genomes[winner, :annotators], genomes[winner, annotators:], diagnostics)
 
     def _children(self, genomes: Floats, values: Floats, rng: np.random.Generator) -> Floats:
         count = self.population - self.elite
@@ -76,7 +76,7 @@ def _fitness(objective: Objective, shares: Floats, gold: Codes, annotators: int)
             return -brier
         if objective == "auroc":
             return np.array([auroc(one, gold) for one in scores]) - 1e-3 * brier
-        # a tie is a fair draw, as in `metrics.accuracy`; were it a hit, weights that tie everything would win
+        # A tie counts as a random draw, as in `metrics.accuracy`; counted as a hit, weights that tie everything win.
         best = scores == scores.max(axis=2, keepdims=True)
         return np.mean(best[:, rows, gold] / best.sum(axis=2), axis=1) - 1e-3 * brier
 
@@ -84,7 +84,7 @@ def _fitness(objective: Objective, shares: Floats, gold: Codes, annotators: int)
 
 
 def _population_scores(shares: Floats, annotators: Floats, relations: Floats) -> Floats:
-    """Return Eq. 2 for many weight vectors at once, `[genome, item, label]`."""
+    """Return the scores of Eq. 2 for many weight vectors at once, `[genome, item, label]`."""
     items, voters, views, labels = shares.shape
     annotators, relations = _or_equal(annotators), _or_equal(relations)
     flat = shares.transpose(0, 1, 3, 2).reshape(-1, views)
@@ -94,9 +94,9 @@ def _population_scores(shares: Floats, annotators: Floats, relations: Floats) ->
     norm = voice.sum(axis=2, keepdims=True)
     per_mass = voice / np.where(total > 0, total, 1.0) / np.where(norm > 0, norm, 1.0)
     scores = np.where(norm > 0, np.einsum("piak,pia->pik", mass, per_mass), 1 / labels)
-    return np.round(scores, DECIMALS, out=scores)  # or evolution breeds rounding errors that break ties its way
+    return np.round(scores, DECIMALS, out=scores)  # otherwise evolution exploits rounding errors to break ties
 
 
 def _or_equal(genes: Floats) -> Floats:
-    """Return the genes, with equal ones where all are zero: what `Weights.normalised` takes such genes to mean."""
+    """Return the genes, replaced by equal ones where all are zero, as in `Weights.normalised`."""
     return np.where(genes.any(axis=1, keepdims=True), genes, 1.0)

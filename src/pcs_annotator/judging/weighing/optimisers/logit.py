@@ -20,7 +20,7 @@ from pcs_annotator.judging.weighing.optimiser import one_hot, optimiser, weights
 class SharedWeightLogit:
     r"""Models $P(y_i=k)\propto\exp(b_k+\sum_{lm}\theta_{lm}H_{ilmk})$ with $\theta\ge0$.
 
-    Minimises the negative log-likelihood plus $\tfrac\lambda2\lVert\theta-\bar\theta\rVert^2$ (cells are pulled
+    Minimises the negative log-likelihood plus $\tfrac\lambda2\lVert\theta-\bar\theta\rVert^2$ (cells are shrunk
     towards each other) and unit Gaussian priors on the mean weight and on the offsets. The problem is convex.
     """
 
@@ -53,5 +53,5 @@ class SharedWeightLogit:
             log_prior=found.x[cells:],
             log_likelihood=theta[:, :, np.newaxis, np.newaxis] * np.eye(labels),
         )
-        told = Diagnostics(objective=float(found.fun), iterations=int(found.nit))
-        return weights_from_evidence(votes, evidence, theta, told)
+        diagnostics = Diagnostics(objective=float(found.fun), iterations=int(found.nit))
+        return weights_from_evidence(votes, evidence, theta, diagnostics)

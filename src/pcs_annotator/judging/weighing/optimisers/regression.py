@@ -1,4 +1,4 @@
-"""Regressions of gold on votes: `lr`, the default; `least-squares` and `lr-authors`, the paper's to the letter."""
+"""Regressions of gold on votes: `lr`, the default; `least-squares` and `lr-authors`, exactly as in the paper."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Diagnostics, Flag, Weights, to_simplex
 from pcs_annotator.judging.weighing.optimiser import one_hot, optimiser
 
-NEGLIGIBLE = 1e-20  # squared error explained per row; means taken off leave rounding of about 1e-33
+NEGLIGIBLE = 1e-20  # explained squared error per row; centring leaves rounding errors of about 1e-33
 RIDGE = 1e-10  # relative; picks one solution when two annotators always agree
-NOTHING = 1e-9  # below this, a sum of squares is rounding and may even be negative
+NOTHING = 1e-9  # below this, a sum of squares is rounding error and may even be negative
 
 
 @optimiser("lr")
@@ -29,16 +29,16 @@ class LinearRegression:
     $$\sum_{ik}\Big(1[y_i=k]-b_k-s\sum_{lm} w_L[l]\,w_M[m]\,H_{ilmk}\Big)^2
       +\tfrac{\lambda}{4}s^2\big(L\,\lVert w_L-\tfrac1L\rVert^2+M\,\lVert w_M-\tfrac1M\rVert^2\big).$$
 
-    Offsets stop a frequent label from inflating every annotator that favours it; the shrinkage keeps 20 gold rows
-    from deciding for a single model. With $v = s\,w_L$ the penalty is quadratic in $v$, so each half step is a
-    non-negative least-squares problem on sums over items: the cost does not grow with rows.
+    Without offsets, a frequent label would inflate every annotator that favours it; without shrinkage, 20 gold rows
+    could give all weight to one model. With $v = s\,w_L$ the penalty is quadratic in $v$, so each half step is a
+    non-negative least-squares problem on sums over items: its cost does not grow with rows.
     """
 
     shrinkage: float = 10.0
     needs_gold: ClassVar[bool] = True
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
-        """Return the weights; equal ones, flagged, when the votes say nothing about the gold."""
+        """Return the weights; equal ones, with a flag, when the votes carry no information about the gold."""
         shape = (len(votes.annotators), len(votes.relations))
         products, targets = normal_equations(votes, gold, centred=True)
         steps = (
@@ -49,11 +49,11 @@ class LinearRegression:
         if found.objective >= -NEGLIGIBLE * len(votes):
             flag = Flag("uniform fallback", "the votes carry nothing about the gold labels, so the weights stay equal")
             return Weights.uniform(votes, Diagnostics(iterations=found.iterations, flags=(flag,)))
-        told = Diagnostics(objective=found.objective, iterations=found.iterations)
-        return Weights.normalised(votes, found.annotators, found.relations, told)
+        diagnostics = Diagnostics(objective=found.objective, iterations=found.iterations)
+        return Weights.normalised(votes, found.annotators, found.relations, diagnostics)
 
     def _step(self, products: Floats, targets: Floats) -> Step:
-        """Return the half step that solves for the first axis while the second rests."""
+        """Return the half step that solves for the first axis with the second held fixed."""
         size, other_size = targets.shape
         own_penalty = self.shrinkage / 4 * (size * np.eye(size) - 1)
 
@@ -75,7 +75,7 @@ class LeastSquares:
 
     On the simplex the target can be written $\sum_{lm} w_L w_M\,1[y_i=k]$, so the objective is a plain square
     $\lVert Ev\rVert^2$ with residuals $E = H - y$; its minimum over the simplex is the minimum of
-    $\lVert Ev\rVert^2 - 2\sum v$ over $v \ge 0$, divided by its sum. Twenty gold rows are too few for it: use `lr`.
+    $\lVert Ev\rVert^2 - 2\sum v$ over $v \ge 0$, divided by its sum. With 20 gold rows it overfits: use `lr`.
     """
 
     needs_gold: ClassVar[bool] = True
@@ -86,8 +86,8 @@ class LeastSquares:
         residuals = products - targets[:, None, :, None] - targets[None, :, None, :] + len(votes)
         steps = (_step(residuals), _step(residuals.transpose(2, 3, 0, 1)))
         found = alternate(*steps, targets.shape)
-        told = Diagnostics(objective=found.objective, iterations=found.iterations)
-        return Weights.normalised(votes, found.annotators, found.relations, told)
+        diagnostics = Diagnostics(objective=found.objective, iterations=found.iterations)
+        return Weights.normalised(votes, found.annotators, found.relations, diagnostics)
 
 
 def _step(residuals: Floats) -> Step:
@@ -102,9 +102,9 @@ def _step(residuals: Floats) -> Step:
 @optimiser("lr-authors")
 @dataclass(frozen=True, kw_only=True)
 class AuthorsLinearRegression:
-    """Positive regression of one-hot gold on one-hot cells, coefficients summed over output classes.
+    """Non-negative regression of one-hot gold on one-hot cells, coefficients summed over output classes.
 
-    Summing over classes forgets which label a cell spoke for: a model that is always wrong predicts the other label
+    The sum over classes loses which label a cell voted for: a model that is always wrong predicts the other label
     well and can get all the weight. Equal to `LinearRegression(positive=True)` of scikit-learn.
     """
 
@@ -120,14 +120,14 @@ class AuthorsLinearRegression:
         solutions = [nnls(design, column) for column in target.T]
         total = np.sum([coefficients for coefficients, _ in solutions], axis=0)
         cells = total.reshape(shares.shape[1:])
-        told = Diagnostics(objective=float(sum(residual**2 for _, residual in solutions)), iterations=1)
-        return Weights.normalised(votes, cells.sum(axis=(1, 2)), cells.sum(axis=(0, 2)), told)
+        diagnostics = Diagnostics(objective=float(sum(residual**2 for _, residual in solutions)), iterations=1)
+        return Weights.normalised(votes, cells.sum(axis=(1, 2)), cells.sum(axis=(0, 2)), diagnostics)
 
 
 def normal_equations(votes: Votes, gold: Codes, *, centred: bool) -> tuple[Floats, Floats]:
-    """Return what least squares needs of the data: H·H `[a, a', r, r']` and H·y `[a, r]`, summed over items and labels.
+    """Return H·H `[a, a', r, r']` and H·y `[a, r]`, summed over items and labels: all that least squares needs.
 
-    `centred` takes the mean of every label off first, which is the same as fitting one offset per label.
+    `centred` subtracts the mean of every label first, which is the same as fitting one offset per label.
     """
     shares = votes.shares()
     labels = len(votes.labels)
@@ -145,7 +145,7 @@ def normal_equations(votes: Votes, gold: Codes, *, centred: bool) -> tuple[Float
 
 
 class Solution(NamedTuple):
-    """Best point found: both vectors, up to a common scale, with the objective there."""
+    """The best point found: both vectors, up to a common scale, and the objective there."""
 
     annotators: Floats
     relations: Floats
@@ -162,8 +162,8 @@ def alternate(
 ) -> Solution:
     """Return the best of several alternating minimisations.
 
-    No step can raise the objective, so each start converges. The starts treat all names alike: equal weights, and
-    every single relation put first.
+    No step can raise the objective, so each start converges. The starts treat all relations alike: equal weights, and
+    every relation once with most of the weight.
     """
     best: Solution | None = None
     for start in _starts(shape[1]):
@@ -197,8 +197,8 @@ def _descend(for_annotators: Step, for_relations: Step, relations: Floats, round
 def non_negative_minimum(quadratic: Floats, linear: Floats) -> Floats:
     """Return the x ≥ 0 that minimises xᵀ·quadratic·x − 2·linear·x.
 
-    Solves without the bounds, drops what came out negative and solves again; nearly always the result is optimal, and
-    far cheaper than a general solver, which takes over where it is not.
+    Solves without the bounds, drops negative coordinates and solves again. This is nearly always optimal and far
+    cheaper than a general solver, which is used where it is not.
     """
     size = float(quadratic.trace())
     ridged = quadratic + RIDGE * (size if size > NOTHING else 1.0) * np.eye(len(linear))

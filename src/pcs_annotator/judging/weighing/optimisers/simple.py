@@ -29,12 +29,12 @@ class Uniform:
 @optimiser("majority")
 @dataclass(frozen=True, kw_only=True)
 class Majority:
-    """Every annotator counts the same, and only what it said about the original text."""
+    """Every annotator counts the same, and only its votes on the original text count."""
 
     needs_gold: ClassVar[bool] = False
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
-        """Return equal weights over annotators, all on the original; on all relations, flagged, if there is none."""
+        """Return equal weights over annotators, on the original only; without one, on all relations and flagged."""
         if ORIGINAL not in votes.relations:
             detail = f"no relation is called {ORIGINAL!r}, so a majority of all votes is taken"
             return Weights.uniform(votes, Diagnostics(flags=(Flag("no original", detail),)))
