@@ -21,7 +21,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from pcs_annotator import CollectSettings, PCSClassifier, PcsWarning, Task, UserError
 from pcs_annotator.errors import ConfigError, GoldError, LabelError
-from pcs_annotator.faces.columns import InputError
+from pcs_annotator.faces.classifier import InputError
 from tests.stub import Behaviour, stub_process
 
 TASK = Task("What is it about?", ["sport", "politics"])

@@ -13,6 +13,7 @@ from pcs_annotator.faces.cli.demo import print_tour
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.faces.demo import tour as touring
 from pcs_annotator.faces.demo.tour import STYLES, run_tour
+from pcs_annotator.pipeline import resolve_config
 from pcs_annotator.pipeline.models import missing_weights
 from pcs_annotator.pipeline.resolve_config import flags_only
 
@@ -29,7 +30,7 @@ def test_the_tour_labels_every_row_shows_a_text_and_its_rewrites_and_the_verb_re
 ) -> None:
     """One test, not three: the model takes many seconds, and each process of a parallel run would ask it again."""
     # Learning with auto takes seconds each time, and the tour does not depend on it.
-    monkeypatch.setattr(touring, "flags_only", lambda flags: flags_only(replace(flags, optimiser="lr")))
+    monkeypatch.setattr(resolve_config, "flags_only", lambda flags: flags_only(replace(flags, optimiser="lr")))
     tour = run_tour(tmp_path, progress=False, limit=ROWS)
     assert tour.unlabelled == 0
     assert tour.votes.annotators == STYLES

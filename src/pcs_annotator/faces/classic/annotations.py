@@ -20,8 +20,7 @@ from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import PcsWarning, TableError
 from pcs_annotator.faces.classic.table import TEXT, ClassicDataset, cells_of, text_cells
-from pcs_annotator.pipeline.ask import Panel
-from pcs_annotator.pipeline.classic import AskedTexts, ask_texts, write_annotations
+from pcs_annotator.pipeline import ask, classic
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,17 +48,17 @@ class Annotated(NamedTuple):
     rows: list[int]
 
 
-async def ask_about(panel: Panel, dataset: ClassicDataset, rows: Sequence[int], path: Path) -> Votes:
+async def ask_about(panel: ask.Panel, dataset: ClassicDataset, rows: Sequence[int], path: Path) -> Votes:
     """Ask about rows of the dataset, and write the answers to a file beside it."""
     texts = [dataset.texts[row] for row in rows]
-    asked = await ask_texts(panel, texts)
+    asked = await classic.ask_texts(panel, texts)
     warn_unanswered(asked)
     for relation, cause in asked.unchanged.items():
         message = f"relation {relation!r} changed none of {len(texts)} texts ({cause}), so it has no votes"
         warnings.warn(message, PcsWarning, stacklevel=2)
     rewrites = {relation: [asked.rewrite(text, relation) for text in texts] for relation in asked.votes.relations}
     try:
-        write_annotations(path, with_annotations(dataset, rows, rewrites, asked.votes))
+        classic.write_annotations(path, with_annotations(dataset, rows, rewrites, asked.votes))
     except (OSError, TableError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         message = f"{path.name} was not written ({reason}); the answers are kept in {panel.ledger}"
@@ -211,7 +210,7 @@ def _codes(cells: Sequence[str], shown: Sequence[bool], labels: Sequence[str]) -
     return np.array(codes, dtype=np.int8)
 
 
-def warn_unanswered(asked: AskedTexts) -> None:
+def warn_unanswered(asked: classic.AskedTexts) -> None:
     """Warn about questions that no model answered."""
     failed = asked.tally.failed
     if failed:
@@ -220,7 +219,7 @@ def warn_unanswered(asked: AskedTexts) -> None:
         warnings.warn(message, PcsWarning, stacklevel=3)
 
 
-def warn_silent(asked: AskedTexts) -> None:
+def warn_silent(asked: classic.AskedTexts) -> None:
     """Warn about texts without a usable answer."""
     silent = int(asked.votes.silent.sum())
     if silent:

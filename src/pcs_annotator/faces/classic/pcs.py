@@ -24,9 +24,8 @@ from pcs_annotator.faces.classic.annotations import (
 )
 from pcs_annotator.faces.classic.saved import LearnedTask, Registered, Saved, as_saved
 from pcs_annotator.faces.classic.table import beside, labels_of_prompt, read_classic_dataset
-from pcs_annotator.pipeline import classic
+from pcs_annotator.pipeline import classic, learn
 from pcs_annotator.pipeline.ask import CollectSettings, Panel
-from pcs_annotator.pipeline.learn import needs_gold
 from pcs_annotator.pipeline.relations import DEFAULT as PAPERS_RELATIONS
 
 DEFAULT_LEDGER = "ledger.db"
@@ -327,7 +326,7 @@ class PCS:
         if self.dataset_path is None:
             return self._unlearned(names)
         dataset = read_classic_dataset(Path(self.dataset_path), self.prompt)
-        rows = dataset.rows(labelled=needs_gold(optimiser))
+        rows = dataset.rows(labelled=learn.needs_gold(optimiser))
         if not rows:
             raise GoldError(f"{dataset.name}: the column 'label' is empty: label some rows (30 are a start)")
         panel = self._panel(Task(self.prompt, dataset.labels))

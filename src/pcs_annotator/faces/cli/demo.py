@@ -9,10 +9,8 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
-from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.faces.cli import learned_view, models, options, run_view
-from pcs_annotator.faces.cli.result_view import plain_table
+from pcs_annotator.faces.cli import learned_view, models, options, result_view, run_view
 from pcs_annotator.faces.demo import tour
 from pcs_annotator.pipeline.run_folder import RunResult, read_variants
 
@@ -64,10 +62,10 @@ def print_tour(result: RunResult, console: Console) -> None:
 
 def _print_one_text(result: RunResult, console: Console) -> None:
     row = most_telling(result)
-    item, outcome = result.dataset.items[row], result.outcomes[row]
+    item = result.dataset.items[row]
     console.rule("One text, as the models saw it", align="left")
     variants = read_variants(result.folder)
-    table = plain_table()
+    table = result_view.plain_table()
     table.add_column("relation", style="bold")
     table.add_column("text", ratio=1)
     for annotator in result.votes.annotators:
@@ -78,7 +76,7 @@ def _print_one_text(result: RunResult, console: Console) -> None:
         why = "" if variant is None else variant.reason
         table.add_row(relation, Text(text) if text else Text(f"– {why}", "dim"), *_votes(result, row, place))
     console.print(table)
-    console.print(_verdict(outcome, result.dataset.gold[row]))
+    console.print(_verdict(result, row))
 
 
 def most_telling(result: RunResult) -> int:
@@ -103,7 +101,8 @@ def _votes(result: RunResult, row: int, relation: int) -> list[Text]:
     return cells
 
 
-def _verdict(outcome: Outcome, gold: str | None) -> Panel:
+def _verdict(result: RunResult, row: int) -> Panel:
+    outcome, gold = result.outcomes[row], result.dataset.gold[row]
     scores = ", ".join(f"{label} {value:.2f}" for label, value in outcome.scores.items())
     sure = "" if outcome.confidence is None else f", with a confidence of {100 * outcome.confidence:.0f} %"
     return Panel(Text(f"{outcome.label}{sure}\nPCS: {scores}\ngold: {gold}"), expand=False)

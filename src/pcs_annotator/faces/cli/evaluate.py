@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.text import Text
 
 from pcs_annotator.faces.cli import learned_view, options, result_view
 from pcs_annotator.pipeline import evaluate
@@ -48,11 +47,6 @@ def splitting_options(function: options.F) -> options.F:
     return options.with_options(_SPLITTING, function)
 
 
-def splitting_of(given: dict[str, Any], seed: int) -> evaluate.Splitting:
-    """Return the options about splits; they are taken out of `given`."""
-    return evaluate.Splitting(seed=seed, **{name: given.pop(name) for name in ("folds", "repeats", "resamples")})
-
-
 @click.command("evaluate")
 @click.argument("source", type=options.PATH)
 @click.option(
@@ -62,21 +56,20 @@ def splitting_of(given: dict[str, Any], seed: int) -> evaluate.Splitting:
     metavar="NAME",
     help="How PCS learns; the other methods are tested against it.",
 )
-@click.option("--methods", metavar="A,B", help="Methods, the first tested against the others; default: all.")
+@options.list_option("--methods", "Methods, the first tested against the others; default: all.")
 @splitting_options
 @click.option("--seed", default=0, show_default=True, metavar="N", help="Random seed for splits and resamples.")
 @click.option("-o", "--out", type=options.PATH, help="Folder for the tables as Markdown, CSV and LaTeX.")
 @options.JSON
 @options.QUIET
-def command(*, source: Path, methods: str | None, to_json: bool, quiet: bool, **given: Any) -> None:
+def command(*, source: Path, to_json: bool, quiet: bool, **given: Any) -> None:
     """Compare PCS with other methods on the same votes and the same splits; no model is called.
 
     SOURCE is a table of votes with gold (see pcs fit), or a run folder, which then also gets evaluation-methods.json.
     For methods that these votes do not support, a note says what they would need.
     """
-    names = list(options.listed(methods))
-    splitting = splitting_of(given, given.pop("seed"))
-    request = evaluate.EvaluateRequest(source=source, methods=names, splitting=splitting, **given)
+    splitting = options.take(evaluate.Splitting, given)
+    request = evaluate.EvaluateRequest(source=source, splitting=splitting, **given)
     with options.gathered_warnings() as notes:
         found = evaluate.evaluate_source(request)
     options.show(evaluated_json, print_evaluation, found, notes, to_json=to_json, quiet=quiet)
@@ -107,4 +100,4 @@ def print_evaluation(found: evaluate.Evaluated, notes: Sequence[str]) -> None:
 def print_files(files: Sequence[object], console: Console) -> None:
     """Print the files that were written."""
     if files:
-        console.print(Text("wrote " + ", ".join(map(str, files)), style="bold"), soft_wrap=True)
+        console.print("wrote " + ", ".join(map(str, files)), style="bold", markup=False, soft_wrap=True)

@@ -12,6 +12,7 @@ from rich.console import Console
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli import evaluate, exit_codes, learned_view, models, options, result_view, run_view
 from pcs_annotator.pipeline import experiment, experiment_sources, resolve_config
+from pcs_annotator.pipeline.evaluate import Splitting
 
 WITH_BASELINES = ("rq2", experiment.ALL)
 PAPERS_OPTIMISER = "lr"
@@ -40,7 +41,7 @@ def command(
     if baselines and name not in WITH_BASELINES:
         raise ConfigError(f"--baselines works with {' and '.join(WITH_BASELINES)}, not with {name}: leave it out")
     shown = not (to_json or quiet)
-    flags = options.flags_of(given)
+    flags = options.take(resolve_config.Flags, given)
     settings = resolve_config.read_settings(config, Path.cwd(), flags)
     found = experiment_sources.find_sources(sources)
     if any(source.kind == "texts" for source in found):
@@ -54,7 +55,7 @@ def command(
         relations=flags.relations,
         models=flags.models,
         rewritten=given["rewritten"],
-        splitting=evaluate.splitting_of(given, settings.learn.seed),
+        splitting=options.take(Splitting, {**given, "seed": settings.learn.seed}),
         asking=asking,
         on_step=(lambda step: click.echo(f"{step} …", err=True)) if shown else (lambda step: None),
     )

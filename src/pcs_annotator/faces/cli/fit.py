@@ -68,7 +68,7 @@ def command(
     TABLE can also be a run folder. Its labels and report are then rewritten; settings without an option here stay as
     they were in the run.
     """
-    people = run.FromPeople(**{name: given.pop(name) for name in ("gold", "audit", "verdicts", "to_label")})
+    people = options.take(run.FromPeople, given)
     changes = {name: value for name, value in given.items() if value is not None}
     if table.is_dir():
         with options.gathered_warnings() as notes:

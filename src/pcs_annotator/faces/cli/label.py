@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.text import Text
 
 from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
 from pcs_annotator.pipeline import label, resolve_config, run
@@ -43,9 +42,9 @@ def command(
     """
     columns = resolve_config.flags_only(resolve_config.Flags(text_column=text_column, id_column=id_column))
     request = run.RunRequest(data=data, folder=folder, config=columns, limit=limit, progress=not (to_json or quiet))
-    path = out or data.with_name(f"{data.name.split('.')[0]}-labels.csv")
+    path = out or label.default_out(data)
     with options.gathered_warnings() as notes:
-        labelled = label.label(request, path, options.saving_of(given))
+        labelled = label.label(request, path, options.take(label.Saving, given))
     options.show(labelled_json, print_labelled, labelled, notes, to_json=to_json, quiet=quiet)
     return exit_codes.exit_code(labelled.unlabelled, labelled.tally.failed)
 
@@ -72,7 +71,7 @@ def print_labelled(labelled: label.Labelled, notes: Sequence[str]) -> None:
     """Print how many rows got each label, what was asked, and what is promised."""
     console = Console(highlight=False)
     for name, count in learned_view.counts(one.label for one in labelled.outcomes).most_common():
-        console.print(Text(f"{count:>8,}  {name}"))
+        console.print(f"{count:>8,}  {name}", markup=False)
     tally = labelled.tally
     console.print(f"{tally.calls:,} calls, {tally.from_ledger:,} answers from the ledger")
     if labelled.frugal is not None and tally.spared:
@@ -83,7 +82,7 @@ def print_labelled(labelled: label.Labelled, notes: Sequence[str]) -> None:
         )
     learned_view.print_promise(labelled, len(labelled.outcomes), console)
     learned_view.print_notes(notes, labelled.unlabelled, console)
-    console.print(Text(f"\nlabels  {labelled.out}", style="bold"))
+    console.print(f"\nlabels  {labelled.out}", style="bold", markup=False)
 
 
 def label_plan_json(plan: label.LabelPlan) -> dict[str, Any]:

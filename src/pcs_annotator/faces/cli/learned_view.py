@@ -14,12 +14,10 @@ from rich.text import Text
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.faces.cli.result_view import plain_table
-from pcs_annotator.pipeline.certificate_text import promised
-from pcs_annotator.pipeline.fit_table import FitFiles, FittedTable
-from pcs_annotator.pipeline.learn import Learned
+from pcs_annotator.pipeline import certificate_text, fit_table, learn
 
 if TYPE_CHECKING:  # labelling loads everything that asks
-    from pcs_annotator.pipeline.label import Labelled
+    from pcs_annotator.pipeline import label
 
 BAR_WIDTH = 30
 METRICS = (
@@ -30,7 +28,7 @@ METRICS = (
 )
 
 
-def learned_json(learned: Learned) -> dict[str, Any]:
+def learned_json(learned: learn.Learned) -> dict[str, Any]:
     """Return everything that `print_learned` shows as plain values."""
     weights = learned.model.weights
     details = weights.diagnostics
@@ -68,7 +66,7 @@ def _figures_json(figures: Any) -> dict[str, Any]:
     return result
 
 
-def print_learned(learned: Learned, votes: Votes, console: Console) -> None:
+def print_learned(learned: learn.Learned, votes: Votes, console: Console) -> None:
     """Print the weight of each annotator and relation, how good the weights are, and what is promised."""
     weights = learned.model.weights
     details = weights.diagnostics
@@ -141,7 +139,7 @@ def _comparisons(figures: Sequence[Any]) -> Table:
     return table
 
 
-def promise_json(judged: Learned | Labelled) -> dict[str, Any]:
+def promise_json(judged: learn.Learned | label.Labelled) -> dict[str, Any]:
     """Return the certificate, and how labels are accepted, as plain values."""
     model = judged.model
     return {
@@ -151,7 +149,7 @@ def promise_json(judged: Learned | Labelled) -> dict[str, Any]:
     }
 
 
-def print_promise(judged: Learned | Labelled, rows: int, console: Console) -> None:
+def print_promise(judged: learn.Learned | label.Labelled, rows: int, console: Console) -> None:
     """Print what the certificate promises, and for how many rows; or why it promises nothing."""
     certificate = judged.model.certificate
     if judged.model.by_agreement:
@@ -159,7 +157,7 @@ def print_promise(judged: Learned | Labelled, rows: int, console: Console) -> No
         console.print(Text(f"\n{warning}", style="yellow"))
     if certificate is None:
         return
-    sentences = promised(certificate)
+    sentences = certificate_text.promised(certificate)
     console.print(Text(f"\n{sentences.headline}", style="bold green" if certificate.holds else "bold yellow"))
     for detail in sentences.details:
         console.print(Padding(Text(detail, style="dim"), (0, 0, 0, 2), expand=False))
@@ -169,7 +167,7 @@ def print_promise(judged: Learned | Labelled, rows: int, console: Console) -> No
         )
 
 
-def fit_json(fitted: FittedTable, files: FitFiles, notes: Sequence[str]) -> dict[str, Any]:
+def fit_json(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: Sequence[str]) -> dict[str, Any]:
     """Return everything that `print_fit` shows as plain values."""
     return {
         "rows": len(fitted.outcomes),
@@ -188,7 +186,7 @@ def counts(values: Iterable[str | None]) -> Counter[str]:
     return Counter(value for value in values if value is not None)
 
 
-def print_fit(fitted: FittedTable, files: FitFiles, notes: Sequence[str]) -> None:
+def print_fit(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: Sequence[str]) -> None:
     """Print what was learned from a table of votes, and the files that were written."""
     console = Console(highlight=False)
     print_learned(fitted.learned, fitted.table.votes, console)

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from pcs_annotator.faces.cli import options, run_view
+from pcs_annotator.faces.cli import options, result_view
 from pcs_annotator.pipeline import ledgers
 
 LEDGER = click.argument("ledger", type=options.PATH)
@@ -30,7 +30,7 @@ def size(ledger: Path, to_json: bool) -> None:
     if to_json:
         options.echo_json({"bytes": file_size, "models": [asdict(bill) for bill in bills]})
     else:
-        Console(highlight=False).print(run_view.bill_table(bills))
+        Console(highlight=False).print(result_view.bill_table(bills))
         click.echo(f"{ledger}: {file_size / 1000:,.0f} kB")
 
 

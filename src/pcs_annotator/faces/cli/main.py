@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from importlib import import_module
 
 import click
@@ -55,7 +54,7 @@ def pcs() -> None:
     """Label texts with language models, and know which labels to trust."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
         return pcs.main(args=arguments, prog_name="pcs", standalone_mode=False) or 0

@@ -10,8 +10,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-from pcs_annotator.faces.cli import options
-from pcs_annotator.faces.cli.exit_codes import ExitCode
+from pcs_annotator.faces.cli import exit_codes, options
 from pcs_annotator.pipeline import models
 
 
@@ -55,7 +54,9 @@ def check(model: tuple[str, ...], to_json: bool) -> int:
     """
     checkups = models.check_models(model, Path.cwd())
     options.show(_json, print_checkups, checkups, to_json=to_json)
-    return ExitCode.DONE if all(one.answers for one in checkups) else ExitCode.USER
+    if all(one.answers for one in checkups):
+        return exit_codes.ExitCode.DONE
+    return exit_codes.ExitCode.USER
 
 
 def _json(found: Sequence[models.KnownModel | models.Checkup]) -> list[dict[str, object]]:

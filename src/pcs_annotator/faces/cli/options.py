@@ -6,6 +6,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,10 +14,20 @@ import click
 from click.core import ParameterSource
 
 from pcs_annotator.errors import ConfigError, PcsWarning
-from pcs_annotator.pipeline.label import Saving
-from pcs_annotator.pipeline.resolve_config import Flags
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+
+def listed(value: str | None) -> tuple[str, ...]:
+    """Return the parts of a value separated by commas."""
+    return tuple(part.strip() for part in (value or "").split(",") if part.strip())
+
+
+def list_option(name: str, help: str) -> Callable[[F], F]:
+    """Return an option whose value is a list separated by commas."""
+    return click.option(name, metavar="A,B", help=help, callback=lambda _context, _parameter, value: listed(value))
+
 
 PATH = click.Path(path_type=Path)
 JSON = click.option("--json", "to_json", is_flag=True, help="Print one JSON object and nothing else.")
@@ -92,12 +103,12 @@ TO_LABEL = click.option(
 SEED = click.option("--seed", type=int, metavar="N", help="Random seed; default: 0.")
 
 _SETTINGS = (
-    click.option("--labels", metavar="A,B", help="The labels, separated by commas; default: those in the gold column."),
+    list_option("--labels", "The labels, separated by commas; default: those in the gold column."),
     click.option("--instruction", help="What to decide, in one sentence."),
     click.option(
         "--model", "models", multiple=True, metavar="MODEL", help="A model to ask, as provider:model; repeatable."
     ),
-    click.option("--relations", metavar="A,B", help="Relations, separated by commas; default: original,voice,…"),
+    list_option("--relations", "Relations, separated by commas; default: original,voice,…"),
     click.option("--rewriter", metavar="MODEL", help="Model that rewrites the texts; without it, rules do."),
     TEXT_COLUMN,
     ID_COLUMN,
@@ -141,21 +152,9 @@ def with_options(options: Sequence[Callable[[F], F]], function: F) -> F:
     return function
 
 
-def saving_of(given: dict[str, Any]) -> Saving:
-    """Return the options of `saving_options`; they are taken out of `given`."""
-    return Saving(**{name: given.pop(name) for name in Saving.__dataclass_fields__ if name in given})
-
-
-def flags_of(given: dict[str, Any]) -> Flags:
-    """Return the options of `settings_options`; they are taken out of `given`."""
-    for name in ("labels", "relations"):
-        given[name] = listed(given[name])
-    return Flags(**{name: given.pop(name) for name in Flags.__dataclass_fields__ if name in given})
-
-
-def listed(value: str | None) -> tuple[str, ...]:
-    """Return the parts of a value separated by commas."""
-    return tuple(part.strip() for part in (value or "").split(",") if part.strip())
+def take(make: Callable[..., T], given: dict[str, Any]) -> T:
+    """Return `make` called with the options that are its parameters; they are taken out of `given`."""
+    return make(**{name: given.pop(name) for name in signature(make).parameters if name in given})
 
 
 def show(

@@ -7,12 +7,11 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.text import Text
 
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli import label, options, result_view, run_view
 from pcs_annotator.pipeline import panel_design, resolve_config, run
-from pcs_annotator.pipeline.label import plan_labelling
+from pcs_annotator.pipeline.label import Saving, plan_labelling
 
 DEFAULT_CALLS = 8.0
 
@@ -45,8 +44,8 @@ def command(
     settled. With --design, the recorded questions that are worth asking within a budget.
     """
     to_json = given.pop("to_json")
-    saving = options.saving_of({**given, "budget_usd": None})
-    settings = resolve_config.read_settings(config, Path.cwd(), options.flags_of(given))
+    saving = options.take(Saving, {**given, "budget_usd": None})
+    settings = resolve_config.read_settings(config, Path.cwd(), options.take(resolve_config.Flags, given))
     if designing:
         request = panel_design.DesignRequest(
             source=data,
@@ -112,4 +111,4 @@ def print_design(found: panel_design.PanelDesign) -> None:
     console.print(curve)
     console.print(f"\n[bold]ask about each text[/] (optimiser: {found.designed.optimiser}):")
     for (annotator, relation), draws in found.cells(found.designed.chosen).items():
-        console.print(Text(f"  {annotator}  {relation}" + (f"  × {draws}" if draws > 1 else "")))
+        console.print(f"  {annotator}  {relation}" + (f"  × {draws}" if draws > 1 else ""), markup=False)

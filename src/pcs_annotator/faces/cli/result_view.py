@@ -1,4 +1,4 @@
-"""Tables of results for a terminal, and as plain values."""
+"""Tables for a terminal, and as plain values: results, and what calls cost."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
 
 DASH = "–"
@@ -25,6 +26,25 @@ def plain_table(*, left: Sequence[str] = (), right: Sequence[str] = ()) -> Table
     for heading in right:
         table.add_column(heading, justify="right")
     return table
+
+
+def bill_table(bills: Sequence[Bill], limit: str = "") -> Table:
+    """Return a row per model and purpose; `limit` precedes the headings of figures that are upper limits."""
+    headings = ("calls", "tokens in", f"{limit}tokens out", f"{limit}cost")
+    table = plain_table(left=("model", "purpose"), right=headings)
+    for bill in bills:
+        cost = "unknown" if bill.usd is None else money([bill])
+        figures = (f"{count:,}" for count in (bill.calls, bill.input_tokens, bill.output_tokens))
+        table.add_row(Text(bill.model), bill.purpose, *figures, cost)
+    return table
+
+
+def money(bills: Sequence[Bill]) -> str:
+    """Return the total cost of calls."""
+    known = sum(bill.usd for bill in bills if bill.usd is not None)
+    if any(bill.usd is None for bill in bills):
+        return f"${known:.4f}, and calls of unknown price"
+    return f"${known:.4f}" if known else "free"
 
 
 def table_json(table: ResultTable) -> dict[str, Any]:

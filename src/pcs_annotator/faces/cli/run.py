@@ -26,7 +26,7 @@ def command(*, data: Path, config: Path | None, out: Path | None, to_json: bool,
     After an interruption, the same command resumes and asks only what is missing. Weights are learned from the rows
     with a gold label; all rows get a label.
     """
-    settings = resolve_config.read_settings(config, Path.cwd(), options.flags_of(given))
+    settings = resolve_config.read_settings(config, Path.cwd(), options.take(resolve_config.Flags, given))
     request = run.RunRequest(
         data=data,
         folder=out or run.default_folder(data),

@@ -1,4 +1,4 @@
-"""What `pcs run` and `pcs plan` show, and what calls cost."""
+"""What `pcs run` and `pcs plan` show."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from pcs_annotator.core.bill import Bill, Plan
-from pcs_annotator.faces.cli import learned_view
-from pcs_annotator.faces.cli.result_view import plain_table
+from pcs_annotator.core.bill import Plan
+from pcs_annotator.faces.cli import learned_view, result_view
 from pcs_annotator.pipeline.run_folder import RunResult
 
 REASONS_SHOWN = 5
@@ -85,7 +83,7 @@ def _print_to_label(result: RunResult, console: Console) -> None:
 def _print_asked(result: RunResult, console: Console) -> None:
     tally = result.tally
     reused = f", {tally.from_ledger:,} answers from the ledger" if tally.from_ledger else ""
-    console.print(f"{tally.calls:,} calls{reused}; cost of this folder so far: {_money(result.bills)}")
+    console.print(f"{tally.calls:,} calls{reused}; cost of this folder so far: {result_view.money(result.bills)}")
     if tally.silences:
         console.print(f"{tally.silences.total():,} missing rewrites or votes, most common reasons:")
     for reason, count in tally.silences.most_common(REASONS_SHOWN):
@@ -97,24 +95,6 @@ def print_unanswered(unanswered: Mapping[str, int], console: Console) -> None:
     """Print how many questions no model answered, and why."""
     for reason, count in unanswered.items():
         console.print(Text(f"{count:,} questions unanswered: {reason}; the same command asks them again", "yellow"))
-
-
-def _money(bills: Sequence[Bill]) -> str:
-    known = sum(bill.usd for bill in bills if bill.usd is not None)
-    if any(bill.usd is None for bill in bills):
-        return f"${known:.4f}, and calls of unknown price"
-    return f"${known:.4f}" if known else "free"
-
-
-def bill_table(bills: Sequence[Bill], limit: str = "") -> Table:
-    """Return a row per model and purpose; `limit` precedes figures that are upper limits."""
-    headings = ("calls", "tokens in", f"{limit}tokens out", f"{limit}cost")
-    table = plain_table(left=("model", "purpose"), right=headings)
-    for bill in bills:
-        cost = "unknown" if bill.usd is None else _money([bill])
-        figures = (f"{count:,}" for count in (bill.calls, bill.input_tokens, bill.output_tokens))
-        table.add_row(Text(bill.model), bill.purpose, *figures, cost)
-    return table
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
@@ -136,7 +116,7 @@ def print_plan(plan: Plan) -> None:
 
 def print_calls(plan: Plan, console: Console) -> None:
     """Print the calls of a plan per model and in total."""
-    console.print(bill_table(plan.models, limit="max. "))
+    console.print(result_view.bill_table(plan.models, limit="max. "))
     cost = f"at most ${plan.usd:.4f}" if plan.usd else "free"
     if plan.usd is None:
         cost = "cost unknown: add the missing price to [ask.prices]"

@@ -6,9 +6,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.pipeline.resolve_config import Flags, flags_only
-from pcs_annotator.pipeline.run import RunRequest, run
-from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline import resolve_config, run, run_folder
 
 LABELS = ("world", "sports", "business", "technology")
 INSTRUCTION = "What is this news item about?"
@@ -19,9 +17,9 @@ FOLDER = Path("pcs-demo")
 MAX_ERROR = 0.2
 
 
-def run_tour(folder: Path, *, progress: bool, limit: int | None = None) -> RunResult:
+def run_tour(folder: Path, *, progress: bool, limit: int | None = None) -> run_folder.RunResult:
     """Run the whole method on the invented news, or on its first `limit` rows."""
-    flags = Flags(
+    flags = resolve_config.Flags(
         labels=LABELS,
         instruction=INSTRUCTION,
         models=STYLES,
@@ -31,4 +29,5 @@ def run_tour(folder: Path, *, progress: bool, limit: int | None = None) -> RunRe
         max_error=MAX_ERROR,
     )
     with as_file(files("pcs_annotator.faces.demo") / "news.csv") as data:
-        return run(RunRequest(data=data, folder=folder, config=flags_only(flags), limit=limit, progress=progress))
+        config = resolve_config.flags_only(flags)
+        return run.run(run.RunRequest(data=data, folder=folder, config=config, limit=limit, progress=progress))
