@@ -1,8 +1,7 @@
-"""How many good rewrites the checks let stand, how many spoilt ones they reject, and how long they take.
+"""How many good rewrites the checks reject, how many spoilt ones, and how long they take.
 
-Good rewrites are made by every rule from news sentences of the development data, which is read in place
-(`../shared/data`, or `PCS_SHARED_DATA`). Each is then spoilt in five ways. Run it with
-`python benchmarks/checks.py [SENTENCES] [SEED]`.
+Every rule makes good rewrites of news sentences from the development data, which is read in place (`../shared/data`, or
+`PCS_SHARED_DATA`). Each is then spoilt in five ways. Run it with `python benchmarks/checks.py [SENTENCES] [SEED]`.
 """
 
 from __future__ import annotations
@@ -143,7 +142,7 @@ def time_checks() -> None:
     source = source[:150]
     surface, everything = [], []
     for number in range(2000):
-        # A new text each time, so that no reading is found in a cache.
+        # A new text each time, so that no cache helps.
         rewrite = Rewrite(f"{source} {number}", f"{source.replace('said', 'stated')} {number}")
         start = time.perf_counter()
         unchanged(rewrite), length(rewrite), numbers(rewrite)  # only the time counts

@@ -207,7 +207,7 @@ def main() -> None:
     for name, detect in detectors().items():
         print(name)
         for what, texts in english.items():
-            # Empty for a text that is too short, which is no mistake.
+            # Empty means that the text is too short, which is not an error.
             wrong = sum(detect(text) not in ("en", "") for text in texts)
             print(f"  {what:30} called not English {share(wrong, texts)}")
         print(f"  {'foreign':30} called English     {share(sum(detect(text) == 'en' for text in foreign), foreign)}")

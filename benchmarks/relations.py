@@ -1,7 +1,7 @@
-"""How quick the relations made by rule are: sentences per second of one core, on invented sentences.
+"""Speed of the rules: sentences per second on one core, on invented sentences.
 
-Run it with `.venv/bin/python benchmarks/relations.py`. The figures are of this machine and noisy; nothing here asserts
-them. The ratio to bare rewrites, which change nothing, is steadier from machine to machine.
+Run it with `.venv/bin/python benchmarks/relations.py`. The figures depend on the machine and are noisy; nothing asserts
+them. The ratio to `original`, which changes nothing, varies less between machines.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _TAILS = (
 
 
 def invented_sentences(count: int, seed: int = 0) -> list[str]:
-    """Return news-like sentences of about 100 characters, no two of them alike."""
+    """Return different news-like sentences of about 100 characters."""
     rng = random.Random(seed)
     return [
         f"{rng.choice(_SUBJECTS)} {rng.choice(_VERBS)} {rng.choice(_OBJECTS)} {rng.choice(_TAILS)}, paper {number}."
@@ -51,7 +51,7 @@ def invented_sentences(count: int, seed: int = 0) -> list[str]:
 
 
 async def rewrite_all(relation: Relation, texts: Sequence[str], context: Context) -> list[Variant]:
-    """Return what a relation makes of texts; those that are parsed are asked for together, as a run does it."""
+    """Return the rewrites of texts; parsed ones are requested together, as in a run."""
     if relation.needs:
         return list(await asyncio.gather(*(relation.rewrite(text, context) for text in texts)))
     return [await relation.rewrite(text, context) for text in texts]

@@ -59,7 +59,7 @@ def test_without_names_the_paper_s_three_are_measured(texts: Path, tmp_path: Pat
     assert found["voice"].texts == 1
 
 
-def test_votes_tell_how_often_answers_changed(texts: Path, tmp_path: Path) -> None:
+def test_votes_show_how_often_answers_changed(texts: Path, tmp_path: Path) -> None:
     votes = tmp_path / "votes.csv"
     votes.write_text("id,m|original,m|voice\nt0,yes,no\nt1,yes,yes\n", encoding="utf-8")
     request = CheckRequest(file=texts, relations=("voice", "contraction"), votes=votes)
@@ -83,7 +83,7 @@ def test_a_relation_from_a_file_takes_part(texts: Path, tmp_path: Path) -> None:
 
 
 def test_a_model_s_relation_without_a_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="needs a model that rewrites"):
+    with pytest.raises(ConfigError, match=r"'llm:paraphrase'.*--rewriter"):
         try_relation("paraphrase", "A text.", RelationChoice(folder=tmp_path))
 
 

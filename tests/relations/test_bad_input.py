@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from pcs_annotator import Relation, RelationOptions, Variant
 from pcs_annotator.core.chat import Reply, Request
-from pcs_annotator.core.variant import Variant
-from pcs_annotator.relations.base import Context, Relation
-from pcs_annotator.relations.choose import RelationOptions, choose_relations, known_relations
+from pcs_annotator.relations.base import Context
+from pcs_annotator.relations.choose import choose_relations, known_relations
 
 ODD = {
     "empty": "",
@@ -76,7 +76,7 @@ def test_a_long_text_stays_whole_under_a_rule(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BY_MODEL)
-def test_a_model_that_drops_the_end_is_not_believed(name: str) -> None:
+def test_a_rewrite_that_drops_the_end_is_rejected(name: str) -> None:
     async def lazy(request: Request) -> Reply:
         return Reply(text="The plan was approved by the council on Monday.")
 

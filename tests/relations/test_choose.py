@@ -5,14 +5,13 @@ import json
 
 import pytest
 
+from pcs_annotator import PromptedRelation, RelationOptions, Variant
 from pcs_annotator.core.chat import Reply, Request
-from pcs_annotator.core.variant import Variant
 from pcs_annotator.errors import ConfigError, UnknownNameError
 from pcs_annotator.relations.base import Context, Original, relations
 from pcs_annotator.relations.checks.run import CheckedRelation
-from pcs_annotator.relations.choose import RelationOptions, choose_relations, find_relation, known_relations
+from pcs_annotator.relations.choose import choose_relations, find_relation, known_relations
 from pcs_annotator.relations.compose import FirstOf, InTurn
-from pcs_annotator.relations.prompted.prompted import PromptedRelation
 
 WITH_MODEL = RelationOptions(rewriter=True)
 WITHOUT = RelationOptions()
@@ -23,7 +22,7 @@ def names(*specs: str, options: RelationOptions = WITHOUT) -> list[str]:
     return [relation.name for relation in choose_relations(specs, options)]
 
 
-def test_a_bare_name_is_made_by_the_rewriter_if_there_is_one_and_else_by_rule() -> None:
+def test_a_bare_name_means_the_rewriter_if_there_is_one_and_a_rule_otherwise() -> None:
     assert find_relation("voice", WITHOUT).name == "rule:voice"
     assert find_relation("voice", WITH_MODEL).name == "llm:voice"
     assert find_relation("contraction", WITH_MODEL).name == "rule:contraction"
@@ -67,13 +66,13 @@ def test_every_relation_but_the_original_is_checked() -> None:
 @pytest.mark.parametrize(
     ("specs", "options", "complaint"),
     [
-        (["voise"], WITHOUT, "no relation is called 'voise'; did you mean 'voice'"),
-        (["llm:voice"], WITHOUT, r"'llm:voice' needs a model that rewrites: .*--rewriter MODEL"),
-        (["paraphrase"], WITHOUT, r"'llm:paraphrase' needs a model that rewrites"),
-        (["voice+original"], WITHOUT, "'original' changes nothing, so it cannot be combined"),
-        (["voice", "voice"], WITHOUT, "relation 'voice' is named twice"),
-        (["rule:voice|llm:voice"], WITHOUT, "'llm:voice' needs a model that rewrites"),
-        (["voice+"], WITHOUT, "no relation is called ''"),
+        (["voise"], WITHOUT, "'voise'.*'voice'"),
+        (["llm:voice"], WITHOUT, "'llm:voice'.*--rewriter MODEL"),
+        (["paraphrase"], WITHOUT, "'llm:paraphrase'.*--rewriter MODEL"),
+        (["voice+original"], WITHOUT, "'voice.original'.*'original'"),
+        (["voice", "voice"], WITHOUT, "'voice'.*twice"),
+        (["rule:voice|llm:voice"], WITHOUT, "'llm:voice'.*--rewriter MODEL"),
+        (["voice+"], WITHOUT, "no relation.*''"),
     ],
 )
 def test_what_cannot_be_chosen_is_refused_with_the_remedy(
@@ -87,7 +86,7 @@ def test_what_cannot_be_chosen_is_refused_with_the_remedy(
 @pytest.mark.parametrize("spec", ["{}", "voice+{}", "{}|rule:voice"])
 @pytest.mark.parametrize("options", [WITHOUT, WITH_MODEL, RelationOptions(rewriter=True, joint=True)])
 def test_a_removed_relation_is_refused_with_one_to_use_instead(name: str, spec: str, options: RelationOptions) -> None:
-    with pytest.raises(UnknownNameError, match=f"'{name}' was removed: .*'frame'.*'contraction'"):
+    with pytest.raises(UnknownNameError, match=f"'{name}' was removed.*'frame'.*'contraction'"):
         choose_relations([spec.format(name)], options)
 
 

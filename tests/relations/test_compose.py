@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from pcs_annotator.core.variant import Expectation, Variant
-from pcs_annotator.relations.base import Context, Relation
+from pcs_annotator import Expectation, Relation, Variant
+from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.compose import FirstOf, InTurn
 from pcs_annotator.relations.function import FunctionRelation
 
@@ -24,7 +24,7 @@ def test_parts_are_applied_from_left_to_right() -> None:
     assert rewritten(InTurn("twice+question", (TWICE, question))).text == "a text a text?"
 
 
-def test_a_composition_is_held_against_the_first_text() -> None:
+def test_a_composition_is_compared_with_the_first_text() -> None:
     variant = rewritten(InTurn("loud+twice", (LOUD, TWICE)))
     assert (variant.relation, variant.status, variant.source) == ("loud+twice", "changed", "a text")
 

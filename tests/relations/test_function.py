@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import asyncio
 
-from pcs_annotator.core.variant import Expectation, Variant
+from pcs_annotator import Expectation, Variant, relation
 from pcs_annotator.relations.base import Context, relations
-from pcs_annotator.relations.function import FunctionRelation, relation
+from pcs_annotator.relations.function import FunctionRelation
 from pcs_annotator.relations.rules.rule import NotApplicable
 
 

@@ -70,7 +70,7 @@ def test_english_may_be_rewritten(text: str) -> None:
 
 
 @pytest.mark.parametrize(("language", "text"), [(code, text) for code, texts in FOREIGN.items() for text in texts])
-def test_other_languages_are_told_by_name(language: str, text: str) -> None:
+def test_other_languages_are_recognised(language: str, text: str) -> None:
     assert why_not_english(text) == "not English"
     assert language_of(text) == language
 
@@ -93,11 +93,11 @@ def test_code_is_left_alone(text: str) -> None:
         ("@user Wow!!! 😂", "a single word"),
     ],
 )
-def test_texts_without_sentences_are_named_for_what_they_are(text: str, reason: str) -> None:
+def test_a_text_without_sentences_gets_its_reason(text: str, reason: str) -> None:
     assert why_not_english(text) == reason
 
 
-def test_a_foreign_headline_without_small_words_is_no_english() -> None:
+def test_a_foreign_headline_without_small_words_is_not_english() -> None:
     assert why_not_english("Gobierno anuncia medidas económicas") == "not English"
 
 
@@ -106,7 +106,7 @@ def test_too_little_text_has_no_language() -> None:
     assert language_of("Obama!") == ""
 
 
-def test_a_script_without_a_known_language_is_no_english() -> None:
+def test_an_unknown_script_is_not_english() -> None:
     assert why_not_english("ᏣᎳᎩ ᎦᏬᏂᎯᏍᏗ ᎠᏂ") == "not English"
     assert language_of("ᏣᎳᎩ ᎦᏬᏂᎯᏍᏗ ᎠᏂ") == ""
 

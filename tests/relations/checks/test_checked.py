@@ -3,12 +3,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from pcs_annotator import Expectation, PromptedRelation, Variant
 from pcs_annotator.core.chat import Reply, Request
-from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.checks.run import CheckedRelation
 from pcs_annotator.relations.function import FunctionRelation
-from pcs_annotator.relations.prompted.prompted import PromptedRelation
 
 TEXT = "The council rejected 40 plans on Monday."
 GOOD = "On Monday the council turned down 40 plans."
@@ -32,7 +31,7 @@ def rewritten(*replies: str) -> tuple[Variant, Rewriter]:
     return asyncio.run(relation.rewrite(TEXT, Context(ask=ask))), ask
 
 
-def test_a_good_rewrite_stands_with_its_verdicts_under_the_name_the_user_wrote() -> None:
+def test_a_good_rewrite_passes_with_its_verdicts_under_the_name_the_user_wrote() -> None:
     variant, ask = rewritten(GOOD)
     assert (variant.relation, variant.status, variant.text) == ("reorder", "changed", GOOD)
     assert {"length", "numbers", "negation", "names"} <= {verdict.check for verdict in variant.checks}

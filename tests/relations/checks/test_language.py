@@ -45,11 +45,11 @@ def test_a_translation_is_no_rewrite() -> None:
         "```\nThe dog sleeps.\n```",
     ],
 )
-def test_talk_is_no_rewrite(reply: str) -> None:
+def test_chatter_is_rejected(reply: str) -> None:
     assert "nothing but" in language(Rewrite("The dog is asleep in the garden.", reply))
 
 
-def test_talk_that_is_in_the_text_may_stay() -> None:
+def test_chatter_from_the_text_itself_may_stay() -> None:
     source = "I'm sorry, but I can't assist with that, the clerk said."
     assert language(Rewrite(source, "The clerk said: I'm sorry, but I can't assist with that.")) == ""
 
@@ -63,7 +63,7 @@ def test_talk_that_is_in_the_text_may_stay() -> None:
         ("It looks like Ann left Bob.", "Ann left Bob."),
     ],
 )
-def test_a_rumour_or_question_is_no_fact(source: str, text: str) -> None:
+def test_a_rumour_or_question_must_not_become_a_fact(source: str, text: str) -> None:
     assert certainty(Rewrite(source, text))
 
 
@@ -76,5 +76,5 @@ def test_a_rumour_or_question_is_no_fact(source: str, text: str) -> None:
         ("The school?s roof leaks.", "The school's roof leaks."),
     ],
 )
-def test_another_way_to_ask_or_doubt_stands(source: str, text: str) -> None:
+def test_another_way_to_ask_or_doubt_passes(source: str, text: str) -> None:
     assert certainty(Rewrite(source, text)) == ""

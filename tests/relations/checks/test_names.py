@@ -21,7 +21,7 @@ from pcs_annotator.relations.checks.reading import Rewrite
         ("While he slept, Bob called.", "Whilst he slept, Bob called."),
     ],
 )
-def test_kept_names_stand(source: str, text: str) -> None:
+def test_kept_names_pass(source: str, text: str) -> None:
     assert names(Rewrite(source, text)) == ""
 
 
@@ -38,5 +38,5 @@ def test_kept_names_stand(source: str, text: str) -> None:
         ("nice day", "nice day @mira_l"),
     ],
 )
-def test_a_missing_or_new_name_is_seen(source: str, text: str) -> None:
+def test_a_missing_or_new_name_is_detected(source: str, text: str) -> None:
     assert names(Rewrite(source, text))

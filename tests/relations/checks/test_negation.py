@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pcs_annotator.core.variant import Expectation
+from pcs_annotator import Expectation
 from pcs_annotator.relations.checks.negation import LEXICAL, negation
 from pcs_annotator.relations.checks.reading import Rewrite
 
@@ -29,7 +29,7 @@ DOUBLED = Expectation(negations="doubled")
         ("My uncle discussed an important interest.", "My uncle talked about an important interest."),
     ],
 )
-def test_the_same_polarity_in_other_words_stands(source: str, text: str) -> None:
+def test_the_same_polarity_in_other_words_passes(source: str, text: str) -> None:
     assert negation(Rewrite(source, text)) == ""
 
 
@@ -48,7 +48,7 @@ def test_the_same_polarity_in_other_words_stands(source: str, text: str) -> None
         ("Eu gosto muito de você e do aplicativo", "Eu não gosto de você e do aplicativo"),
     ],
 )
-def test_a_turned_polarity_is_seen(source: str, text: str) -> None:
+def test_a_changed_polarity_is_detected(source: str, text: str) -> None:
     assert negation(Rewrite(source, text))
 
 
@@ -77,7 +77,7 @@ def test_an_even_number_of_negations_may_be_added(text: str) -> None:
         ("Don't think me ugly.", "Think me beautiful."),
     ],
 )
-def test_a_single_negation_is_no_double_one(source: str, text: str) -> None:
+def test_a_single_negation_is_not_a_double_one(source: str, text: str) -> None:
     assert "double negation" in negation(Rewrite(source, text, DOUBLED))
 
 

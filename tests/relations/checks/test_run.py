@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pcs_annotator import Expectation
 from pcs_annotator.core.chat import Reply, Request
-from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.checks.reading import Rewrite
 from pcs_annotator.relations.checks.run import CHECKS, check_rewrite, run_checks, verdicts
 from pcs_annotator.relations.parse import Parser
@@ -34,7 +34,7 @@ def shares_rejected(path: Path) -> tuple[float, float]:
 
 
 @needs_parser
-def test_rewrites_by_a_weak_model_are_told_apart(shared_data: Path) -> None:
+def test_good_and_bad_rewrites_by_a_weak_model_are_told_apart(shared_data: Path) -> None:
     bad, good = shares_rejected(shared_data / "recorded" / "rewrites_judged.csv")
     assert bad >= 0.85
     assert good <= 0.15
@@ -84,7 +84,7 @@ SPOILT = [
 
 
 @pytest.mark.parametrize(("source", "text"), GOOD)
-def test_good_rewrites_stand(source: str, text: str) -> None:
+def test_good_rewrites_pass(source: str, text: str) -> None:
     assert [verdict.detail for verdict in verdicts(source, text, Expectation(), PARSER) if not verdict.passed] == []
 
 
@@ -139,7 +139,7 @@ class NoParser(Parser):
 
 
 @pytest.mark.asyncio
-async def test_what_has_failed_already_is_not_parsed() -> None:
+async def test_a_rewrite_that_already_failed_is_not_parsed() -> None:
     found = await check_rewrite("He has 40 dogs.", "He has dogs.", Expectation(), NoParser())
     assert not all(verdict.passed for verdict in found)
 
@@ -152,7 +152,7 @@ async def test_a_long_text_is_not_parsed() -> None:
 
 @needs_parser
 @pytest.mark.asyncio
-async def test_roles_are_looked_at_with_a_parse() -> None:
+async def test_roles_are_checked_with_a_parse() -> None:
     found = await check_rewrite("I deleted the app.", "The app deleted me.", EXPECTS["voice"], PARSER)
     assert [verdict.check for verdict in found if not verdict.passed] == ["roles"]
 

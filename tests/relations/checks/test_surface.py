@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from pcs_annotator.core.variant import Expectation
+from pcs_annotator import Expectation
 from pcs_annotator.relations.checks.reading import Rewrite
 from pcs_annotator.relations.checks.surface import length, numbers, read_numbers, unchanged
 
@@ -19,17 +19,17 @@ def test_spaces_alone_are_no_change() -> None:
 
 
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.6])
-def test_a_text_cut_short_is_seen(share: float) -> None:
+def test_a_text_cut_short_is_detected(share: float) -> None:
     words = SENTENCE.split()
     assert "missing" in length(Rewrite(SENTENCE, " ".join(words[: int(share * len(words))])))
 
 
-def test_words_left_out_here_and_there_are_seen() -> None:
+def test_scattered_missing_words_are_detected() -> None:
     words = SENTENCE.split()
     assert length(Rewrite(SENTENCE, " ".join(word for place, word in enumerate(words) if place % 5 not in (1, 3))))
 
 
-def test_a_rewrite_with_a_lot_added_is_seen() -> None:
+def test_a_rewrite_with_a_lot_added_is_detected() -> None:
     assert "longer" in length(Rewrite(SENTENCE, f"{SENTENCE} {SENTENCE}"))
     assert not length(Rewrite(SENTENCE, f"{SENTENCE} {SENTENCE}", Expectation(longest=2.5)))
 
@@ -64,7 +64,7 @@ def test_a_short_text_may_grow_and_lose_its_auxiliaries() -> None:
         ("see http://a.bc/d9", "look at http://a.bc/d9"),
     ],
 )
-def test_a_number_written_in_another_way_is_the_same(one: str, other: str) -> None:
+def test_a_number_in_another_format_is_the_same(one: str, other: str) -> None:
     assert not numbers(Rewrite(one, other))
 
 
@@ -81,7 +81,7 @@ def test_a_number_written_in_another_way_is_the_same(one: str, other: str) -> No
         ("thirty-one days", "thirty days"),
     ],
 )
-def test_another_number_is_seen(one: str, other: str) -> None:
+def test_a_changed_number_is_detected(one: str, other: str) -> None:
     assert "number" in numbers(Rewrite(one, other))
 
 
@@ -103,5 +103,5 @@ def test_surface_checks_are_quick() -> None:
         complaints = unchanged(rewrite), length(rewrite), numbers(rewrite)
         times.append(time.thread_time() - start)
         assert complaints == ("", "", "")
-    # 60 µs are wished; machines differ.
+    # Usually 60 µs; machines differ.
     assert sorted(times)[100] < 300e-6

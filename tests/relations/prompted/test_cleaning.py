@@ -53,7 +53,7 @@ AROUND = (
 
 
 @pytest.mark.parametrize("around", AROUND)
-def test_what_models_put_around_a_rewrite_is_taken_away(around: str) -> None:
+def test_preamble_and_comments_are_removed(around: str) -> None:
     assert clean_reply(around.format(GOOD), SOURCE) == GOOD
 
 
@@ -150,7 +150,7 @@ def test_a_reply_without_a_rewrite_says_why(reply: str, reason: str) -> None:
         ("😀😀", "😀 😀 😀"),
     ],
 )
-def test_what_the_text_has_itself_is_no_chatter(source: str, rewrite: str) -> None:
+def test_words_of_the_text_are_not_chatter(source: str, rewrite: str) -> None:
     assert clean_reply(rewrite, source) == rewrite
 
 
@@ -166,7 +166,7 @@ def test_a_text_that_comes_back_as_it_was_is_not_touched(text: str) -> None:
 
 
 @given(SENTENCES, SENTENCES, st.sampled_from(AROUND))
-def test_what_is_around_never_takes_a_part_of_the_rewrite_with_it(source: str, rewrite: str, around: str) -> None:
+def test_removing_chatter_never_removes_part_of_the_rewrite(source: str, rewrite: str, around: str) -> None:
     cleaned = clean_reply(around.format(rewrite), source)
     assert isinstance(cleaned, str)
     assert rewrite in cleaned

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pcs_annotator import PromptedRelation, Relation, Variant
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.chat import Reply, Request
-from pcs_annotator.core.variant import Variant
 from pcs_annotator.errors import ServerTrouble
-from pcs_annotator.relations.base import Context, Relation
+from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.prompted import joint
 from pcs_annotator.relations.prompted.cleaning import DOES_NOT_APPLY
 from pcs_annotator.relations.prompted.joint import JointRelation, SharedCalls, join, read_rewrites
-from pcs_annotator.relations.prompted.prompted import PromptedRelation, built_in
+from pcs_annotator.relations.prompted.prompted import built_in
 from tests.stub import Behaviour, StubServer
 
 THREE = [built_in(name) for name in ("voice", "double-negation", "synonym")]
@@ -110,7 +110,7 @@ def test_a_missing_rewrite_is_asked_for_alone() -> None:
 
 
 @pytest.mark.parametrize("value", [None, "NOT APPLICABLE"])
-def test_where_the_model_says_that_it_does_not_apply_nobody_is_asked_again(value: str | None) -> None:
+def test_where_the_model_says_that_it_does_not_apply_no_call_follows(value: str | None) -> None:
     variants, model = rewritten(json.dumps(GOOD | {"voice": value}))
     assert (variants[0].status, variants[0].reason) == ("not_applicable", DOES_NOT_APPLY)
     assert [variant.status for variant in variants[1:]] == ["changed", "changed"]
@@ -141,7 +141,7 @@ def test_a_second_attempt_is_asked_for_alone() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "😀", "https://a.example"])
-def test_where_there_are_no_words_nobody_is_asked(text: str) -> None:
+def test_without_words_no_model_is_called(text: str) -> None:
     variants, model = rewritten(json.dumps(GOOD), text)
     assert {variant.status for variant in variants} == {"not_applicable"}
     assert model.calls == 0
@@ -179,7 +179,7 @@ def test_a_relation_alone_has_nothing_to_share() -> None:
     assert join([]) == []
 
 
-def test_what_a_member_promises_stays() -> None:
+def test_a_member_keeps_its_expectations() -> None:
     for member, related in zip(THREE, join(THREE), strict=True):
         assert (related.name, related.expects, related.needs) == (member.name, member.expects, member.needs)
         assert related.version.startswith(member.version)
@@ -288,7 +288,7 @@ def test_a_member_that_comes_later_gets_the_same_reply_within_a_loop_and_a_new_o
     assert model.calls == 2
 
 
-def test_replies_that_nobody_comes_for_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unused_replies_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joint, "KEPT_TEXTS", 5)
     model = Model(good)
     first = join(THREE)[0]
@@ -320,11 +320,11 @@ def test_replies_that_nobody_comes_for_are_forgotten(monkeypatch: pytest.MonkeyP
         json.dumps(GOOD)[:-1],
     ],
 )
-def test_rewrites_are_found_in_json_that_is_not_quite(text: str) -> None:
+def test_rewrites_are_found_in_broken_json(text: str) -> None:
     assert read_rewrites(Reply(text=text), KEYS) == GOOD
 
 
-def test_quotation_marks_that_were_not_escaped_and_line_breaks_are_forgiven() -> None:
+def test_unescaped_quotation_marks_and_line_breaks_are_accepted() -> None:
     text = '{"voice": "He said "no" twice.", "double-negation": "One\nTwo", "synonym": "Three"}'
     found = read_rewrites(Reply(text=text), KEYS)
     assert found == {"voice": 'He said "no" twice.', "double-negation": "One\nTwo", "synonym": "Three"}

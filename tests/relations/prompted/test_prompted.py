@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pcs_annotator import PromptedRelation, Variant
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.chat import Reply, Request
-from pcs_annotator.core.variant import Variant
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.relations.base import Context, relations
 from pcs_annotator.relations.prompted.cleaning import CUT_OFF, DOES_NOT_APPLY, NOTHING_WRITTEN, REFUSES, REMINDER
-from pcs_annotator.relations.prompted.prompted import PromptedRelation, built_in, fenced, messages_for, prompt_file
+from pcs_annotator.relations.prompted.prompted import built_in, fenced, messages_for, prompt_file
 from tests.stub import Behaviour, StubServer
 
 VOICE = PromptedRelation("voice", "Rewrite the text in the other voice.")
@@ -68,12 +68,12 @@ def test_the_models_text_is_the_variant() -> None:
         (Reply(text="I'm sorry, but I can't help with that request."), "not_applicable", REFUSES),
     ],
 )
-def test_what_is_no_rewrite_gives_no_text(reply: Reply, status: str, reason: str) -> None:
+def test_a_reply_without_a_rewrite_gives_no_text(reply: Reply, status: str, reason: str) -> None:
     variant, _ = rewritten(TEXT, lambda _: reply)
     assert (variant.status, variant.reason, variant.text, variant.source) == (status, reason, None, TEXT)
 
 
-def test_what_was_cut_off_can_still_be_seen() -> None:
+def test_a_rewrite_that_was_cut_off_is_kept_for_display() -> None:
     variant, _ = rewritten(TEXT, lambda _: Reply(text="The man was", finish="length"))
     assert variant.refused == "The man was"
 
@@ -94,12 +94,12 @@ def test_a_place_in_the_prompt_is_filled_with_the_text_and_nothing_else_is() -> 
 
 
 @given(st.text())
-def test_a_text_never_holds_the_tags_around_it(text: str) -> None:
+def test_a_text_never_contains_the_tags_around_it(text: str) -> None:
     opening, *_, closing = fenced(text).split("\n")
     assert fenced(text).count(opening) == fenced(text).count(closing) == 1
 
 
-def test_a_text_that_holds_its_own_tag_gets_another() -> None:
+def test_a_text_that_contains_its_own_tag_gets_another() -> None:
     tags = {fenced("a").partition("\n")[0]}
     text = f"a {fenced('a')}"
     tags.add(fenced(text).partition("\n")[0])
@@ -132,7 +132,7 @@ def test_a_second_attempt_is_told_why_the_first_was_rejected() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "😀😀", "https://a.example/x?y=1", "42", "@you #tag"])
-def test_where_there_are_no_words_nobody_is_asked(text: str) -> None:
+def test_without_words_no_model_is_called(text: str) -> None:
     variant, asked = rewritten(text, loud)
     assert (variant.status, variant.text, asked) == ("not_applicable", None, [])
     assert variant.reason in ("empty text", "no words to rewrite")
@@ -193,12 +193,12 @@ def test_there_is_room_for_the_longest_rewrite_that_is_accepted() -> None:
 
 
 def test_without_a_rewriter_it_says_what_to_do() -> None:
-    with pytest.raises(ConfigError, match="name one as rewriter"):
+    with pytest.raises(ConfigError, match="rewriter"):
         asyncio.run(VOICE.rewrite(TEXT, Context()))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_relation_that_comes_with_us_has_a_prompt_of_its_own(name: str) -> None:
+def test_every_built_in_relation_has_its_own_prompt(name: str) -> None:
     relation = relations.create(f"llm:{name}")
     assert isinstance(relation, PromptedRelation)
     assert relation is relations.create(f"llm:{name}")

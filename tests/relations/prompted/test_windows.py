@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcs_annotator.core.variant import Variant
+from pcs_annotator import Variant
 from pcs_annotator.relations.prompted.cleaning import CHANGED_NOTHING, CUT_OFF, DOES_NOT_APPLY, REFUSES, Refused
 from pcs_annotator.relations.prompted.windows import count_windows, cut_windows, has_words, rewrite_in_windows
 
@@ -122,7 +122,7 @@ def test_half_a_text_is_never_presented_as_the_whole(reason: str, status: str) -
     assert (variant.status, variant.reason, variant.text, variant.refused) == (status, reason, None, None)
 
 
-def test_a_window_that_raises_lets_the_others_come_home_first() -> None:
+def test_a_window_that_raises_waits_for_the_others() -> None:
     done = []
 
     async def rewrite(number: int, piece: str) -> str | Refused:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pcs_annotator.core.variant import Variant
-from pcs_annotator.relations.base import Context, Relation
+from pcs_annotator import Relation, Variant
+from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.rules import rule
 from pcs_annotator.relations.rules.rule import NotApplicable, Replacement, SentenceRule, TextRule, splice
 
@@ -33,14 +33,14 @@ def test_when_no_sentence_can_be_rewritten_the_commonest_reason_is_given() -> No
     assert (variant.status, variant.reason) == ("not_applicable", "a long sentence")
 
 
-def test_a_text_too_long_to_parse_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_too_long_to_parse_is_not_applicable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rule, "LONGEST", 50)
     variant = rewritten(SentenceRule("shout", shout_short), "The dog ran home. " * 5)
     assert variant.reason == "too long to parse"
 
 
 @pytest.mark.parametrize("text", ["", " \n", "Это русский текст, который правило не трогает."])
-def test_rules_leave_alone_what_is_not_english(text: str) -> None:
+def test_rules_do_not_apply_to_other_languages(text: str) -> None:
     for relation in (TextRule("shout", str.upper), SentenceRule("shout", shout_short)):
         variant = rewritten(relation, text)
         assert variant.status == "not_applicable"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcs_annotator.core.variant import Variant
+from pcs_annotator import Variant
 from pcs_annotator.relations.base import Context, relations
 from pcs_annotator.relations.rules.clauses import voice as _registered  # noqa: F401 - makes the relation known
 from pcs_annotator.relations.rules.words import word_set
@@ -112,7 +112,7 @@ def test_the_rest_of_the_sentence_keeps_every_character() -> None:
     assert rewritten(text).text == "In  March , plastic bags were banned by the city -- \tat last ."
 
 
-def test_every_sentence_of_a_text_has_its_turn() -> None:
+def test_every_sentence_of_a_text_is_tried() -> None:
     text = "The court rejected the appeal. It rained. The plan was praised by unions."
     assert rewritten(text).text == "The appeal was rejected by the court. It rained. Unions praised the plan."
 

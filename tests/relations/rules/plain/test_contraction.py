@@ -116,7 +116,7 @@ def test_a_text_without_contractions_gets_some(text: str, expected: str) -> None
 
 
 @pytest.mark.parametrize("text", TRAPS)
-def test_what_is_not_certain_stays(text: str) -> None:
+def test_ambiguous_contractions_stay(text: str) -> None:
     assert contraction(text) == NOTHING
 
 

@@ -107,7 +107,7 @@ TRAPS = [
 
 
 @pytest.mark.parametrize(("text", "expected"), GOLDEN)
-def test_numbers_are_written_in_another_way(text: str, expected: str) -> None:
+def test_numbers_get_another_format(text: str, expected: str) -> None:
     assert number_format(text) == expected
 
 
@@ -117,7 +117,7 @@ def test_names_dates_scores_and_idioms_stay(text: str) -> None:
 
 
 @pytest.mark.asyncio
-async def test_the_rule_says_that_it_writes_numbers_otherwise() -> None:
+async def test_the_rule_declares_that_it_reformats_numbers() -> None:
     rule = relations.create("rule:number-format")
     variant = await rule.rewrite("The storm closed two bridges.", Context())
     assert variant.text == "The storm closed 2 bridges."

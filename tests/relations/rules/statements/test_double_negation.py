@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcs_annotator.core.variant import Variant
+from pcs_annotator import Variant
 from pcs_annotator.relations.base import Context, relations
 from pcs_annotator.relations.rules.statements import double_negation as _registered  # noqa: F401 - makes the rule known
 from pcs_annotator.relations.rules.statements.double_negation import CASE, PARTNERS, WHOLE
@@ -106,12 +106,12 @@ def test_partner_is_not_used_where_not_would_reach_further_than_the_adjective(te
     assert "illegal" not in (rewrite(text).text or "")
 
 
-def test_words_of_a_quotation_stay_as_they_were_said() -> None:
+def test_a_quotation_stays_verbatim() -> None:
     quotation = '"the deal is legal and the court is wrong"'
     assert quotation in (rewrite(f"The senator wrote {quotation} in a letter on Monday.").text or quotation)
 
 
-def test_long_text_does_not_say_the_same_words_before_every_sentence() -> None:
+def test_a_long_text_does_not_repeat_the_frame_before_every_sentence() -> None:
     text = "Many farmers in the valley sold their cattle to the neighbours last year. " * 20
     changed = rewrite(text).text
     assert changed is not None

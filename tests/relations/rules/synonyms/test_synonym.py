@@ -135,7 +135,7 @@ def test_words_in_any_order_never_raise(words: list[str]) -> None:
     assert isinstance(rewritten(" ".join(words)), str | NotApplicable)
 
 
-def test_the_same_sentence_is_always_rewritten_alike() -> None:
+def test_the_same_sentence_always_gets_the_same_rewrite() -> None:
     for before, after in CHANGED[:10]:
         assert by_sentence(Parser().parse_many([before])[0], synonym) == after
 
