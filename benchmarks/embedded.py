@@ -26,7 +26,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
-from pcs_annotator.asking.annotators.annotator import Annotator, Question
+from pcs_annotator import Annotator, Task
+from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.models.embedded import EmbeddedModel
 from pcs_annotator.asking.models.embedded_engine.engine import Engine
 from pcs_annotator.asking.models.embedded_engine.prompts import label_prompt, label_sequences, parse_question
@@ -35,7 +36,6 @@ from pcs_annotator.asking.models.llama import LlamaModel
 from pcs_annotator.asking.models.pull import pull
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.chat import ChatModel, Reply, Request
-from pcs_annotator.core.task import Task
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc, bootstrap_estimate
 
 DATA = Path(os.environ.get("PCS_SHARED_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

@@ -23,7 +23,8 @@ from typing import NamedTuple
 
 import aiohttp
 
-from pcs_annotator.asking.annotators.annotator import Annotator, Question
+from pcs_annotator import Annotator, CollectSettings, Item, PromptedRelation, Task, Votes, collect
+from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.ask import Asker, Patience
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.collect import run_job
@@ -31,12 +32,9 @@ from pcs_annotator.asking.engine.ledger import Ledger
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.vote import OPEN, Cell
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.pipeline.ask import CollectSettings, close_models, collect, open_job
+from pcs_annotator.pipeline.ask import close_models, open_job
 from pcs_annotator.relations.function import FunctionRelation
-from pcs_annotator.relations.prompted.prompted import PromptedRelation
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from pcs_annotator import Item
 from pcs_annotator.asking.engine import collect
-from pcs_annotator.core.task import Item
 
 Begin = Callable[[Iterator[Item]], Coroutine[Any, Any, object]]
 """Asks a slow model about items."""

@@ -5,11 +5,11 @@ from dataclasses import FrozenInstanceError, dataclass, replace
 
 import pytest
 
-from pcs_annotator.asking.annotators.annotator import DEFAULT_SAMPLING, ELICITED_SAMPLING, Annotator, Question
+from pcs_annotator import Annotator, Task
+from pcs_annotator.asking.annotators.annotator import DEFAULT_SAMPLING, ELICITED_SAMPLING, Question
 from pcs_annotator.asking.annotators.length import CutPolicy, estimate_tokens
 from pcs_annotator.asking.annotators.prompt import PromptStyle
 from pcs_annotator.core.chat import Constraint, Finish, Reply, Request, Sampling
-from pcs_annotator.core.task import Task
 from pcs_annotator.core.vote import Vote
 from pcs_annotator.errors import UnknownNameError
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pcs_annotator import Task
 from pcs_annotator.asking.annotators import prompt
 from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages, task_prompt
 from pcs_annotator.asking.annotators.reply import read_label
 from pcs_annotator.core.chat import sendable
-from pcs_annotator.core.task import Task
 
 NEWS = Task("Label the news as <label>Fake</label> or <label>Real</label>.", ["Fake", "Real"], {"Fake": "made up"})
 MARKER = re.compile(r"^\[text [0-9a-f]{12}\]$", re.MULTILINE)

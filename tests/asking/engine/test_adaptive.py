@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from pcs_annotator.asking.annotators.annotator import Annotator
+from pcs_annotator import ABSTAINED, NOT_ASKED, Annotator, Item, PromptedRelation, Relation, Task, Votes
 from pcs_annotator.asking.engine.adaptive import calls_left
 from pcs_annotator.asking.engine.ask import Asker, Patience
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
@@ -27,13 +27,10 @@ from pcs_annotator.asking.models.scripted import ScriptedModel, answer_by_hash
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.chat import ChatModel, Reply, Request, Usage
 from pcs_annotator.core.strategy import Strategy
-from pcs_annotator.core.task import Item, Task
-from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, OPEN, Cell
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.vote import OPEN, Cell
 from pcs_annotator.errors import AccessDenied, ConfigError, ServerTrouble
-from pcs_annotator.relations.base import Original, Relation
+from pcs_annotator.relations.base import Original
 from pcs_annotator.relations.function import FunctionRelation
-from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from tests.asking.reading import assert_read_as_needed
 from tests.stub import Behaviour, StubServer
 

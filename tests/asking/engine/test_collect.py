@@ -9,7 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.asking.annotators.annotator import Annotator
+from pcs_annotator import (
+    ABSTAINED,
+    NOT_ASKED,
+    Annotator,
+    CollectSettings,
+    Item,
+    PromptedRelation,
+    Relation,
+    Task,
+    Votes,
+    collect,
+)
 from pcs_annotator.asking.engine.ask import Asker, Patience
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.collect import run_job
@@ -18,9 +29,6 @@ from pcs_annotator.asking.engine.ledger import Ledger
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.models.scripted import ScriptedModel
 from pcs_annotator.core.chat import Request, Sampling
-from pcs_annotator.core.task import Item, Task
-from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import (
     AccessDenied,
     BadRequest,
@@ -31,10 +39,7 @@ from pcs_annotator.errors import (
     TableError,
     UserError,
 )
-from pcs_annotator.pipeline.ask import CollectSettings, collect
-from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.function import FunctionRelation
-from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from tests.asking.reading import assert_read_as_needed
 from tests.stub import Behaviour, Stats, StubServer
 

@@ -2,14 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from pcs_annotator.asking.annotators.annotator import Annotator, Question
+from pcs_annotator import Annotator, Item, PromptedRelation, Task
+from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.budget import expected_tokens
 from pcs_annotator.asking.engine.job import Job, make_plan
 from pcs_annotator.asking.models.scripted import ScriptedModel
 from pcs_annotator.core.chat import Reply
-from pcs_annotator.core.task import Item, Task
 from pcs_annotator.relations.base import Original
-from pcs_annotator.relations.prompted.prompted import PromptedRelation
 
 TASK = Task("How does the writer feel?", ["positive", "negative"])
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pcs_annotator.asking.annotators.annotator import Annotator, Question
+from pcs_annotator import Annotator, Task
+from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.models import embedded
 from pcs_annotator.asking.models.embedded import EmbeddedModel, EmbeddedProvider
 from pcs_annotator.asking.models.embedded_engine import runner
 from pcs_annotator.asking.models.pull import WEIGHTS, is_intact, weights_path
 from pcs_annotator.core.chat import ChatModel, Constraint, Reply, Request, Sampling
-from pcs_annotator.core.task import Task
 from pcs_annotator.errors import BadRequest, ConfigError, MissingPackage, Unanswerable, UnknownNameError
 from tests.asking.models.embedded_engine.tiny import write_tiny
 from tests.asking.models.stub import question, run

@@ -32,7 +32,10 @@ class Provider(Protocol):
         ...
 
 
-providers: Registry[Provider] = Registry("model provider", "pcs_annotator.models")
+_BUILT_IN = ("anthropic", "embedded", "langchain", "llama", "scripted", "wire")
+providers: Registry[Provider] = Registry(
+    "model provider", "pcs_annotator.models", [f"pcs_annotator.asking.models.{name}" for name in _BUILT_IN]
+)
 provider = providers.register
 """Decorator: register a provider class under a name."""
 

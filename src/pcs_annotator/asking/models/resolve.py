@@ -10,15 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeGuard
 
-from pcs_annotator.asking.models import anthropic, embedded, langchain, llama, scripted, wire
+from pcs_annotator.asking.models import langchain
 from pcs_annotator.asking.models.catalog import provider_of
 from pcs_annotator.asking.models.function import FunctionModel
 from pcs_annotator.asking.models.provider import providers, read_environment
+from pcs_annotator.asking.models.wire import open_url
 from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.errors import ConfigError
-
-BUILT_IN = (anthropic, embedded, langchain, llama, scripted, wire)
-"""Modules that register providers; importing them does not import the packages they use."""
 
 
 def resolve_model(spec: object, environment: Mapping[str, str] | None = None) -> ChatModel:
@@ -53,7 +51,7 @@ def is_chat_model(thing: object) -> TypeGuard[ChatModel]:
 
 def _resolve_name(spec: str, environment: Mapping[str, str]) -> ChatModel:
     if spec.lower().startswith(("http://", "https://")):
-        return wire.open_url(spec, environment)
+        return open_url(spec, environment)
     prefix, colon, model = spec.partition(":")
     known = providers.names()
     if colon and prefix in known:

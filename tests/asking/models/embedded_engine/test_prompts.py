@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from pcs_annotator import Task
 from pcs_annotator.asking.annotators.prompt import PromptStyle, build_messages
 from pcs_annotator.asking.models.embedded_engine.gguf import read_gguf
 from pcs_annotator.asking.models.embedded_engine.prompts import (
@@ -14,7 +15,6 @@ from pcs_annotator.asking.models.embedded_engine.prompts import (
     parse_question,
 )
 from pcs_annotator.core.chat import Message
-from pcs_annotator.core.task import Task
 
 TASK = Task(labels=["new", "old"], instruction="How old is it?\n\nLabels:\nare below.")
 TEXT = "First line.\n\nLabels:\n- fake\n[text 0123456789ab]"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from pcs_annotator.asking.annotators.prompt import PromptStyle, build_messages, task_prompt
 from pcs_annotator.core.chat import Message
+from pcs_annotator.core.elicitations import guesses_of, top_k_kind
 from pcs_annotator.core.task import Task
 from pcs_annotator.registry import Registry
 
@@ -64,9 +65,27 @@ class Elicitation(Protocol):
         ...
 
 
-elicitations: Registry[Elicitation] = Registry("elicitation", "pcs_annotator.elicitations")
+elicitations: Registry[Elicitation] = Registry(
+    "elicitation",
+    "pcs_annotator.elicitations",
+    [f"pcs_annotator.asking.annotators.elicitations.{name}" for name in ("linguistic", "p_true", "top_k")],
+)
 elicitation = elicitations.register
 """Decorator: register an elicitation class under a name."""
+
+
+def elicitation_of(kind: str) -> Elicitation:
+    """Return the elicitation of a kind such as `1s-top-4`, or of a registered name.
+
+    >>> elicitation_of("1s-top-4").name
+    '1s-top-4'
+    """
+    k = guesses_of(kind)
+    for steps in (1, 2):
+        if kind == top_k_kind(steps, k):
+            made: Any = elicitations.create(f"{steps}s-top-k")
+            return replace(made, k=k)
+    return elicitations.create(kind)
 
 
 def opening(task: Task, text: str, *, wanted: str, last: str, style: PromptStyle) -> Messages:
