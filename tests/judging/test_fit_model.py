@@ -64,22 +64,24 @@ def test_a_promise_says_how_gold_was_split() -> None:
     many = learn_model(votes, gold, replace(HOW, splits=Splits(folds=4))).certificate
     assert few is not None
     assert many is not None
-    assert few.split.startswith("60 gold rows in 5 folds, divided anew 3 times: each row is scored by weights from")
-    assert few.split.endswith("thresholds are tested on those")
-    assert many.split.startswith("500 gold rows in 4 folds: each row")
+    assert all(fact in few.split for fact in ("60 gold rows", "5 folds", "3 times"))
+    assert all(fact in many.split for fact in ("500 gold rows", "4 folds"))
+    assert "times" not in many.split
+    assert "carry no promise" not in few.split
 
 
 @pytest.mark.parametrize("rows", [1, 9])
-def test_fewer_than_ten_gold_rows_promise_nothing_and_say_how_many_it_takes(rows: int) -> None:
+def test_fewer_than_ten_gold_rows_promise_nothing_and_the_reason_names_the_number_needed(rows: int) -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=40)
     model = quiet_learn(votes, [*gold[:rows], *[None] * (40 - rows)])
-    assert reason_of(model).startswith(f"{rows} gold rows are too few to promise anything: it takes at least 22")
+    assert reason_of(model).startswith(f"{rows} gold rows")
+    assert "at least 22" in reason_of(model)
     assert model.calibrator is None
     assert {outcome.decision for outcome in model.judge(votes)} == {"review"}
     assert {outcome.confidence for outcome in model.judge(votes)} == {None}
 
 
-def test_even_an_easy_promise_takes_the_rows_that_a_calibrator_takes() -> None:
+def test_even_an_easy_promise_needs_as_many_rows_as_a_calibrator() -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=5)
     assert "at least 10" in reason_of(quiet_learn(votes, [*gold], Learning(promise=Promise(max_error=0.5))))
 
@@ -87,14 +89,14 @@ def test_even_an_easy_promise_takes_the_rows_that_a_calibrator_takes() -> None:
 def test_gold_of_one_label_promises_nothing_and_asks_for_another_class() -> None:
     votes, _ = simulated_votes([0.9, 0.6], items=40)
     model = quiet_learn(votes, ["neutral"] * 40)
-    assert reason_of(model) == "all 40 gold rows say 'neutral': label rows of another class too"
+    assert "all 40 gold rows say 'neutral'" in reason_of(model)
     assert model.calibrator is None
 
 
-def test_without_calibration_there_is_nothing_to_promise_about() -> None:
+def test_without_calibration_there_is_no_promise() -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=60)
     model = learn_model(votes, gold, replace(HOW, splits=Splits(calibration="none")))
-    assert "without calibration there is no confidence" in reason_of(model)
+    assert "without calibration" in reason_of(model)
     assert model.calibrator is None
     assert {outcome.decision for outcome in model.judge(votes)} == {"review"}
 
@@ -107,17 +109,17 @@ def test_isotonic_calibration_is_refused_below_fifty_rows() -> None:
         learn_model(votes, [*gold[:49], *[None] * 11], how)
 
 
-def test_rows_chosen_to_teach_carry_no_promise_but_still_teach() -> None:
+def test_rows_that_were_not_drawn_at_random_support_no_promise_but_are_learned_from() -> None:
     votes, gold = simulated_votes([0.9, 0.8, 0.6], items=100)
     drawn = np.arange(100) < 60
     everything, part = learn_model(votes, gold, HOW), sampled(votes, gold, drawn)
     assert part.certificate is not None
     assert part.certificate.gold_rows == 60
-    assert part.certificate.split.endswith("; 40 of them were chosen to teach and carry no promise")
+    assert "40 of them" in part.certificate.split
     assert part.weights.by_annotator == everything.weights.by_annotator
-    nobody = sampled(votes, gold, np.zeros(100, dtype=np.bool_))
-    assert "no gold row was drawn at random" in reason_of(nobody)
-    assert nobody.calibrator is not None
+    no_random_row = sampled(votes, gold, np.zeros(100, dtype=np.bool_))
+    assert "drawn at random" in reason_of(no_random_row)
+    assert no_random_row.calibrator is not None
 
 
 def test_which_rows_were_drawn_follows_the_rows_in_any_order() -> None:
@@ -129,7 +131,7 @@ def test_which_rows_were_drawn_follows_the_rows_in_any_order() -> None:
     assert before == after
 
 
-def test_prediction_sets_are_given_where_asked_for_and_possible() -> None:
+def test_prediction_sets_are_learned_when_requested_and_possible() -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=60)
     assert learn_model(votes, gold, Learning(sets=True)).sets is not None
     assert quiet_learn(votes, [*gold[:5], *[None] * 55], Learning(sets=True)).sets is None
@@ -141,7 +143,7 @@ def test_gold_may_be_a_mapping() -> None:
     assert by_id.to_dict() == learn_model(votes, iter(gold), HOW).to_dict()
 
 
-def test_votes_that_would_not_be_asked_shape_confidence_and_profile() -> None:
+def test_questions_that_would_not_be_asked_count_neither_for_confidence_nor_for_the_profile() -> None:
     votes, gold = simulated_votes([0.9, 0.6, 0.6], items=80)
 
     def first_only(held_out: Votes, weights: object) -> Votes:
@@ -161,7 +163,7 @@ def test_votes_that_would_not_be_asked_shape_confidence_and_profile() -> None:
     assert part.calibrator != everything.calibrator
 
 
-def test_an_optimiser_of_ones_own_is_used_as_it_is_and_auto_is_what_it_picked() -> None:
+def test_a_users_optimiser_is_used_as_it_is_and_auto_becomes_the_one_it_picked() -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=40)
     own = LinearRegression()
     model = learn_model(votes, gold, replace(HOW, optimiser=own))

@@ -55,7 +55,7 @@ def test_spending_adds_up() -> None:
     assert np.mean(list(spending.by_annotator.values())) == pytest.approx(spending.questions)
 
 
-def test_what_was_never_asked_is_no_part_of_the_questions() -> None:
+def test_cells_that_were_never_asked_are_not_counted_as_questions() -> None:
     codes = VOTES.codes.copy()
     codes[:, 2] = NOT_ASKED
     with pytest.warns(PcsWarning, match="model-2 never gave a usable label"):

@@ -96,7 +96,7 @@ def test_asking_as_many_as_needed_at_once_asks_no_more_than_asking_one_by_one(pa
 
 @settings(max_examples=40)
 @given(panels())
-def test_a_stop_is_called_as_soon_as_no_future_can_change_the_label(panel: Panel) -> None:
+def test_asking_stops_as_soon_as_no_future_can_change_the_label(panel: Panel) -> None:
     """Every future of the last two cells is tried; where all agree beyond a tie, the rule must have stopped."""
     votes = panel.votes.take(slice(1))
     rule = exact(Panel(votes, panel.weights, all_cells(votes)))
@@ -164,7 +164,7 @@ def test_a_silent_cell_leaves_its_annotators_other_votes_heavier() -> None:
     assert rule.needed(np.array([[[0], [ABSTAINED]], [[OPEN], [OPEN]]], dtype=np.int8)) == 0
 
 
-def test_cells_without_weight_are_asked_only_when_nobody_else_votes() -> None:
+def test_cells_without_weight_are_asked_only_when_no_other_cell_votes() -> None:
     votes = votes_of([[[0, 1]], [[ABSTAINED, 1]], [[NOT_ASKED, ABSTAINED]]])
     rule = ExactStop(linear(votes, [1], [1, 0]), votes.labels, 1, all_cells(votes))
     assert simulate(votes, rule).asked.tolist() == [1, 2, 1]

@@ -36,7 +36,7 @@ def test_expensive_annotators_come_after_cheap_ones_however_heavy() -> None:
     assert order_of(WEIGHTS, prices={"b": 5.0}) == [Cell(0, 0), Cell(0, 1), Cell(1, 0), Cell(1, 1)]
 
 
-def test_a_price_for_nobody_is_refused() -> None:
+def test_a_price_for_an_unknown_annotator_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="'c'"):
         order_of(WEIGHTS, prices={"c": 1.0})
 
