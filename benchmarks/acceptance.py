@@ -43,12 +43,12 @@ def repetition(data: Dataset, gold_rows: int, optimiser: str, seed: int, *, stop
     known[np.random.default_rng(seed).permutation(len(votes))[:gold_rows]] = True
     gold = [name if here else None for name, here in zip(names, known, strict=True)]
     how = Learning(optimiser=optimiser, splits=Splits(seed=seed))
-    told = gold_codes(votes, gold)
+    known_codes = gold_codes(votes, gold)
     if stopped:
-        model, strategy, _, trial = learn_frugal(votes, told, how)
+        model, strategy, _, trial = learn_frugal(votes, known_codes, how)
         seen = simulate(votes, strategy).votes
     else:
-        model, trial = fit_model(votes, told, how)
+        model, trial = fit_model(votes, known_codes, how)
         seen = votes
     assert trial is not None
     verdicts = model.judged(seen)

@@ -66,6 +66,7 @@ def test_every_fold_takes_the_candidate_that_predicts_the_other_folds_best() -> 
         fold = splits.fold_of(gold, turn)
         for number in range(5):
             inside = fold == number
-            best = min(losses, key=lambda name, outside=~inside: losses[name][outside].mean())
+            means = {name: float(values[~inside].mean()) for name, values in losses.items()}
+            best = min(means, key=means.__getitem__)
             np.testing.assert_array_equal(found.scores[inside], own[best][turn].scores[inside])
             np.testing.assert_array_equal(found.probabilities[inside], own[best][turn].probabilities[inside])
