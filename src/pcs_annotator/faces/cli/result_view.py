@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 from rich.console import Console
@@ -140,7 +141,9 @@ def _rich(table: ResultTable, cells: Sequence[Sequence[Text]], widths: Mapping[i
     shown = plain_table()
     for column, width in widths.items():
         numeric = any(number_of(row[column]) is not None for row in table.rows)
-        shown.add_column(cells[column][0], justify="right" if numeric else "left", width=width)
+        # the no-break space keeps "50 %" on one line
+        heading = "\n".join(wrap(table.columns[column].replace(" %", "\u00a0%"), width))
+        shown.add_column(Text(heading), justify="right" if numeric else "left", width=width)
     for row in range(1, len(table.rows) + 1):
         shown.add_row(*(cells[column][row] for column in widths))
     return shown
