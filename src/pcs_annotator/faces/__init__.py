@@ -1,1 +1,1 @@
-"""What people touch."""
+"""The interfaces that people use: command line, Python functions, the paper's class, the classifier."""

@@ -1,1 +1,1 @@
-"""The tour: invented news, the embedded model, rewrites by rule."""
+"""The tour of `pcs demo`: invented news, the embedded model, rewrites by rule."""

@@ -1,4 +1,4 @@
-"""What the tour runs: invented news, the embedded model, rewrites by rule."""
+"""The run behind the tour of `pcs demo`: invented news, the embedded model, rewrites by rule."""
 
 from __future__ import annotations
 
