@@ -7,44 +7,87 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version as version_of
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-from pcs_annotator.core.elicitations import base_annotator
+import numpy as np
+
+from pcs_annotator.core import elicitations
 from pcs_annotator.core.result_table import Experiment
-from pcs_annotator.core.votes import check_known
-from pcs_annotator.errors import MissingPackage, UndefinedMetric, UnknownNameError
+from pcs_annotator.core.tabular import as_arrow
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator.core.vote_table import LONG_COLUMNS
+from pcs_annotator.core.votes import Votes, check_known
+from pcs_annotator.errors import ConfigError, GoldError, MissingPackage, UndefinedMetric, UnknownNameError
+from pcs_annotator.files import plots, runs, vote_files
 from pcs_annotator.files.config import Config
-from pcs_annotator.files.plots import draw_curves, draw_pairs
-from pcs_annotator.files.runs import write_json
+from pcs_annotator.files.sources import is_public_set, read_source
 from pcs_annotator.judging.evaluation.experiments import EXPERIMENTS, Settings, Study
 from pcs_annotator.pipeline.evaluate import RecordedVotes, Splitting, all_baselines, write_result
-from pcs_annotator.pipeline.experiment_sources import Asking, ExperimentSource, ask_source
 from pcs_annotator.pipeline.learn import one_thread
+from pcs_annotator.pipeline.resolve_config import columns_of, settled
+from pcs_annotator.pipeline.run import RunRequest, run
+from pcs_annotator.pipeline.run_folder import Recorded
 from pcs_annotator.version import __version__
 
 ALL = "all"
 NAMES = (*EXPERIMENTS, ALL)
 HEAVY = ("optimisers",)
-"""Twelve figures of ten optimisers: half of all the time would go into resamples."""
+"""Ten optimisers with twelve figures each: with all resamples, it would take half of the total time."""
 MOST_RESAMPLES = 1000
 PACKAGES = ("numpy", "scipy", "scikit-learn")
+ELICITED = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")
+"""How models are asked for their confidence, for the published baselines."""
+ENDINGS = (".gz", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq")
+
+
+class ExperimentSource(NamedTuple):
+    """One dataset: its name, the path or name that the user wrote, and its kind."""
+
+    name: str
+    spec: str
+    kind: Literal["votes", "run", "texts"]
+
+    @property
+    def path(self) -> Path:
+        """The path that the user wrote."""
+        return Path(self.spec)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """How models are asked about texts.
+
+    Attributes:
+        config: Models, relations, columns and all other settings of `pcs run`.
+        baselines: Whether to ask also what published baselines need.
+        limit: Maximum number of rows of each source; None for all.
+        progress: Whether to show progress.
+        environment: Keys and base URLs; None for those of the process and of `.env`.
+    """
+
+    config: Config
+    baselines: bool = False
+    limit: int | None = None
+    progress: bool = False
+    environment: Mapping[str, str] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentRequest:
-    """Which experiments to run on what.
+    """Which experiments to run, and on which data.
 
     Attributes:
-        name: Of an experiment, or `all`.
+        name: Name of an experiment, or `all`.
         sources: Votes, run folders or texts.
-        out: Where everything goes; runs over texts into `runs` there.
-        optimiser: What learns the weights of PCS.
-        relations: Which recorded relations PCS uses; empty for all. Texts are asked about as `asking` says.
-        models: Which recorded models; empty for all.
-        rewritten: Relations whose variants a model wrote; those of a run are known.
+        out: The output folder; runs over texts go into `runs` there.
+        optimiser: The optimiser that learns the weights of PCS.
+        relations: The recorded relations that PCS uses; empty for all. Texts are asked about as in `asking`.
+        models: The recorded models to use; empty for all.
+        rewritten: Relations whose variants a model wrote; those of a run folder are known.
         splitting: Folds, seeds and resamples.
         asking: How models are asked about texts.
-        on_step: Told what is done next.
+        on_step: Called with the name of every step before it starts.
     """
 
     name: str
@@ -61,7 +104,7 @@ class ExperimentRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experimented:
-    """What came of it: tables and figures, the files written, what could not be, and questions left unanswered."""
+    """Tables and figures, the files written, why plots are missing, and the number of unanswered questions by cause."""
 
     experiments: Sequence[Experiment]
     files: Sequence[Path]
@@ -77,9 +120,8 @@ def experiment(request: ExperimentRequest) -> Experimented:
         place = source.path
         if source.kind == "texts":
             request.on_step(f"asking about {source.name}")
-            asked = ask_source(source, request.out / "runs" / source.name, request.asking, request.splitting.folds)
-            unanswered.update(asked.unanswered)
-            place = asked.folder
+            place = request.out / "runs" / source.name
+            unanswered.update(_ask_about(source, place, request.asking, request.splitting.folds))
         sets[source.name] = _chosen(RecordedVotes.read(place), request, source)
     settings = _settings(request, sets)
     study = Study.of({name: (found.votes, found.gold) for name, found in sets.items()}, settings)
@@ -96,18 +138,116 @@ def experiment(request: ExperimentRequest) -> Experimented:
         files += drawn
         notes += [trouble] if trouble and trouble not in notes else []
     about = request.out / "experiments.json"
-    write_json(about, _about(request, sets, settings))
+    runs.write_json(about, _about(request, sets, settings))
     return Experimented(experiments=found, files=[*files, about], notes=notes, unanswered=unanswered)
 
 
+def find_sources(given: Sequence[str]) -> list[ExperimentSource]:
+    """Return the source of each `PATH` or `NAME=PATH`; names must differ, because tables list datasets by name."""
+    found = [_source(one) for one in given]
+    names = [source.name for source in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"two sources are named {name!r}: rename one, as in NAME=PATH")
+    return found
+
+
+def _source(given: str) -> ExperimentSource:
+    name, equals, spec = given.partition("=")
+    if not equals or "/" in name or Path(given).exists():
+        name, spec = "", given
+    path = Path(spec)
+    if is_public_set(spec):
+        return ExperimentSource(name or _stem(path), spec, "texts")
+    if path.is_dir():
+        return ExperimentSource(name or _stem(path), spec, "run")
+    columns = as_arrow(path).column_names
+    has_votes = set(LONG_COLUMNS) <= set(columns) or any("|" in column for column in columns)
+    return ExperimentSource(name or _stem(path), spec, "votes" if has_votes else "texts")
+
+
+def _stem(path: Path) -> str:
+    while path.suffix.lower() in ENDINGS:
+        path = path.with_suffix("")
+    return path.name.rpartition(":")[2] or path.name
+
+
+def _ask_about(source: ExperimentSource, place: Path, asking: Asking, folds: int) -> Mapping[str, int]:
+    """Do what `pcs run` does with the texts of a source; return the number of unanswered questions by cause."""
+    config = _settled(source, asking, folds)
+    request = RunRequest(
+        data=source.path,
+        folder=place,
+        config=config,
+        limit=asking.limit,
+        progress=asking.progress,
+        to_label=0,
+        environment=asking.environment,
+    )
+    if not asking.baselines:
+        return run(request).tally.failed
+    if ORIGINAL not in config.relations.use:
+        raise ConfigError(f"--baselines asks about the original text: add {ORIGINAL} to --relations")
+    # Baselines see the original text only. Both runs share a folder, so that no answer is paid for twice.
+    plain = [model for model in config.ask.models if not elicitations.kind_of(model)]
+    models = (*plain, *(elicitations.elicited_name(model, kind) for model in plain for kind in ELICITED))
+    only = replace(config.relations, use=(ORIGINAL,))
+    elicited = run(replace(request, config=replace(config, ask=replace(config.ask, models=models), relations=only)))
+    folder = elicited.folder
+    answers = Recorded.read(folder).answers
+    found = run(request)
+    votes = _with_elicited(Recorded.read(folder).answers, answers)
+    vote_files.write_votes(folder.votes, votes)
+    runs.write_json(folder.settings, {**runs.read_json(folder.settings), "annotators": list(votes.annotators)})
+    return {**elicited.tally.failed, **found.tally.failed}
+
+
+def _settled(source: ExperimentSource, asking: Asking, folds: int) -> Config:
+    """Return complete settings; too little gold is an error before the first call, not after the last."""
+    if not asking.config.ask.models:
+        raise ConfigError(
+            f"{source.spec} has texts and no votes: name models to ask with --model provider:model, or give a table "
+            "with columns <annotator>|<relation> and gold"
+        )
+    dataset = read_source(source.spec, columns_of(asking.config), asking.limit)
+    rows = [label for label in dataset.gold if label]
+    classes = len({label.casefold() for label in rows})
+    if len(rows) < 2 * folds or classes < 2:
+        raise GoldError(
+            f"{source.spec}: experiments need at least {2 * folds} gold rows and two classes, there are {len(rows)} of "
+            f"{classes}: label more rows, or name the column with --gold-column"
+        )
+    return settled(asking.config, dataset)
+
+
+def _with_elicited(votes: Votes, elicited: Votes) -> Votes:
+    """Return the votes, with those of annotators that also state a confidence, on the original text, added."""
+    names = [name for name in elicited.annotators if elicitations.kind_of(name) and name not in votes.annotators]
+    more = elicited.select(annotators=names, relations=[ORIGINAL])
+    place = votes.relations.index(ORIGINAL)
+    shape = (len(votes), len(names), *votes.codes.shape[2:])
+    codes = np.full(shape, NOT_ASKED, dtype=np.int8)
+    codes[:, :, place] = more.codes[:, :, 0]
+    stated = np.full((*shape, len(votes.labels)), np.nan)
+    if more.stated is not None:
+        stated[:, :, place] = more.stated[:, :, 0]
+    nothing = np.full((*votes.codes.shape, len(votes.labels)), np.nan)
+    return replace(
+        votes,
+        codes=np.concatenate([votes.codes, codes], axis=1),
+        annotators=(*votes.annotators, *names),
+        stated=np.concatenate([nothing if votes.stated is None else votes.stated, stated], axis=1),
+    )
+
+
 def _chosen(found: RecordedVotes, request: ExperimentRequest, source: ExperimentSource) -> RecordedVotes:
-    """Return the votes of the models that were named; a name that is not there is an error that says what is."""
+    """Return the votes of the named models; an unknown name is an error that lists the known ones."""
     if source.kind == "texts":
         return found
     try:
         votes = found.votes
         check_known(request.relations, votes.relations, "relation")
-        bases = [base_annotator(name) for name in votes.annotators]
+        bases = [elicitations.base_annotator(name) for name in votes.annotators]
         check_known(request.models, [*dict.fromkeys(bases)], "model")
     except UnknownNameError as error:
         raise UnknownNameError(f"{source.name}: {error}") from None
@@ -138,16 +278,16 @@ def _drawn(one: Experiment, out: Path) -> tuple[list[Path], str]:
     files: list[Path] = []
     try:
         if one.curves:
-            files += draw_curves(one.curves, out / one.name)
+            files += plots.draw_curves(one.curves, out / one.name)
         if one.pairs:
-            files += draw_pairs(one.pairs, one.rival, out / one.name)
+            files += plots.draw_pairs(one.pairs, one.rival, out / one.name)
     except MissingPackage as error:
         return [], str(error)
     return files, ""
 
 
 def _about(request: ExperimentRequest, sets: Mapping[str, RecordedVotes], settings: Settings) -> dict[str, Any]:
-    """Return what somebody needs to take the same figures again."""
+    """Return what is needed to reproduce the figures."""
     how = settings.how
     return {
         "version": __version__,

@@ -182,7 +182,7 @@ def test_what_cannot_be_designed_is_refused_with_a_remedy() -> None:
     with pytest.raises(GoldError, match="no gold row has a vote"):
         design_panel(only(votes, []), gold, 1)
     for budget in (0.5, math.nan):
-        with pytest.raises(ConfigError, match="costs 1$"):
+        with pytest.raises(ConfigError, match=r"costs 1$"):
             design_panel(votes, gold, budget)
 
 

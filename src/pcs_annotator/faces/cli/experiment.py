@@ -11,7 +11,7 @@ from rich.console import Console
 
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli import evaluate, exit_codes, learned_view, models, options, result_view, run_view
-from pcs_annotator.pipeline import experiment, experiment_sources, resolve_config
+from pcs_annotator.pipeline import experiment, resolve_config
 from pcs_annotator.pipeline.evaluate import Splitting
 
 WITH_BASELINES = ("rq2", experiment.ALL)
@@ -43,10 +43,10 @@ def command(
     shown = not (to_json or quiet)
     flags = options.take(resolve_config.Flags, given)
     settings = resolve_config.read_settings(config, Path.cwd(), flags)
-    found = experiment_sources.find_sources(sources)
+    found = experiment.find_sources(sources)
     if any(source.kind == "texts" for source in found):
         models.pull_missing(settings.ask.models, shown=shown)
-    asking = experiment_sources.Asking(config=settings, baselines=baselines, limit=given["limit"], progress=shown)
+    asking = experiment.Asking(config=settings, baselines=baselines, limit=given["limit"], progress=shown)
     request = experiment.ExperimentRequest(
         name=name,
         sources=found,

@@ -8,7 +8,7 @@ import pytest
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError, TableError
-from pcs_annotator.pipeline.experiment_sources import _with_elicited, find_sources
+from pcs_annotator.pipeline.experiment import _with_elicited, find_sources
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +16,7 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(tmp_path)
 
 
-def test_what_a_source_is_shows_in_its_columns() -> None:
+def test_the_kind_of_a_source_follows_from_its_columns() -> None:
     Path("wide.csv").write_text("id,gold,a|original\n1,x,x\n", encoding="utf-8")
     Path("long.v2.csv").write_text("id,annotator,relation,label,gold\n1,a,original,x,x\n", encoding="utf-8")
     Path("texts.jsonl").write_text('{"text": "A day."}\n', encoding="utf-8")
@@ -34,14 +34,14 @@ def test_what_a_source_is_shows_in_its_columns() -> None:
     ]
 
 
-def test_a_source_is_called_as_the_user_says() -> None:
+def test_a_source_has_the_name_of_its_file_or_the_one_given_before_it() -> None:
     Path("a=b.csv").write_text("text\nA day.\n", encoding="utf-8")
     (renamed, own) = find_sources(["news=a=b.csv", "a=b.csv"])
     assert (renamed.name, renamed.path) == ("news", Path("a=b.csv"))
     assert (own.name, own.path) == ("a=b", Path("a=b.csv"))
-    with pytest.raises(ConfigError, match="two sources are called 'a=b': rename one"):
+    with pytest.raises(ConfigError, match=r"'a=b'.*NAME=PATH"):
         find_sources(["a=b.csv", "a=b.csv"])
-    with pytest.raises(TableError, match=r"there is no file nowhere\.csv"):
+    with pytest.raises(TableError, match=r"nowhere\.csv"):
         find_sources(["nowhere.csv"])
 
 
@@ -57,7 +57,7 @@ def votes_of(annotators: list[str], relations: list[str], code: int, stated: flo
     )
 
 
-def test_elicited_answers_stand_beside_plain_ones_on_the_unchanged_text() -> None:
+def test_elicited_answers_are_added_on_the_original_text() -> None:
     plain = votes_of(["m"], ["voice", "original"], 0)
     found = _with_elicited(plain, votes_of(["m", "m/ling-1s"], ["original"], 1, stated=0.5))
     assert found.annotators == ("m", "m/ling-1s")
@@ -66,7 +66,7 @@ def test_elicited_answers_stand_beside_plain_ones_on_the_unchanged_text() -> Non
     assert np.isfinite(found.stated[0, :, :, 0]).all(axis=-1).tolist() == [[False, False], [False, True]]
 
 
-def test_an_elicited_annotator_that_was_asked_everything_stays_as_it_is() -> None:
+def test_an_elicited_annotator_that_was_asked_everything_is_kept_as_it_is() -> None:
     both = votes_of(["m", "m/ling-1s"], ["original", "voice"], 0, stated=0.5)
     found = _with_elicited(both, votes_of(["m", "m/ling-1s", "m/p-true"], ["original"], 1))
     assert found.annotators == ("m", "m/ling-1s", "m/p-true")
