@@ -1,4 +1,4 @@
-"""All methods on the same recorded votes: what `pcs evaluate` does."""
+"""`pcs evaluate`: all methods on the same recorded votes."""
 
 from __future__ import annotations
 
@@ -12,28 +12,27 @@ from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.result_table import ResultTable, number_of
 from pcs_annotator.core.votes import Votes, check_known, read_vote_table
 from pcs_annotator.errors import GoldError, TableError, UnknownNameError
-from pcs_annotator.files.result_tables import to_csv, to_latex, to_markdown
-from pcs_annotator.files.runs import RunFolder, atomic_path, write_json
+from pcs_annotator.files import result_tables, runs
 from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, EvaluationOptions, MethodFigures, evaluate
 from pcs_annotator.judging.evaluation.evaluation_tables import evaluation_tables
 from pcs_annotator.judging.evaluation.methods import MAJORITY, ZERO_SHOT, Method
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.pipeline.learn import one_thread
-from pcs_annotator.pipeline.resolve_config import collecting_of
+from pcs_annotator.pipeline.relations import relation_options_of
 from pcs_annotator.pipeline.run_folder import Recorded
-from pcs_annotator.relations.choose import choose_relations
+from pcs_annotator.relations.choose import BY_RULE, REMOVED, find_relation
 from pcs_annotator.version import __version__
 
 USUAL = ("lr", "logit", "naive-bayes", "uniform", MAJORITY, ZERO_SHOT)
-SAID_TWICE = ("majority-vote", "zero-shot")
-"""Baselines that `majority` and `zero-shot` stand for already."""
-WRITERS = {".md": to_markdown, ".csv": to_csv, ".tex": to_latex}
+DUPLICATES = ("majority-vote", "zero-shot")
+"""Baselines that are the same as the usual methods `majority` and `zero-shot`."""
+WRITERS = {".md": result_tables.to_markdown, ".csv": result_tables.to_csv, ".tex": result_tables.to_latex}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splitting:
-    """How rows are split and resampled; see `How`."""
+    """How rows are split and resampled; see `EvaluationOptions`."""
 
     folds: int = 5
     repeats: int = 3
@@ -41,7 +40,7 @@ class Splitting:
     resamples: int = 2000
 
     def how(self, rewritten: frozenset[str]) -> EvaluationOptions:
-        """Return it for the judging side."""
+        """Return the options of the evaluation, with the relations that a model wrote."""
         return EvaluationOptions(**asdict(self), rewritten=rewritten)
 
 
@@ -50,10 +49,10 @@ class EvaluateRequest:
     """What to evaluate.
 
     Attributes:
-        source: A table of votes with gold, or the folder of a run.
-        optimiser: The first method, which all others are tested against.
+        source: A table of votes with gold, or a run folder.
+        optimiser: The first method, which is tested against all others.
         methods: Names of methods instead of the usual ones; the first is tested against the others.
-        rewritten: Relations whose variants a model wrote; those of a run are known.
+        rewritten: Relations whose variants a model wrote; those of a run folder are known.
         splitting: Folds, seeds and resamples.
         out: A folder for the tables as Markdown, CSV and LaTeX.
     """
@@ -85,16 +84,30 @@ class RecordedVotes(NamedTuple):
 
     @classmethod
     def read(cls, source: Path) -> RecordedVotes:
-        """Return what a table of votes or the folder of a run holds; needs no key, for nobody is asked."""
+        """Return the votes of a table or of a run folder; no model is called, so no key is needed."""
         if not source.is_dir():
             table = read_vote_table(source)
             return cls(table.votes, gold_codes(table.votes, table.gold))
-        recorded = Recorded.read(RunFolder(source))
-        votes, config = recorded.answers, recorded.config
-        choosing = replace(collecting_of(config, None).choosing, rewriter=bool(config.relations.rewriter))
-        relations = choose_relations(config.relations.use, choosing)
-        written = frozenset(relation.name for relation in relations if "rewriter" in relation.needs)
-        return cls(votes, gold_codes(votes, recorded.gold.labels), written)
+        recorded = Recorded.read(runs.RunFolder(source))
+        votes = recorded.answers
+        return cls(votes, gold_codes(votes, recorded.gold.labels), _written_by_model(recorded))
+
+
+def _written_by_model(recorded: Recorded) -> frozenset[str]:
+    """Return the relations of a run whose variants a model wrote.
+
+    Relations that were removed since then were made by rules, so an old run is read without them.
+    """
+    settings = recorded.config.relations
+    options = relation_options_of(settings, rewriter=bool(settings.rewriter))
+
+    def needs_model(spec: str) -> bool:
+        parts = (part.strip() for part in spec.replace("|", "+").split("+"))
+        known = (part for part in parts if part in options.own or part.removeprefix(BY_RULE) not in REMOVED)
+        return any("rewriter" in find_relation(part, options).needs for part in known)
+
+    specs = zip(recorded.answers.relations, settings.use, strict=True)
+    return frozenset(name for name, spec in specs if needs_model(spec))
 
 
 def evaluate_source(request: EvaluateRequest) -> Evaluated:
@@ -106,8 +119,8 @@ def evaluate_source(request: EvaluateRequest) -> Evaluated:
     found = evaluate_votes(recorded, methods, request.splitting, request.source.name)
     files = [] if request.out is None else [path for table in found.tables for path in write_result(table, request.out)]
     if request.source.is_dir():
-        folder = RunFolder(request.source)
-        write_json(folder.methods, {"version": __version__, **evaluation_json(found.evaluation)})
+        folder = runs.RunFolder(request.source)
+        runs.write_json(folder.methods, {"version": __version__, **evaluation_json(found.evaluation)})
         files.append(folder.methods)
     return replace(found, files=files)
 
@@ -115,22 +128,22 @@ def evaluate_source(request: EvaluateRequest) -> Evaluated:
 def evaluate_votes(
     recorded: RecordedVotes, methods: Sequence[Method], splitting: Splitting, name: str = "these votes"
 ) -> Evaluated:
-    """Return figures of every method; messages call the votes `name`."""
+    """Return figures of every method; error messages call the votes `name`."""
     if (recorded.gold < 0).all():
-        raise GoldError(f"{name}: no gold labels, and figures need rows that have one: label some rows")
+        raise GoldError(f"{name} has no gold labels, and figures are measured on rows that have one: label some rows")
     with one_thread():
         evaluation = evaluate(recorded.votes, recorded.gold, methods, splitting.how(recorded.rewritten))
     return Evaluated(evaluation=evaluation, tables=evaluation_tables(evaluation), votes=recorded.votes)
 
 
-def write_result(table: ResultTable, out: Path, name: str = "") -> list[Path]:
+def write_result(table: ResultTable, out: Path) -> list[Path]:
     """Write a table as Markdown, CSV and LaTeX into a folder, and return the files."""
     if out.exists() and not out.is_dir():
         raise TableError(f"{out} is a file: name a folder with --out")
     paths = []
     for ending, writer in WRITERS.items():
-        path = out / f"{name or table.name}{ending}"
-        with atomic_path(path) as temporary:
+        path = out / f"{table.name}{ending}"
+        with runs.atomic_path(path) as temporary:
             temporary.write_text(writer(table), encoding="utf-8")
         paths.append(path)
     return paths
@@ -142,11 +155,11 @@ def all_baselines() -> list[Any]:
 
 
 def methods_named(names: Sequence[str], optimiser: str = "auto") -> list[Method]:
-    """Return the methods of these names; without names the usual ones, `optimiser` first, and every baseline."""
+    """Return the methods with these names; without names, `optimiser`, the usual methods, and every baseline."""
     if names:
         return [_method(name) for name in names]
     usual = list(dict.fromkeys((optimiser, *USUAL)))
-    return [*map(_method, usual), *(_method(name) for name in baselines.names() if name not in SAID_TWICE)]
+    return [*map(_method, usual), *(_method(name) for name in baselines.names() if name not in DUPLICATES)]
 
 
 def _method(name: str) -> Method:
