@@ -12,8 +12,9 @@ from pyarrow.parquet import read_table, write_table
 from pcs_annotator.errors import ConfigError, PcsWarning
 from pcs_annotator.files.config import Config, LearnSettings
 from pcs_annotator.files.runs import read_json, write_json
+from pcs_annotator.pipeline.human_review import FromPeople
 from pcs_annotator.pipeline.label import Labelled, Saving, label, plan_labelling
-from pcs_annotator.pipeline.run import FromPeople, RunRequest, fit_run
+from pcs_annotator.pipeline.run import RunRequest, fit_run
 from tests.simulated import MODELS, read_csv, simulated_models, simulated_run, truth_of, write_csv, write_texts
 
 NEW = range(1000, 1100)

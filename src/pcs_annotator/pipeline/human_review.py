@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +30,23 @@ from pcs_annotator.judging.promising.informative import review_order, rows_to_la
 
 ROWS_TO_LABEL = 30
 MOST_ROWS_TO_LABEL = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FromPeople:
+    """What comes from people and goes to them.
+
+    Attributes:
+        gold: A file with gold labels, such as `to_label.csv` filled in.
+        verdicts: A file with verdicts on accepted rows, `audit.csv` filled in.
+        audit: How many accepted rows to draw for a person to check.
+        to_label: How many rows to write for a person to label.
+    """
+
+    gold: Path | None = None
+    verdicts: Path | None = None
+    audit: int = 0
+    to_label: int = ROWS_TO_LABEL
 
 
 class Gold(NamedTuple):

@@ -19,29 +19,12 @@ from pcs_annotator.files.sources import read_source
 from pcs_annotator.files.tables import Dataset, write_table
 from pcs_annotator.files.vote_files import write_votes, writing_variants
 from pcs_annotator.pipeline.ask import ask_job, close_models, open_job, pricing
-from pcs_annotator.pipeline.human_review import ROWS_TO_LABEL, gold_of, hand_out_audit, with_verdicts
+from pcs_annotator.pipeline.human_review import ROWS_TO_LABEL, FromPeople, gold_of, hand_out_audit, with_verdicts
 from pcs_annotator.pipeline.learn import check_learning, learned_from
 from pcs_annotator.pipeline.report.page import write_report
 from pcs_annotator.pipeline.resolve_config import collecting_of, columns_of, settled, task_of
 from pcs_annotator.pipeline.run_folder import Recorded, RunResult
 from pcs_annotator.version import __version__
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FromPeople:
-    """What comes from people and goes to them.
-
-    Attributes:
-        gold: A file with gold labels, such as `to_label.csv` filled in.
-        verdicts: A file with verdicts on accepted rows, `audit.csv` filled in.
-        audit: How many accepted rows to draw for a person to check.
-        to_label: How many rows to write for a person to label.
-    """
-
-    gold: Path | None = None
-    verdicts: Path | None = None
-    audit: int = 0
-    to_label: int = ROWS_TO_LABEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

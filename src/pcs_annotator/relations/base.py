@@ -72,7 +72,13 @@ class Relation(Protocol):
         ...
 
 
-relations: Registry[Relation] = Registry("relation", "pcs_annotator.relations")
+_RULES = ("clauses.voice", "plain.contraction", "plain.frame", "plain.number_format", "plain.punctuation",
+          "statements.double_negation", "synonyms.synonym")  # fmt: skip
+relations: Registry[Relation] = Registry(
+    "relation",
+    "pcs_annotator.relations",
+    [f"{__package__}.prompted.prompted", *(f"{__package__}.rules.{rule}" for rule in _RULES)],
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,8 @@ from pcs_annotator.errors import ConfigError, UnknownNameError
 from pcs_annotator.relations.base import Relation, relations
 from pcs_annotator.relations.checks.run import CheckedRelation
 from pcs_annotator.relations.compose import FirstOf, InTurn
-from pcs_annotator.relations.prompted import prompted
 from pcs_annotator.relations.prompted.joint import join
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
-from pcs_annotator.relations.rules.clauses import voice
-from pcs_annotator.relations.rules.plain import contraction, frame, number_format, punctuation
-from pcs_annotator.relations.rules.statements import double_negation
-from pcs_annotator.relations.rules.synonyms import synonym
-
-# Imported so that they are registered.
-BUILT_IN = (contraction, double_negation, frame, number_format, prompted, punctuation, synonym, voice)
 
 BY_MODEL, BY_RULE = "llm:", "rule:"
 # Old run folders may name them and still open: reading votes needs only names.

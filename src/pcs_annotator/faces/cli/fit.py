@@ -9,8 +9,9 @@ import click
 
 from pcs_annotator.core.vote_columns import Unknown
 from pcs_annotator.errors import ConfigError
-from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
-from pcs_annotator.pipeline import fit_table, run
+from pcs_annotator.faces.cli import exit_codes, learned_view, options
+from pcs_annotator.pipeline import fit_table
+from pcs_annotator.pipeline.human_review import FromPeople
 
 
 @click.command("fit")
@@ -68,9 +69,12 @@ def command(
     TABLE can also be a run folder. Its labels and report are then rewritten; settings without an option here stay as
     they were in the run.
     """
-    people = options.take(run.FromPeople, given)
+    people = options.take(FromPeople, given)
     changes = {name: value for name, value in given.items() if value is not None}
     if table.is_dir():
+        from pcs_annotator.faces.cli import run_view  # a run loads everything that asks; a table of votes needs none
+        from pcs_annotator.pipeline import run
+
         with options.gathered_warnings() as notes:
             result = run.fit_run(table, changes, people)
         options.show(run_view.run_json, run_view.print_run, result, notes, to_json=to_json, quiet=quiet)
