@@ -8,6 +8,7 @@ from pcs_annotator.core.elicitations import (
     PHRASES,
     base_annotator,
     calls_of,
+    elicitations,
     elicited_name,
     guesses_of,
     kind_of,
@@ -30,7 +31,7 @@ def test_plain_annotator_has_no_kind_and_is_its_own_base(name: str) -> None:
     assert (base_annotator(name), kind_of(name)) == (name, "")
 
 
-@pytest.mark.parametrize("kind", ["", "top-2", "1s-top-0", "3s-top-2", "1s-top-2x"])
+@pytest.mark.parametrize("kind", ["", "top-2", "1s-top-0", "3s-top-2", "1s-top-2x", "1s-top-k"])
 def test_unknown_kind_is_refused_with_the_known_ones(kind: str) -> None:
     with pytest.raises(UnknownNameError, match=f"{kind!r}.*1s-top-2"):
         elicited_name("gemma", kind)
@@ -59,3 +60,14 @@ def test_phrases_go_from_almost_certain_to_almost_no_chance() -> None:
     assert list(PHRASES)[-1] == "Almost No Chance"
     assert values == sorted(values, reverse=True)
     assert 0 < values[-1] < values[0] < 1
+
+
+def test_a_registered_kind_is_part_of_an_annotators_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Percent:
+        calls = 2
+
+    monkeypatch.setitem(elicitations._factories, "percent", Percent)
+    assert elicited_name("groq:gemma", "percent") == "groq:gemma/percent"
+    assert kind_of("groq:gemma/percent") == "percent"
+    assert base_annotator("groq:gemma/percent") == "groq:gemma"
+    assert calls_of("percent") == 2

@@ -9,12 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from pcs_annotator.errors import UnknownNameError
+from pcs_annotator.registry import Registry
+
+elicitations: Registry[Any] = Registry(
+    "elicitation",
+    "pcs_annotator.elicitations",
+    [f"pcs_annotator.asking.annotators.elicitations.{name}" for name in ("linguistic", "p_true", "top_k")],
+)
+"""Every kind, users' own included; `asking/annotators/elicitations/base.py` says what each must do."""
 
 LING_1S = "ling-1s"
 P_TRUE = "p-true"
 
+_BUILT_IN = frozenset({"", LING_1S, P_TRUE, "1s-top-k", "2s-top-k"})
 _TOP_K = re.compile(r"([12])s-top-([1-9]\d{0,2})")
 
 PHRASES: Mapping[str, float] = MappingProxyType(
@@ -95,15 +105,22 @@ def calls_of(kind: str) -> int:
     >>> calls_of("2s-top-2"), calls_of("1s-top-2"), calls_of("")
     (2, 1, 1)
     """
+    if _is_own(kind):
+        return int(getattr(elicitations.create(kind), "calls", 1))
     return 2 if kind == P_TRUE or kind.startswith("2s-top-") else 1
 
 
 def _is_kind(kind: str) -> bool:
-    return kind in (LING_1S, P_TRUE) or _TOP_K.fullmatch(kind) is not None
+    return kind in (LING_1S, P_TRUE) or _TOP_K.fullmatch(kind) is not None or _is_own(kind)
+
+
+def _is_own(kind: str) -> bool:
+    return kind not in _BUILT_IN and _TOP_K.fullmatch(kind) is None and kind in elicitations.names()
 
 
 def _checked(kind: str) -> str:
     if not _is_kind(kind):
-        known = f"1s-top-2, 2s-top-2 (any number of guesses up to 999), {LING_1S}, {P_TRUE}"
+        own = "".join(f", {name}" for name in elicitations.names() if name not in _BUILT_IN)
+        known = f"1s-top-2, 2s-top-2 (any number of guesses up to 999), {LING_1S}, {P_TRUE}{own}"
         raise UnknownNameError(f"no elicitation is called {kind!r}; known: {known}")
     return kind

@@ -7,12 +7,12 @@ import math
 import pytest
 
 from pcs_annotator import Task
-from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Stated, elicitation_of, elicitations
+from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Stated, elicitation_of
 from pcs_annotator.asking.annotators.elicitations.linguistic import Linguistic
 from pcs_annotator.asking.annotators.elicitations.p_true import PTrue
 from pcs_annotator.asking.annotators.elicitations.top_k import OneStepTopK, TwoStepTopK
 from pcs_annotator.asking.annotators.prompt import MARKER, build_messages
-from pcs_annotator.core.elicitations import PHRASES
+from pcs_annotator.core.elicitations import PHRASES, elicitations
 from pcs_annotator.errors import UnknownNameError
 
 TASK = Task("Is the headline fake?", labels=["Fake", "Real"], meanings={"Fake": "made up"})

@@ -8,9 +8,8 @@ from typing import Any, Protocol
 
 from pcs_annotator.asking.annotators.prompt import PromptStyle, build_messages, task_prompt
 from pcs_annotator.core.chat import Message
-from pcs_annotator.core.elicitations import guesses_of, top_k_kind
+from pcs_annotator.core.elicitations import elicitations, guesses_of, top_k_kind
 from pcs_annotator.core.task import Task
-from pcs_annotator.registry import Registry
 
 Messages = tuple[Message, ...]
 
@@ -65,11 +64,6 @@ class Elicitation(Protocol):
         ...
 
 
-elicitations: Registry[Elicitation] = Registry(
-    "elicitation",
-    "pcs_annotator.elicitations",
-    [f"pcs_annotator.asking.annotators.elicitations.{name}" for name in ("linguistic", "p_true", "top_k")],
-)
 elicitation = elicitations.register
 """Decorator: register an elicitation class under a name."""
 
@@ -85,7 +79,8 @@ def elicitation_of(kind: str) -> Elicitation:
         if kind == top_k_kind(steps, k):
             made: Any = elicitations.create(f"{steps}s-top-k")
             return replace(made, k=k)
-    return elicitations.create(kind)
+    own: Elicitation = elicitations.create(kind)
+    return own
 
 
 def opening(task: Task, text: str, *, wanted: str, last: str, style: PromptStyle) -> Messages:
