@@ -1,4 +1,4 @@
-"""Asking models: from a task, items and model names to votes."""
+"""Asking models: from a task, items and names of models to votes."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ class CollectSettings:
     """How to ask.
 
     Attributes:
-        draws: How often the same question is repeated.
+        draws: How often each question is asked.
         rewriter: The model that rewrites texts; None when no relation needs one.
-        in_flight: Calls in flight per model at the most; how many really are is learned from the answers.
+        in_flight: Maximum number of concurrent calls per model; the actual number adapts to the model's answers.
         patience: When to give up on a call.
         budget: What may be spent.
-        prices: Your own prices; they win over the catalogue's.
+        prices: Your own prices; they take precedence over the catalogue's.
         environment: Keys and base URLs; None for those of the process and of `.env` in the working folder.
         choosing: How names of relations are understood, and how rewrites are checked.
-        on_variant: Told of every variant, in no particular order.
-        progress: Whether to show how far it is.
-        tally: Counts what happens, for those who want to know afterwards.
+        on_variant: Called with every variant, in no particular order.
+        progress: Whether to show progress.
+        tally: Counts calls, answers and failures.
     """
 
     draws: int = 1
@@ -77,16 +77,16 @@ async def collect(  # noqa: PLR0913  # the agreed signature
 ) -> Votes:
     """Ask every annotator about every item and return the votes.
 
-    What the ledger holds is not asked again, so a second run, or one after a crash, asks only what is missing.
+    Answers in the ledger are not asked for again, so a second run, or one after a crash, asks only what is missing.
 
     Args:
         task: What to decide.
         items: The texts; read as they are needed.
-        annotators: `Annotator`s, or anything a model can be made of: `provider:model`, a URL, a LangChain chat model, a
-            function. `groq:gemma2-9b-it/1s-top-2` asks that model in that way how sure it is.
-        relations: How texts are shown: names such as `"voice"` or `"rule:voice|llm:voice"`, or relations of your own.
-        ledger: Where paid calls are kept.
-        budget_usd: What may be spent at the most; every price must then be known.
+        annotators: `Annotator`s, or anything that names a model: `provider:model`, a URL, a LangChain chat model, a
+            function. `groq:gemma2-9b-it/1s-top-2` also asks that model for its two best guesses and their confidence.
+        relations: How texts are rewritten: names such as `"voice"` or `"rule:voice|llm:voice"`, or your own relations.
+        ledger: The file that keeps paid calls.
+        budget_usd: The most that may be spent; the price of every model must then be known.
         settings: Everything else.
     """
     settings = settings or CollectSettings()
@@ -102,7 +102,10 @@ async def ask_job(
     settings: CollectSettings,
     strategy: Strategy | None = None,
 ) -> Votes:
-    """Ask what a job asks and the ledger does not hold, as far as the strategy needs it, and close its models."""
+    """Ask the questions of a job that the ledger has no answer to, as far as the strategy needs them; close its models.
+
+    Without a strategy, every question is asked.
+    """
     prices = pricing(settings.prices)
     tally, tracker = settings.tally, BudgetTracker(settings.budget)
     try:
@@ -118,11 +121,11 @@ async def ask_job(
 def open_job(
     task: Task, annotators: Sequence[object], relations: Sequence[str | Relation], settings: CollectSettings
 ) -> Job:
-    """Return the job with every name resolved; a missing key or an unknown name is an error here, before any call."""
+    """Return the job with all names resolved; a missing key or an unknown name is an error here, before any call."""
     environment = settings.environment
     if environment is None:
         environment = read_environment(Path.cwd())
-    # one model for all who only differ in how they ask it, for it may be large
+    # Annotators that differ only in how they ask share one model, because it may be large.
     named = cache(lambda name: resolve_model(name, environment))
     bound = []
     for given in annotators:
@@ -141,14 +144,14 @@ def open_job(
 
 
 def _annotator(model: object) -> Annotator:
-    """Return the annotator that is meant; `groq:gemma2-9b-it/1s-top-2` is that model, asked for two guesses."""
+    """Return the annotator of a model; `groq:gemma2-9b-it/1s-top-2` is asked for two guesses."""
     if isinstance(model, str) and (kind := kind_of(model)):
         return Annotator(base_annotator(model), elicitation=kind)
     return Annotator(model)
 
 
 def pricing(own: OwnPrices) -> PriceOf:
-    """Return what a number of tokens costs, by the user's own prices and then the catalogue's."""
+    """Return a function for the cost of tokens, by the user's own prices or else the catalogue's."""
     price_of_model = cache(lambda model: price_of(model, own))
 
     def cost(model: str, tokens_in: int, tokens_out: int) -> float | None:
@@ -159,7 +162,7 @@ def pricing(own: OwnPrices) -> PriceOf:
 
 
 def refuse_unknown_prices(job: Job, prices: PriceOf, budget: Budget) -> None:
-    """Raise when a budget in dollars cannot be kept because a price is unknown."""
+    """Raise if there is a budget in dollars and a price is unknown."""
     if budget.usd is None:
         return
     for model in models_of(job):
@@ -171,26 +174,26 @@ def refuse_unknown_prices(job: Job, prices: PriceOf, budget: Budget) -> None:
 
 
 def models_of(job: Job) -> list[ChatModel]:
-    """Return every model of a job."""
+    """Return all models of a job."""
     models = [model for _, model in job.annotators]
     return models if job.rewriter is None else [*models, job.rewriter]
 
 
 async def close_models(job: Job) -> None:
-    """Let go of connections and memory."""
+    """Release connections and memory."""
     for model in models_of(job):
         await model.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """Who is asked what about texts.
+    """The models and relations to ask with.
 
     Attributes:
         task: What to decide.
-        annotators: Anything a model can be made of, or `Annotator`s.
-        relations: Names, or relations of one's own.
-        ledger: Where paid calls are kept.
+        annotators: `Annotator`s, or anything that names a model.
+        relations: Names, or relations of your own.
+        ledger: The file that keeps paid calls.
         settings: How to ask.
     """
 
@@ -201,13 +204,13 @@ class Panel:
     settings: CollectSettings = field(default_factory=CollectSettings)
 
     async def ask(self, texts: Sequence[str]) -> Votes:
-        """Return the votes on texts; what the ledger holds is not asked again."""
+        """Return the votes on texts; answers in the ledger are not asked for again."""
         items = [Item(id=str(row), text=text) for row, text in enumerate(texts)]
         return await collect(
             self.task, items, self.annotators, self.relations, ledger=self.ledger, settings=self.settings
         )
 
     def ask_now(self, texts: Sequence[str]) -> Votes:
-        """Return the votes on texts, for code that cannot await; processes that share the ledger take turns."""
+        """Return the votes on texts, for synchronous code; processes that share the ledger take turns."""
         with lock_ledger(self.ledger):
             return run_sync(lambda: self.ask(texts))

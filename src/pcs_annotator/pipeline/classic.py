@@ -1,4 +1,4 @@
-"""What the paper's class stands on: keys, a user's own relations, votes on a batch of texts, weights and scores."""
+"""What the paper's class `PCS` needs: keys, a user's own relations, votes on a batch of texts, weights and scores."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ import numpy as np
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.models.provider import read_environment
-from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import ConfigError, MissingPackage, PcsError
-from pcs_annotator.files.runs import read_json, write_json
-from pcs_annotator.files.tables import write_table
+from pcs_annotator.files import runs, tables
 from pcs_annotator.judging.weighing.fitting import fit_weights
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.judging.weighing.scoring import score
@@ -42,9 +40,9 @@ RelationLike = str | Relation
 """A relation, or the name of one."""
 Rewriting = Callable[[str], Rewritten | Awaitable[Rewritten]]
 OwnRelation = str | Rewriting | Relation
-"""A prompt, a function `text -> text` or None, or a relation."""
+"""A prompt, a function that returns a text or None, or a relation."""
 
-# The first variable of each is the paper's argument.
+# The first variable of each provider is the paper's argument.
 KEY_VARIABLES = {
     "groq": ("GROQ_API_KEY",),
     "openai": ("OPENAI_API_KEY",),
@@ -52,12 +50,12 @@ KEY_VARIABLES = {
     "huggingface": ("HUGGINGFACE_API_KEY", "HF_TOKEN", "HUGGINGFACEHUB_API_TOKEN"),
 }
 NO_KEY = "none"
-# A prompt of a user's own may shorten, expand and turn around more than ours do.
+# A user's prompt may shorten, expand and reorder texts more than the built-in ones.
 OWN_PROMPT = Expectation(reorders=True, shortest=0.3, longest=3.0, renumbers=True)
 
 
 class Secrets(dict[str, str]):
-    """Variables whose values are never shown.
+    """Environment variables whose values are never shown.
 
     >>> Secrets(GROQ_API_KEY="gsk-1")
     <1 variable, values not shown>
@@ -68,9 +66,9 @@ class Secrets(dict[str, str]):
 
 
 def environment_with(keys: Mapping[str, str], given: Mapping[str, str] | None = None) -> Secrets:
-    """Return keys and base URLs: those of the process and of `.env`, and over them the keys that were given.
+    """Return keys and base URLs: those of the process and of `.env`, overridden by the given keys.
 
-    A provider that `<PROVIDER>_BASE_URL` sends elsewhere, such as to a server of one's own, needs no key.
+    A provider that `<PROVIDER>_BASE_URL` redirects, such as to a server of your own, needs no key.
     """
     found = Secrets(read_environment(Path.cwd()) if given is None else given)
     for provider, variables in KEY_VARIABLES.items():
@@ -86,10 +84,10 @@ def environment_with(keys: Mapping[str, str], given: Mapping[str, str] | None = 
 
 
 def annotator_names(annotators: Sequence[object]) -> list[str]:
-    """Return what annotators are called among votes: models by their names as they were written.
+    """Return the names of annotators in votes: for models, their names as written.
 
     Raises:
-        ConfigError: There are none, or two share a name.
+        ConfigError: There are none, or two have the same name.
     """
     if not annotators:
         raise ConfigError("no annotators: name at least one model, as in annotators=['groq:llama-3.1-8b-instant']")
@@ -100,39 +98,33 @@ def annotator_names(annotators: Sequence[object]) -> list[str]:
     return names
 
 
-def check_relations(panel: Panel) -> None:
-    """Raise when a relation of a panel cannot be used; see `relation_names`."""
-    relation_names(panel)
-
-
 def relation_names(panel: Panel) -> list[str]:
-    """Return what the relations of a panel are called among votes.
+    """Return the names of a panel's relations in votes.
 
     Raises:
-        ConfigError: One is unknown, named twice, or needs a model that rewrites and there is none.
-        MissingPackage: One needs a parser that is not installed.
+        ConfigError: A relation is unknown, named twice, or needs a model that rewrites and there is none.
+        MissingPackage: A relation needs a parser that is not installed.
     """
     rewriter = panel.settings.rewriter is not None
     try:
         chosen = choose_relations(panel.relations, replace(panel.settings.choosing, rewriter=rewriter))
     except ConfigError as error:
-        raise error if rewriter else ConfigError(f"{error}; PCS calls it textmutator") from error
-    needy = [relation.name for relation in chosen if "parser" in relation.needs]
-    if needy and not Parser().available:
+        raise error if rewriter else ConfigError(f"{error}; in PCS, the rewriter is the textmutator") from error
+    parsed = [relation.name for relation in chosen if "parser" in relation.needs]
+    if parsed and not Parser().available:
         raise MissingPackage(
-            f"relation {needy[0]!r} is made by rule, which needs a parser: {INSTALL}, or name a model as textmutator"
+            f"relation {parsed[0]!r} is made by a rule that needs a parser: {INSTALL}, or name a model as textmutator"
         )
     return [relation.name for relation in chosen]
 
 
 def own_relation(name: str, how: OwnRelation, checked: bool | None = None) -> RelationLike:
-    """Return a relation made of a prompt or a function.
+    """Return a relation made from a prompt or a function.
 
     Args:
-        name: As it appears among votes.
+        name: Its name in votes.
         how: A prompt, with or without `{text}`; a function, sync or async; or a relation of that name.
-        checked: Whether its rewrites are checked; by default those of a model are, and those of a function are taken
-            at their author's word.
+        checked: Whether its rewrites are checked; by default those of a prompt are, and those of a function are not.
     """
     made: Relation
     if isinstance(how, str):
@@ -143,22 +135,22 @@ def own_relation(name: str, how: OwnRelation, checked: bool | None = None) -> Re
         made = FunctionRelation(name, _guarded(name, how), expects=OWN_PROMPT)
     if checked is None:
         checked = isinstance(how, str)
-    # what is made of relations is not checked again
+    # A combined relation is not checked, even if it has one part only.
     return made if checked else InTurn(name, (made,))
 
 
 def is_relation(thing: object) -> TypeGuard[Relation]:
-    """Return whether this is a relation rather than something to make one of."""
+    """Return whether this is a relation already, not a prompt or a function."""
     return not isinstance(thing, type) and hasattr(thing, "rewrite") and hasattr(thing, "name")
 
 
 def name_of(relation: RelationLike) -> str:
-    """Return what a relation is called."""
+    """Return the name of a relation."""
     return relation if isinstance(relation, str) else relation.name
 
 
 def _guarded(name: str, function: Any) -> Rewriting:
-    """Return the function with its failures explained."""
+    """Return the function with errors that name the relation."""
 
     async def rewrite(text: str) -> Rewritten:
         if not text.strip():
@@ -175,19 +167,19 @@ def _guarded(name: str, function: Any) -> Rewriting:
             ) from error
         if result is None or isinstance(result, str | NotApplicable):
             return result
-        raise ConfigError(f"relation {name!r}: its function returned {type(result).__name__}, not a text or None")
+        raise ConfigError(f"relation {name!r}: its function returned {type(result).__name__}, not a string or None")
 
     return rewrite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedTexts:
-    """What came of asking about some texts.
+    """The answers on some texts.
 
     Attributes:
         votes: One item for every text, in that order.
-        variants: Text and relation → what was made of it.
-        tally: What happened on the way.
+        variants: Text and relation → the variant.
+        tally: Counts of calls, answers and failures.
     """
 
     votes: Votes
@@ -195,13 +187,13 @@ class AskedTexts:
     tally: Tally
 
     def rewrite(self, text: str, relation: str) -> str | None:
-        """Return what a relation made of a text; None where it made nothing."""
+        """Return the rewrite of a text by a relation; None if there is none."""
         variant = self.variants.get((text, relation))
         return None if variant is None else variant.text
 
     @property
     def unchanged(self) -> dict[str, str]:
-        """Relation that changed no text at all → the commonest cause."""
+        """Relation that changed no text → the most common cause."""
         causes: dict[str, Counter[str]] = {}
         changed = {relation for (_, relation), variant in self.variants.items() if variant.text is not None}
         for (_, relation), variant in self.variants.items():
@@ -211,15 +203,15 @@ class AskedTexts:
 
 
 async def ask_texts(panel: Panel, texts: Sequence[str]) -> AskedTexts:
-    """Ask about texts, about equal ones once; what cannot work is refused before the first question."""
-    check_relations(panel)
+    """Ask about texts, about equal ones only once."""
+    relation_names(panel)  # raises before the first question if a relation cannot be used
     variants: dict[tuple[str, str], Variant] = {}
-    tell = panel.settings.on_variant
+    on_variant = panel.settings.on_variant
 
     def note(item: Item, variant: Variant) -> None:
         variants[item.text, variant.relation] = variant
-        if tell is not None:
-            tell(item, variant)
+        if on_variant is not None:
+            on_variant(item, variant)
 
     distinct = list(dict.fromkeys(texts))
     tally = Tally(rows_expected=len(distinct))
@@ -230,30 +222,26 @@ async def ask_texts(panel: Panel, texts: Sequence[str]) -> AskedTexts:
     return AskedTexts(votes=votes.resampled(rows), variants=variants, tally=tally)
 
 
-wait_for = run_sync
-"""Runs a coroutine to its end, for code that cannot await; also where a loop is running, as in a notebook."""
-
-
 def optimiser_named(name: str) -> str:
-    """Return the registry's spelling of an optimiser's name, given in any capitals.
+    """Return the registered name of an optimiser, given in upper or lower case.
 
     >>> optimiser_named("LR"), optimiser_named("Naive-Bayes")
     ('lr', 'naive-bayes')
     """
     wanted = str(name).strip()
-    known = {known.casefold(): known for known in reversed(optimisers.names())}
-    found = wanted.casefold() if wanted.casefold() in optimisers.names() else known.get(wanted.casefold(), wanted)
+    spellings = {known.casefold(): known for known in optimisers.names()}  # sorted, so lower case wins
+    found = spellings.get(wanted.casefold(), wanted)
     optimisers.check(found)
     return found
 
 
 def learned_weights(votes: Votes, gold: Sequence[str | None], optimiser: str, seed: int) -> Weights:
-    """Return what every annotator and relation is worth."""
+    """Return the weight of every annotator and relation, learned from gold."""
     return fit_weights(votes, gold, optimiser, seed=seed)
 
 
 def equal_weights(annotators: Sequence[str], relations: Sequence[str]) -> Weights:
-    """Return weights that were not learned from anything."""
+    """Return equal weights for all annotators and relations."""
     return Weights(
         annotators=annotators,
         relations=relations,
@@ -263,23 +251,23 @@ def equal_weights(annotators: Sequence[str], relations: Sequence[str]) -> Weight
 
 
 def scores_by_label(votes: Votes, weights: Weights) -> list[dict[str, float]]:
-    """Return for every item label → score, in the order of the labels."""
+    """Return label → score for every item, in the order of the labels."""
     return [dict(zip(votes.labels, row, strict=True)) for row in score(votes, weights).tolist()]
 
 
 def write_annotations(path: Path, table: pa.Table) -> None:
-    """Write a table of annotations; one that says something else is kept beside it."""
+    """Write a table of annotations; an existing file with other contents is kept as `*.before`."""
     before = path.read_bytes() if path.is_file() else None
-    write_table(path, table)
+    tables.write_table(path, table)
     if before is not None and path.read_bytes() != before:
         path.with_name(f"{path.stem}.before{path.suffix}").write_bytes(before)
 
 
 def save_values(path: Path, values: Mapping[str, Any]) -> None:
-    """Write what was learned as JSON, marked with version and schema."""
-    write_json(path, {"version": __version__, **values})
+    """Write values as JSON, with version and schema number."""
+    runs.write_json(path, {"version": __version__, **values})
 
 
 def saved_values(path: Path) -> dict[str, Any]:
-    """Return what `save_values` wrote."""
-    return read_json(path)
+    """Return the values that `save_values` wrote."""
+    return runs.read_json(path)

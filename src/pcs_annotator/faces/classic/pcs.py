@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
+from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.weights import Weights
@@ -167,7 +168,7 @@ class PCS:
 
     def fit(self) -> Self:
         """Read the dataset, ask about it if `generate_annotations` is set, and learn the weights."""
-        return classic.wait_for(self.afit)
+        return run_sync(self.afit)
 
     async def afit(self) -> Self:
         """Async version of `fit`."""
@@ -177,7 +178,7 @@ class PCS:
 
     def annotate(self, text: str) -> dict[str, float]:
         """Return label → score for a text; the scores sum to 1."""
-        return classic.wait_for(lambda: self.aannotate(text))
+        return run_sync(lambda: self.aannotate(text))
 
     async def aannotate(self, text: str) -> dict[str, float]:
         """Async version of `annotate`."""
@@ -185,7 +186,7 @@ class PCS:
 
     def annotate_many(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """Return label → score for each text; all questions are asked concurrently."""
-        return classic.wait_for(lambda: self.aannotate_many(texts))
+        return run_sync(lambda: self.aannotate_many(texts))
 
     async def aannotate_many(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """Async version of `annotate_many`."""
@@ -200,7 +201,7 @@ class PCS:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write prompt, labels, models, relations and weights as JSON, fitting first if needed; keys are not saved."""
-        learned = classic.wait_for(self._ready)
+        learned = run_sync(self._ready)
         known = [relation for relation in self._relations if isinstance(relation, str)]
         objects = {classic.name_of(one): Registered(one, None) for one in self._relations if not isinstance(one, str)}
         values = as_saved(self.annotators, self.textmutator, known, {**objects, **self._own}, learned)
