@@ -1,4 +1,4 @@
-"""The steps over files: a table of votes in, a model and labels out."""
+"""`pcs fit` on a table of votes: writes the model and the labels."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.vote_columns import Unknown
 from pcs_annotator.core.votes import VoteTable, read_vote_table
 from pcs_annotator.errors import TableError
+from pcs_annotator.files import human_files, runs, tables
 from pcs_annotator.files.config import LearnSettings
-from pcs_annotator.files.human_files import read_gold
-from pcs_annotator.files.runs import write_json
-from pcs_annotator.files.tables import with_outcomes, write_table
 from pcs_annotator.pipeline.learn import Learned, learn_if_possible, model_file
 
 if TYPE_CHECKING:
@@ -30,11 +28,11 @@ class FitFiles:
 
     Attributes:
         table: Votes and gold, wide or long.
-        model: Where the learned model goes.
-        labels_out: Where a label for every row goes; None to write none.
-        labels: The label set; None to take those seen.
-        unknown: What to do with votes outside of it.
-        gold: A file with further gold labels, by id.
+        model: Output file for the model.
+        labels_out: Output file with a label for every row; None to write none.
+        labels: The label set; None for the labels in the table.
+        unknown: What to do with votes for other labels.
+        gold: A file with more gold labels, by id.
     """
 
     table: Path
@@ -47,7 +45,7 @@ class FitFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedTable:
-    """What came of fitting a table of votes."""
+    """The result of fitting a table of votes."""
 
     table: VoteTable
     learned: Learned
@@ -55,12 +53,12 @@ class FittedTable:
 
     @property
     def unlabelled(self) -> int:
-        """Number of rows without a label, because nobody voted on them."""
+        """Number of rows without a label, because they have no vote."""
         return sum(outcome.label is None for outcome in self.outcomes)
 
 
 def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> FittedTable:
-    """Learn from a table of votes, with the default settings but for `changes`; write the model and the labels."""
+    """Learn from a table of votes, with the default settings and `changes`; write the model and the labels."""
     settings = LearnSettings(**(changes or {}))
     arrow = as_arrow(files.table)
     labels = None if files.labels is None else check_labels(files.labels)
@@ -70,23 +68,23 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     votes = table.votes.plain()
     learned = learn_if_possible(votes, gold, settings)
     outcomes = list(learned.model.judge(votes))
-    write_json(files.model, model_file(learned, settings, table.votes.labels))
+    runs.write_json(files.model, model_file(learned, settings, table.votes.labels))
     if files.labels_out is not None:
-        write_table(files.labels_out, with_outcomes(arrow, outcomes, table.votes.labels))
+        tables.write_table(files.labels_out, tables.with_outcomes(arrow, outcomes, table.votes.labels))
     return FittedTable(table=table, learned=learned, outcomes=outcomes)
 
 
 def _with_gold(table: VoteTable, path: Path) -> tuple[str | None, ...]:
-    given = {one.id: one for one in read_gold(path)}
+    given = {one.id: one for one in human_files.read_gold(path)}
     for one in given.values():
         if one.id not in table.votes.ids:
-            raise TableError(f"{path.name}, row {one.row}: no item of the table has the id {one.id!r}")
+            raise TableError(f"{path.name}, row {one.row}: the table has no row with the id {one.id!r}")
     pairs = zip(table.votes.ids, table.gold, strict=True)
     return tuple(given[name].label if name in given else label for name, label in pairs)
 
 
 def _refuse_contradictions(arrow: pa.Table, gold: Sequence[str | None], name: str) -> None:
-    """Hold the same text to one label, where the table has texts and a row for each item."""
+    """Raise if equal texts have different gold labels; only tables with texts and one row per item are checked."""
     columns = columns_of(arrow)
     if "text" in columns and len(arrow) == len(gold):
         texts = [text or "" for text in text_column("text", columns["text"]).to_pylist()]

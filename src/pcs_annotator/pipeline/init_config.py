@@ -1,4 +1,4 @@
-"""A first `pcs.toml`, written from a look at the user's file."""
+"""`pcs init`: a first `pcs.toml`, made from the user's data file."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ import json
 from pathlib import Path
 
 from pcs_annotator.errors import ConfigError, LabelError
+from pcs_annotator.files import runs, tables
 from pcs_annotator.files.config import CONFIG_NAME, Config
-from pcs_annotator.files.runs import atomic_path
-from pcs_annotator.files.tables import Dataset, read_dataset
 from pcs_annotator.pipeline.resolve_config import columns_of, labels_seen
 
 TEMPLATE = """\
-# Settings of pcs-annotator. Every key may be left out; the command line wins over this file.
+# Settings of pcs-annotator. Every key is optional; command-line options override this file.
 # Made from {name}: {rows} rows, {gold}.
 
 [task]
-# What the models are asked, in a sentence.
+# The question for the models, in one sentence.
 instruction = {instruction}
 labels = {labels}
-# What a label means, where its name is not enough:
+# What a label means, if its name is not clear enough:
 # [task.meanings]
 # {example} = "…"
 
@@ -29,18 +28,18 @@ text_column = {text}
 {gold_line}
 
 [ask]
-# Written provider:model; keys come from the environment or a file .env (OPENAI_API_KEY, GROQ_API_KEY, …).
-# Without a key: embedded:smollm2 (small, on this computer), ollama:…, or http://host:port/v1#model.
+# As provider:model; keys come from the environment or a .env file (OPENAI_API_KEY, GROQ_API_KEY, …).
+# Without a key: embedded:smollm2 (small, runs on this computer), ollama:…, or http://host:port/v1#model.
 models = {models}
-# draws = 1          # how often the same question is repeated
-# budget_usd = 5.0   # stop before this is exceeded
-# [ask.prices]       # US dollars per million tokens in and out, for models whose price is unknown
+# draws = 1          # how often each question is asked
+# budget_usd = 5.0   # stop before the cost exceeds this
+# [ask.prices]       # US dollars per million input and output tokens, for models whose price is unknown
 # "http://localhost:8000/v1#my-model" = [0.0, 0.0]
 
 [relations]
-# Each text is also shown rewritten; `pcs relations list` shows what there is.
+# Models also see rewrites of each text; `pcs relations list` shows the available ones.
 use = ["original", "voice", "double-negation", "synonym"]
-# Rules rewrite for free. A model rewrites more texts, and costs calls:
+# Rules rewrite for free. A model can rewrite more texts, but its calls cost money:
 # rewriter = "groq:llama-3.1-8b-instant"
 # joint = true       # all rewrites of a text in one call
 
@@ -51,22 +50,22 @@ seed = 0
 
 
 def write_first_config(data: Path, out: Path | None, *, force: bool) -> Path:
-    """Write a commented `pcs.toml` for a file and return where it is.
+    """Write a commented `pcs.toml` for a data file and return its path.
 
     Raises:
-        ConfigError: There is one already.
+        ConfigError: The file already exists.
     """
     path = out or Path(CONFIG_NAME)
     if path.exists() and not force:
-        raise ConfigError(f"{path} is there already: remove it, name another with --out, or overwrite it with --force")
-    text = first_config(read_dataset(data, columns_of(Config())))
-    with atomic_path(path) as temporary:
+        raise ConfigError(f"{path} already exists: name another file with --out, or overwrite it with --force")
+    text = first_config(tables.read_dataset(data, columns_of(Config())))
+    with runs.atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return path
 
 
-def first_config(dataset: Dataset) -> str:
-    """Return a `pcs.toml` that suits a file."""
+def first_config(dataset: tables.Dataset) -> str:
+    """Return the text of a `pcs.toml` for a dataset."""
     try:
         labels = list(labels_seen(dataset))
     except LabelError:
@@ -80,10 +79,10 @@ def first_config(dataset: Dataset) -> str:
         rows=f"{len(dataset.items):,}",
         gold=gold,
         instruction=_toml(f"Which label fits the text best: {', '.join(shown)}?"),
-        labels=_toml(shown) + ("" if labels else "  # not seen in the file: put your own here"),
+        labels=_toml(shown) + ("" if labels else "  # examples: replace them with your own"),
         example=json.dumps(shown[0], ensure_ascii=False),
         text=_toml(columns.text or ""),
-        id_line=f"id_column = {_toml(columns.id)}" if columns.id else '# id_column = "id"   # rows are numbered',
+        id_line=f"id_column = {_toml(columns.id)}" if columns.id else '# id_column = "id"   # default: row numbers',
         gold_line=f"gold_column = {_toml(columns.gold)}"
         if known and columns.gold
         else '# gold_column = "gold"   # may be partly empty',
@@ -92,5 +91,5 @@ def first_config(dataset: Dataset) -> str:
 
 
 def _toml(value: str | list[str]) -> str:
-    # JSON strings and lists of strings are TOML as well
+    # JSON strings and lists of strings are valid TOML.
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""What can be done with a ledger without asking anybody."""
+"""`pcs ledger`: size, export, import and prune, without calling a model."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pcs_annotator.files.tables import write_table
 
 
 def ledger_sizes(path: Path) -> list[Bill]:
-    """Return how much a ledger holds per model and purpose."""
+    """Return the calls, tokens and cost in a ledger, per model and purpose."""
     with _existing(path) as ledger:
         return ledger.sizes()
 
 
 def export_ledger(path: Path, out: Path) -> int:
-    """Write every call as a CSV or Parquet table; return how many."""
+    """Write all calls as a CSV or Parquet table; return how many."""
     import pyarrow as pa
 
     with _existing(path) as ledger:
@@ -44,5 +44,5 @@ def prune_ledger(path: Path, *, model: str | None, before: float | None) -> int:
 
 def _existing(path: Path) -> Ledger:
     if not path.is_file():
-        raise LedgerError(f"there is no ledger {path}: name the file, ledger.db in a run folder")
+        raise LedgerError(f"there is no ledger {path}: name the file, such as ledger.db in a run folder")
     return Ledger(path)

@@ -1,4 +1,4 @@
-"""What is known about models, and whether they answer."""
+"""`pcs models`: the known models, and whether a model answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHECK_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownModel:
-    """A model of the catalogue; None where something is not known."""
+    """A model of the catalogue; None where a value is unknown."""
 
     name: str
     context_tokens: int | None
@@ -34,16 +34,16 @@ class KnownModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
-    """Whether a model answers, and how.
+    """The result of checking a model.
 
     Attributes:
-        model: As the user wrote it.
-        answers: Whether it did.
-        problem: What went wrong, with the remedy; empty when it answers.
+        model: Its name as the user wrote it.
+        answers: Whether it answered.
+        problem: What went wrong, with the remedy; empty when it answered.
         seconds: Median time of an answer; None when there was none.
-        constrained: Whether its answers can be held to the label set.
-        context_tokens: Size of its context, where known.
-        usd: What the check itself cost; None when the price is unknown.
+        constrained: Whether its answers can be limited to the label set.
+        context_tokens: Size of its context, if known.
+        usd: Cost of the check; None when the price is unknown.
     """
 
     model: str
@@ -56,7 +56,7 @@ class Checkup:
 
 
 def list_models() -> list[KnownModel]:
-    """Return every model of the catalogue; others work too, only their price is unknown."""
+    """Return every model of the catalogue; other models work too, but their price is unknown."""
     return [_known(name) for name in known_models()]
 
 
@@ -72,13 +72,13 @@ def _known(name: str) -> KnownModel:
 
 
 def missing_weights(specs: Sequence[str]) -> list[str]:
-    """Return the embedded models among these whose weights are not on this machine yet."""
+    """Return the embedded models among these whose weights are not on this machine."""
     names = {name for spec in specs if (name := _embedded_name(spec))}
     return sorted(name for name in names if not is_intact(weights_path(name), weights_of(name)))
 
 
 def pull_weights(name: str, progress: Progress | None = None) -> Path:
-    """Fetch the weights of an embedded model and return where they are."""
+    """Download the weights of an embedded model and return their path."""
     return pull(_embedded_name(name) or name, progress)
 
 
@@ -88,13 +88,13 @@ def _embedded_name(spec: str) -> str:
 
 
 def check_models(specs: Sequence[str], folder: Path) -> list[Checkup]:
-    """Ask every model a tiny question a few times, all at the same time."""
+    """Ask every model a short question a few times, all models concurrently."""
     environment = read_environment(folder)
 
-    async def all_of_them() -> list[Checkup]:
+    async def check_all() -> list[Checkup]:
         return await asyncio.gather(*(_check(spec, environment) for spec in specs))
 
-    return run_sync(all_of_them)
+    return run_sync(check_all)
 
 
 async def _check(spec: str, environment: Mapping[str, str]) -> Checkup:
@@ -103,7 +103,7 @@ async def _check(spec: str, environment: Mapping[str, str]) -> Checkup:
     except PcsError as error:
         return Checkup(model=spec, answers=False, problem=str(error))
     try:
-        return await _ask_a_little(spec, model)
+        return await _ask_briefly(spec, model)
     except PcsError as error:
         return Checkup(model=spec, answers=False, problem=str(error))
     except TimeoutError:
@@ -112,7 +112,7 @@ async def _check(spec: str, environment: Mapping[str, str]) -> Checkup:
         await model.close()
 
 
-async def _ask_a_little(spec: str, model: ChatModel) -> Checkup:
+async def _ask_briefly(spec: str, model: ChatModel) -> Checkup:
     request = Request(
         messages=(Message("user", "Answer with the single word ready."),),
         sampling=Sampling(temperature=0.0, max_tokens=8),

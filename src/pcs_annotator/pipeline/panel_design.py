@@ -1,4 +1,4 @@
-"""Which questions to ask about new texts within a budget, from recorded votes and gold."""
+"""`pcs plan --design`: which questions to ask about new texts within a budget, from recorded votes and gold."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class DesignRequest:
     """What to design from.
 
     Attributes:
-        source: A table of votes with gold, or the folder of a run.
-        budget: What one text may cost, in calls or in the unit of the prices.
-        prices: Annotator → price of a question; a call each by default.
-        free: Relations whose rewrites cost nothing; those of a run that need no model are known.
-        seed: Fixes the folds.
+        source: A table of votes with gold, or a run folder.
+        budget: The maximum cost of one text, in calls or in the unit of the prices.
+        prices: Annotator → price of a question; by default one call.
+        free: Relations whose rewrites cost nothing; in a run folder, those made by rules are known.
+        seed: Random seed of the folds.
     """
 
     source: Path
@@ -34,14 +34,14 @@ class DesignRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelDesign:
-    """A design, with the names of what its cells stand for."""
+    """A design, with the votes that name its cells."""
 
     designed: Designed
     votes: Votes
     gold_rows: int
 
     def cells(self, panel: PricedPanel) -> dict[tuple[str, str], int]:
-        """Return annotator and relation → how often to ask, the heaviest question first."""
+        """Return annotator and relation → number of draws, in the order in which questions were chosen."""
         found: dict[tuple[str, str], int] = {}
         for cell in panel.cells:
             name = (self.votes.annotators[cell.annotator], self.votes.relations[cell.relation])
@@ -50,16 +50,16 @@ class PanelDesign:
 
 
 def design(request: DesignRequest) -> PanelDesign:
-    """Return which recorded questions are worth asking about new texts; asks nobody."""
+    """Return which of the recorded questions to ask about new texts; no model is called."""
     answers, gold, rewritten = RecordedVotes.read(request.source)
     votes = answers.plain()
     if (gold < 0).all():
-        raise GoldError(f"{request.source.name} has no gold labels: a panel is designed by what they say")
+        raise GoldError(f"{request.source.name} has no gold labels, and a design needs them: label some rows")
     free = [name for name in votes.relations if request.source.is_dir() and name not in rewritten]
     check_known(request.prices, votes.annotators, "annotator with a price")
     check_known(request.free, votes.relations, "relation")
     if request.budget <= 0:
-        raise ConfigError(f"a budget of {request.budget:g} buys nothing: give what one text may cost, such as 4")
+        raise ConfigError(f"a budget of {request.budget:g} buys nothing: give the maximum cost of one text, such as 4")
     prices = Prices(by_annotator=request.prices, by_relation=dict.fromkeys((*free, *request.free), 0.0))
     with one_thread():
         designed = design_panel(votes, gold, request.budget, prices, seed=request.seed)
