@@ -1,4 +1,4 @@
-"""What the paper's class stands on."""
+"""What the paper's class `PCS` needs."""
 
 from __future__ import annotations
 
@@ -57,20 +57,20 @@ def test_keys_of_the_working_folder_are_read(tmp_path: Path, monkeypatch: pytest
     assert environment_with({})["OPENAI_API_KEY"] == "from-file"
 
 
-def test_annotators_are_called_as_the_user_wrote_them() -> None:
+def test_annotators_have_the_names_that_the_user_wrote() -> None:
     given = ["llama3-8b-8192", Annotator("scripted:hash", name="mine"), ScriptedModel("a", name="object"), str.upper]
     assert annotator_names(given) == ["llama3-8b-8192", "mine", "object", "upper"]
-    with pytest.raises(ConfigError, match="'x' is named twice"):
+    with pytest.raises(ConfigError, match="'x'"):
         annotator_names(["x", "x"])
 
 
-def test_relations_are_called_as_their_votes_are(panel: Panel) -> None:
+def test_relations_have_the_names_that_votes_use(panel: Panel) -> None:
     names = ("original", "rule:punctuation|rule:contraction", own_relation("mine", str.upper))
     relations = relation_names(replace(panel, relations=names))
     assert relations == ["original", "rule:punctuation/rule:contraction", "mine"]
 
 
-def test_functions_are_taken_at_their_word_and_prompts_are_checked() -> None:
+def test_prompts_become_checked_relations_and_relations_stay_as_they_are() -> None:
     assert not isinstance(own_relation("mine", "Say it loudly."), str)
     assert isinstance(own_relation("mine", "Say it loudly."), PromptedRelation)
     made = PromptedRelation("mine", "Say it.")
@@ -93,22 +93,22 @@ def test_an_empty_text_is_not_rewritten(panel: Panel) -> None:
     assert asked.rewrite("never asked", "loud") is None
 
 
-def test_equal_texts_are_asked_once_and_everybody_is_told_of_variants(panel: Panel) -> None:
-    told: list[str] = []
+def test_equal_texts_are_asked_once_and_every_variant_is_reported(panel: Panel) -> None:
+    reported: list[str] = []
 
     def note(item: Item, variant: Variant) -> None:
-        told.append(item.text)
+        reported.append(item.text)
 
     settings = replace(panel.settings, on_variant=note)
     asked = asyncio.run(ask_texts(replace(panel, settings=settings), ["x y", "z", "x y"]))
-    assert sorted(told) == ["x y", "z"]
+    assert sorted(reported) == ["x y", "z"]
     assert asked.tally.calls == 2
     scores = scores_by_label(asked.votes, equal_weights(["scripted:hash"], ["original"]))
     assert scores[0] == scores[2]
     assert [sum(row.values()) for row in scores] == [1.0, 1.0, 1.0]
 
 
-def test_optimisers_are_known_in_any_capitals_and_strangers_are_not() -> None:
+def test_optimisers_are_found_in_any_case_and_unknown_names_are_refused() -> None:
     assert optimiser_named(" GA ") == "ga"
-    with pytest.raises(UnknownNameError, match="no optimiser is called 'forest'"):
+    with pytest.raises(UnknownNameError, match="'forest'"):
         optimiser_named("forest")

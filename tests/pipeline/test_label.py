@@ -96,7 +96,7 @@ def test_a_cascade_asks_cheap_models_first(folder: Path) -> None:
     assert labels_of(found) == labels_of(labelled(folder, ask_all=True))
 
 
-def test_calls_are_limited_and_what_was_paid_for_is_kept(folder: Path) -> None:
+def test_calls_are_limited_and_paid_answers_are_kept(folder: Path) -> None:
     short = labelled(folder, max_calls=50)
     assert short.tally.calls == 50
     assert short.tally.failed["budget reached"]
@@ -107,28 +107,22 @@ def test_calls_are_limited_and_what_was_paid_for_is_kept(folder: Path) -> None:
 
 
 def test_dollars_are_limited_where_prices_are_known(folder: Path) -> None:
-    with pytest.raises(ConfigError, match="price of simulated:large@85 is unknown"):
+    with pytest.raises(ConfigError, match="price of simulated:large@85"):
         labelled(folder, budget_usd=0.1)
 
 
-def test_a_promise_whose_ground_has_changed_is_not_given_when_everything_is_asked(folder: Path) -> None:
+def test_a_promise_made_by_another_version_does_not_hold_for_new_texts_when_everything_is_asked(folder: Path) -> None:
     model = json.loads((folder / "model.json").read_text())
     model["certificate"]["fingerprint"]["version"] = "0.0.0"
     (folder / "model.json").write_text(json.dumps(model))
     found = labelled(folder, ask_all=True)
     assert found.model.certificate is not None
-    assert "version changed since this promise was made" in found.model.certificate.why_not
+    assert found.model.certificate.why_not.startswith("version changed")
     assert {outcome.decision for outcome in found.outcomes} == {"review"}
 
 
-@pytest.mark.parametrize(
-    "saving",
-    [
-        {"ask_all": True},
-        {},
-    ],
-)
-def test_a_revoked_promise_is_not_given_to_new_texts_either(
+@pytest.mark.parametrize("saving", [{"ask_all": True}, {}])
+def test_a_revoked_promise_does_not_hold_for_new_texts_either(
     saving: dict[str, object], revoked: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(revoked, tmp_path / "run")
@@ -142,7 +136,7 @@ def test_a_revoked_promise_is_not_given_to_new_texts_either(
 def test_texts_of_another_kind_raise_a_warning_and_those_of_the_same_kind_none(folder: Path) -> None:
     labelled(folder)
     for saving in (Saving(ask_all=True), Saving()):
-        with pytest.warns(PcsWarning, match="these texts are answered unlike those of the run"):
+        with pytest.warns(PcsWarning, match=r"(good|bad).*\d+ % of new texts"):
             label(request(folder, range(2000, 2150), ["good"] * 150), folder.parent / "out.csv", saving)
 
 
@@ -159,7 +153,7 @@ def test_without_gold_everything_is_asked_and_decided_by_agreement(tmp_path: Pat
     assert (planned.frugal, planned.spending) == (None, None)
 
 
-def test_a_model_of_an_earlier_version_knows_no_drift(folder: Path) -> None:
+def test_a_model_of_an_earlier_version_is_not_checked_for_drift(folder: Path) -> None:
     model = read_json(folder / "model.json")
     write_json(folder / "model.json", {name: model[name] for name in ("labels", "weights", "calibrator")})
     found = label(request(folder, range(2000, 2150), ["good"] * 150), folder.parent / "out.csv", Saving(ask_all=True))
@@ -167,7 +161,7 @@ def test_a_model_of_an_earlier_version_knows_no_drift(folder: Path) -> None:
     assert {outcome.decision for outcome in found.outcomes} == {None}
 
 
-def test_a_plan_shows_both_ways_and_asks_nobody(folder: Path) -> None:
+def test_a_plan_has_both_ways_and_calls_no_model(folder: Path) -> None:
     before = (folder / "ledger.db").stat().st_mtime_ns
     planned = plan_labelling(request(folder))
     assert (folder / "ledger.db").stat().st_mtime_ns == before

@@ -98,6 +98,11 @@ def annotator_names(annotators: Sequence[object]) -> list[str]:
     return names
 
 
+def check_relations(panel: Panel) -> None:
+    """Raise if a relation of a panel cannot be used; see `relation_names`."""
+    relation_names(panel)
+
+
 def relation_names(panel: Panel) -> list[str]:
     """Return the names of a panel's relations in votes.
 
@@ -203,8 +208,8 @@ class AskedTexts:
 
 
 async def ask_texts(panel: Panel, texts: Sequence[str]) -> AskedTexts:
-    """Ask about texts, about equal ones only once."""
-    relation_names(panel)  # raises before the first question if a relation cannot be used
+    """Ask about texts, about equal ones only once; a relation that cannot be used is an error before the first call."""
+    check_relations(panel)
     variants: dict[tuple[str, str], Variant] = {}
     on_variant = panel.settings.on_variant
 

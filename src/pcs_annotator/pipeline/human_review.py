@@ -1,4 +1,4 @@
-"""What goes to people and comes back from them: rows to label, accepted rows to check."""
+"""Files for people and from them: rows to label, accepted rows to check, gold labels and verdicts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,7 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item, label_lookup, unknown_label
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import GoldError, TableError
-from pcs_annotator.files.human_files import (
-    SampleKind,
-    read_gold,
-    read_verdicts,
-    write_audit,
-    write_gold,
-    write_to_label,
-)
+from pcs_annotator.files import human_files
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import audit, draw_rows
@@ -34,7 +27,7 @@ MOST_ROWS_TO_LABEL = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FromPeople:
-    """What comes from people and goes to them.
+    """Files that people filled in, and how many rows to write for them next.
 
     Attributes:
         gold: A file with gold labels, such as `to_label.csv` filled in.
@@ -50,11 +43,11 @@ class FromPeople:
 
 
 class Gold(NamedTuple):
-    """Gold labels of a run, those that people gave afterwards included.
+    """Gold labels of a run, including those that people added after the run.
 
     Attributes:
         labels: For every item its label, or None.
-        random_sample: Which rows were not chosen because they teach most, so that they can carry a promise.
+        random_sample: Which rows can support a promise: those not chosen to be informative or for review.
     """
 
     labels: tuple[str | None, ...]
@@ -62,12 +55,12 @@ class Gold(NamedTuple):
 
 
 def gold_of(folder: RunFolder, items: Sequence[Item], given: Sequence[str | None]) -> Gold:
-    """Return the gold of a run: that of its data, under what people gave afterwards."""
+    """Return the gold labels of a run: those of its data, overridden by those that people added."""
     labels: list[str | None] = list(given) if given else [None] * len(items)
     random_sample = np.ones(len(items), dtype=np.bool_)
     if folder.gold.exists():
         places = {item.id: place for place, item in enumerate(items)}
-        for one in read_gold(folder.gold):
+        for one in human_files.read_gold(folder.gold):
             if one.id in places:  # a folder may have been run again over fewer rows
                 labels[places[one.id]] = one.label
                 random_sample[places[one.id]] = one.kind == "at random"
@@ -76,40 +69,41 @@ def gold_of(folder: RunFolder, items: Sequence[Item], given: Sequence[str | None
 
 
 def take_gold(path: Path, folder: RunFolder, items: Sequence[Item], labels: Sequence[str]) -> int:
-    """Add the labels of a person's file to those of a run, and return how many there are; later ones win."""
+    """Add the labels of a person's file to those of a run, and return how many it has; later labels win."""
     known = {item.id for item in items}
     lookup = label_lookup(labels)
-    given = read_gold(path)
+    given = human_files.read_gold(path)
     for one in given:
         if one.id not in known:
-            raise TableError(f"{path.name}, row {one.row}: no text of this run has the id {one.id!r}")
+            raise TableError(f"{path.name}, row {one.row}: the run has no text with the id {one.id!r}")
         if one.label.casefold() not in lookup:
             raise unknown_label(one.label, labels, f"{path.name}, row {one.row}, column gold")
-    before = read_gold(folder.gold) if folder.gold.exists() else []
+    before = human_files.read_gold(folder.gold) if folder.gold.exists() else []
     merged = {one.id: one for one in (*before, *given)}
-    write_gold(folder.gold, merged.values())
+    human_files.write_gold(folder.gold, merged.values())
     return len(given)
 
 
 class HandedOut(NamedTuple):
-    """Rows written for a person to label, and why these."""
+    """The number of rows written for a person to label, and how they were chosen."""
 
     rows: int
-    kind: SampleKind
+    kind: human_files.SampleKind
 
 
 def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Model, gold: Gold, rows: int) -> HandedOut:
-    """Write the rows that a person should label next, and say which they are.
+    """Write the rows that a person should label next.
 
-    Without a confidence, those that teach most. With one but without a promise, rows drawn at random, because only
-    those can carry it. With a promise, all that it leaves for review, the least certain first.
+    Without a confidence, these are the most informative rows. With a confidence but no promise, they are drawn at
+    random, because only random rows can support a promise. With a promise, they are all rows left for review, the
+    least certain first.
     """
     codes = gold_codes(votes, gold.labels)
     unlabelled = codes == UNLABELLED
-    # rows handed out before are labelled by now, so that others are drawn; those left empty may come again
+    # The seed changes when rows get labels, so that other rows are drawn; rows left empty may be drawn again.
     seed = int((~unlabelled).sum())
     certificate = model.certificate
-    kind: SampleKind
+    kind: human_files.SampleKind
     if model.calibrator is None:
         kind, chosen = "informative", rows_to_label(votes, rows, gold=codes, seed=seed)
     elif certificate is None or not certificate.holds:
@@ -119,7 +113,7 @@ def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Mode
     else:
         kind, chosen = "for review", _review_queue(votes, model, unlabelled)
     if len(chosen):
-        write_to_label(folder.to_label, ((items[row].id, items[row].text, kind) for row in chosen))
+        human_files.write_to_label(folder.to_label, ((items[row].id, items[row].text, kind) for row in chosen))
     else:
         folder.to_label.unlink(missing_ok=True)
     return HandedOut(len(chosen), kind)
@@ -144,23 +138,24 @@ def hand_out_audit(folder: RunFolder, items: Sequence[Item], outcomes: Sequence[
     if not open_rows.any():
         raise GoldError("no row without gold is accepted, so there is nothing to audit")
     drawn = draw_rows(open_rows, rows, seed=len(items))
-    write_audit(folder.audit, ((items[row].id, items[row].text, outcomes[row].label or "") for row in drawn))
+    rows_to_check = ((items[row].id, items[row].text, outcomes[row].label or "") for row in drawn)
+    human_files.write_audit(folder.audit, rows_to_check)
     return len(drawn)
 
 
 def with_verdicts(model: Model, path: Path, outcomes: Sequence[Outcome]) -> Model:
-    """Return the model with its certificate confirmed, revoked or left open by what a person found."""
+    """Return the model with its certificate confirmed, revoked or left open by a person's verdicts."""
     certificate = model.certificate
     if certificate is None or not certificate.thresholds:
-        raise GoldError(f"{path.name}: there is no promise that these verdicts could confirm or revoke")
+        raise GoldError(f"{path.name}: there is no promise for these verdicts to confirm or revoke")
     now = {outcome.id: outcome for outcome in outcomes}
-    checked = read_verdicts(path)
+    checked = human_files.read_verdicts(path)
     for one in checked:
         outcome = now.get(one.id)
         if outcome is None or outcome.decision != "accept" or outcome.label != one.label:
             raise GoldError(
-                f"{path.name}, row {one.row}: {one.id!r} is not, or no longer, accepted as {one.label!r}: "
-                "the labels have changed since these rows were drawn, so draw them anew with --audit"
+                f"{path.name}, row {one.row}: {one.id!r} is not accepted as {one.label!r}: "
+                "the labels have changed since these rows were drawn, so draw new rows with --audit"
             )
     wrong = sum(not one.right for one in checked)
     found = audit(certificate.promise, certificate.accepted_share, len(checked), wrong)

@@ -1,4 +1,4 @@
-"""Labelling new texts with a fitted run, and asking no more than the labels need."""
+"""`pcs label`: labels new texts with a fitted run, and asks no more than the labels need."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError
+from pcs_annotator.files import sources, tables
 from pcs_annotator.files.runs import RunFolder
-from pcs_annotator.files.sources import read_source
-from pcs_annotator.files.tables import Dataset, with_outcomes, write_table
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.spending.frugal import Frugal, Spending, learn_frugal
 from pcs_annotator.pipeline.ask import CollectSettings, ask_job, close_models, open_job, pricing
@@ -28,7 +27,7 @@ from pcs_annotator.pipeline.resolve_config import collecting_of, columns_of, tas
 from pcs_annotator.pipeline.run import RunRequest
 from pcs_annotator.pipeline.run_folder import Recorded
 
-# What a question costs is compared between models on one of usual length.
+# The prices of models are compared on a question and an answer of typical length.
 TYPICAL_TOKENS = (500, 20)
 
 
@@ -37,7 +36,7 @@ class Saving:
     """How to spend less on new texts.
 
     Attributes:
-        ask_all: Ask every question.
+        ask_all: Ask every question, even if it cannot change the label.
         cascade: Ask cheap models first, and expensive ones only about texts whose label they can still change.
         max_calls: Maximum number of calls; None for no limit.
         budget_usd: Maximum cost in dollars; None for the budget of the run's settings.
@@ -55,15 +54,15 @@ class Labelled:
 
     Attributes:
         dataset: The texts.
-        votes: What was said about them.
+        votes: The votes on them.
         outcomes: A label for every text.
-        tally: What happened on the way.
-        out: Where the labels are.
-        model: What judged them; its certificate is about these texts.
-        frugal: How questions were spared; None when everything was asked.
+        tally: Counts of calls, answers and failures.
+        out: The file with the labels.
+        model: The model that judged them; its certificate is about these texts.
+        frugal: How questions were saved; None when everything was asked.
     """
 
-    dataset: Dataset
+    dataset: tables.Dataset
     votes: Votes
     outcomes: Sequence[Outcome]
     tally: Tally
@@ -78,15 +77,15 @@ class Labelled:
 
 
 def default_out(data: Path) -> Path:
-    """Return where the labels of a file go if no place is given."""
+    """Return the default output file for the labels of a data file."""
     return data.with_name(f"{data.name.split('.')[0]}-labels.csv")
 
 
 def label(request: RunRequest, out: Path, saving: Saving | None = None) -> Labelled:
-    """Ask the models of a fitted run about new texts and label them; `request.config` may name columns."""
+    """Ask the models of a fitted run about new texts and label them; of `request.config`, only columns are used."""
     saving = saving or Saving()
     recorded = Recorded.read(RunFolder(request.folder))
-    dataset = read_source(request.data, columns_of(request.config), request.limit)
+    dataset = sources.read_source(request.data, columns_of(request.config), request.limit)
     tally = Tally(rows_expected=len(dataset.items))
     settings = replace(
         _within_budget(collecting_of(recorded.config, request.environment), saving),
@@ -102,17 +101,17 @@ def label(request: RunRequest, out: Path, saving: Saving | None = None) -> Label
     model = model.with_coverage(votes)
     warn_of_drift(model, votes)
     outcomes = list(model.judge(votes))
-    write_table(out, with_outcomes(dataset.table, outcomes, votes.labels))
+    tables.write_table(out, tables.with_outcomes(dataset.table, outcomes, votes.labels))
     return Labelled(dataset=dataset, votes=votes, outcomes=outcomes, tally=tally, out=out, model=model, frugal=frugal)
 
 
 class LabelPlan(NamedTuple):
-    """What labelling new texts takes: asking everything, and asking until labels are settled.
+    """The cost of labelling new texts: with every question, and with stopping early.
 
     Attributes:
-        everything: Every question.
-        frugal: What is expected with stopping early; None when nothing was learned that could tell.
-        spending: Which part of the questions that is.
+        everything: All questions.
+        frugal: The expected cost with stopping early; None when nothing was learned to decide when to stop.
+        spending: The share of questions that is expected.
     """
 
     everything: Plan
@@ -121,9 +120,9 @@ class LabelPlan(NamedTuple):
 
 
 def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPlan:
-    """Return what labelling new texts with a fitted run would ask; asks nobody."""
+    """Return what labelling new texts with a fitted run would ask and cost; no model is called."""
     recorded = Recorded.read(RunFolder(request.folder))
-    dataset = read_source(request.data, columns_of(request.config), request.limit)
+    dataset = sources.read_source(request.data, columns_of(request.config), request.limit)
     settings = collecting_of(recorded.config, request.environment)
     job = _job(recorded, settings)
     try:
@@ -148,7 +147,7 @@ def _within_budget(settings: CollectSettings, saving: Saving) -> CollectSettings
 
 
 def _frugal(recorded: Recorded, fitted: Model, job: Job, settings: CollectSettings, saving: Saving) -> Frugal | None:
-    """Return how to spare questions; None when all are wanted, or when nothing was learned that could tell which."""
+    """Return how to save questions; None when all are requested, or when nothing is calibrated."""
     if saving.ask_all or fitted.calibrator is None:
         return None
     prices = _prices(job, settings) if saving.cascade else None
@@ -159,7 +158,7 @@ def _frugal(recorded: Recorded, fitted: Model, job: Job, settings: CollectSettin
 
 
 def _unless_revoked(model: Model, fitted: Model) -> Model:
-    """Return the model without its promise when an audit revoked that of the run: what broke there breaks here."""
+    """Return the model with the run's audit if that revoked the run's promise: then this one cannot hold either."""
     earlier = fitted.certificate
     if model.certificate is None or earlier is None or not earlier.revoked:
         return model
@@ -171,12 +170,12 @@ def _prices(job: Job, settings: CollectSettings) -> Mapping[str, float]:
     prices = {annotator.name: price_of(model.name, *TYPICAL_TOKENS) for annotator, model in job.annotators}
     for name, price in prices.items():
         if price is None:
-            raise ConfigError(f"a cascade needs to know what {name} costs: put its price into [ask.prices]")
+            raise ConfigError(f"a cascade needs the price of {name}: put it into [ask.prices]")
     return {name: price or 0.0 for name, price in prices.items()}
 
 
 def _scaled(plan: Plan, job: Job, spending: Spending) -> Plan:
-    """Return the plan with every model's calls reduced to the share that is expected to be asked."""
+    """Return the plan with every model's calls reduced to the share that is expected."""
     shares: dict[str, list[float]] = {}
     for annotator, model in job.annotators:
         shares.setdefault(model.name, []).append(spending.by_annotator[annotator.name])

@@ -1,4 +1,4 @@
-"""The steps of the method, in memory: learn from votes and gold, judge new votes."""
+"""Learning from votes and gold in memory: the model, and cross-validated figures about it."""
 
 from __future__ import annotations
 
@@ -27,29 +27,32 @@ from pcs_annotator.judging.weighing.fitting import fit_coded
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.version import __version__
 
+REFERENCES = ("uniform", "majority", "zero-shot")
+NO_GOLD = (
+    "no gold labels, so all votes count the same, nothing is calibrated, and labels are accepted only where every "
+    "answer agrees: label some rows (30 are a start)"
+)
+
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Keep linear algebra to one thread: the matrices are tiny, and threads would only wait for each other."""
+    """Limit linear algebra to one thread: the matrices are tiny, and threads would only wait for each other."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(limits=1):
         yield
 
 
-REFERENCES = ("uniform", "majority", "zero-shot")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learned:
-    """A model, and what cross-validation says about it.
+    """A model, and its cross-validated figures.
 
     Attributes:
-        model: What was learned from all gold rows.
+        model: The model learned from all gold rows.
         figures: The chosen optimiser first, then the references; empty when there was too little gold.
         no_figures: Why there are none.
-        curves: What a page draws of held-out gold rows; None when there was too little gold.
-        spending: Which part of all questions a new text would take; None when nothing is calibrated.
+        curves: Curves over held-out gold rows for the report; None when there was too little gold.
+        spending: The share of questions that a new text would need; None when nothing is calibrated.
     """
 
     model: Model
@@ -59,14 +62,8 @@ class Learned:
     spending: Spending | None = None
 
 
-NO_GOLD = (
-    "no gold labels, so all votes count the same, nothing is calibrated, and labels are accepted only where every "
-    "answer agrees: label some rows (30 are a start)"
-)
-
-
 def learning_of(settings: LearnSettings) -> Learning:
-    """Return how to learn under these settings."""
+    """Return how to learn with these settings."""
     promise = None
     if settings.max_error is not None:
         promise = Promise(
@@ -86,17 +83,17 @@ def learning_of(settings: LearnSettings) -> Learning:
 
 
 def check_learning(settings: LearnSettings) -> None:
-    """Raise when something that cannot be learned is asked for, such as a promise of no errors at all."""
+    """Raise for settings that cannot be used, such as a promise of no errors at all."""
     learning_of(settings)
 
 
 def learn_if_possible(
     votes: Votes, gold: Sequence[object], settings: LearnSettings, random_sample: Mask | None = None
 ) -> Learned:
-    """Learn from the rows that have gold; without any, count all votes the same and decide by agreement."""
+    """Learn from the rows that have gold; without gold, all votes count the same and agreement decides."""
     if any(gold):
         return learn(votes, gold, settings, random_sample)
-    check_learning(settings)  # a setting that cannot be used is an error with gold or without
+    check_learning(settings)  # a setting that cannot be used is an error even without gold
     weights = fit_coded(votes, np.full(len(votes), UNLABELLED, dtype=np.int8), "uniform", seed=settings.seed)
     model = Model(weights=weights, calibrator=None, by_agreement=settings.max_error is not None)
     return Learned(model=model, figures=(), no_figures=NO_GOLD)
@@ -108,9 +105,9 @@ def learn(
     settings: LearnSettings,
     random_sample: Mask | None = None,
 ) -> Learned:
-    """Learn weights, calibrator and promise from the rows that have gold, and cross-validate against simple rivals.
+    """Learn weights, calibrator and promise from the rows that have gold, and compare with simple methods.
 
-    `random_sample` says which rows were drawn at random, so that they can carry a promise; by default all.
+    `random_sample` marks the rows that were drawn at random and so can support a promise; by default all.
     """
     how = learning_of(settings)
     codes = gold_codes(votes, gold)
@@ -142,14 +139,14 @@ def _figures(votes: Votes, codes: Codes, settings: LearnSettings) -> tuple[Seque
 
 
 def _curves(trial: Trial | None, settings: LearnSettings) -> Curves | None:
-    if trial is None or not settings.resamples:  # without resamples there are no intervals, and so no picture
+    if trial is None or not settings.resamples:  # without resamples there are no intervals to draw
         return None
     calibrated = settings.calibration != "none"
     return curves_of(trial, calibrated=calibrated, resamples=settings.resamples, seed=settings.seed)
 
 
 def _warn_of_unlike_gold(votes: Votes, gold: Mask, others: Mask, model: Model) -> None:
-    """Warn when gold rows look like no random sample of the rows: a promise would not hold for the others."""
+    """Warn if the gold rows do not look like a random sample: then a promise may not hold for the other rows."""
     if model.certificate is None or not model.certificate.holds:
         return
     scores = model.judged(votes).scores
@@ -158,25 +155,25 @@ def _warn_of_unlike_gold(votes: Votes, gold: Mask, others: Mask, model: Model) -
         detail = found.sentence.replace("new texts", "the rows without gold").replace(
             "the calibration set", "those with"
         )
-        _warn(f"the gold rows look unlike the others: {detail}")
+        _warn(f"the gold rows differ from the others: {detail}")
 
 
 def warn_of_drift(model: Model, votes: Votes) -> None:
-    """Warn when votes on new texts look unlike those that the model was learned from."""
+    """Warn if votes on new texts differ from the votes that the model was learned from."""
     if model.profile is None:
         return
     found = drift(model.profile, profile(votes, model.judged(votes).scores))
     if found.found:
-        _warn(f"these texts are answered unlike those of the run: {found.sentence}")
+        _warn(f"the answers on these texts differ from those of the run: {found.sentence}")
 
 
 def _warn(what: str) -> None:
-    remedy = "confidence and promise may not hold there: label some of those rows, drawn at random, and fit again"
+    remedy = "confidence and promise may not hold there: label a random sample of those rows and fit again"
     warnings.warn(f"{what}; {remedy}", PcsWarning, stacklevel=3)
 
 
 def model_file(learned: Learned, settings: LearnSettings, labels: Sequence[str]) -> dict[str, Any]:
-    """Return what `model.json` holds."""
+    """Return the contents of `model.json`."""
     return {
         "version": __version__,
         "labels": list(labels),
@@ -186,7 +183,7 @@ def model_file(learned: Learned, settings: LearnSettings, labels: Sequence[str])
 
 
 def evaluation_file(learned: Learned) -> dict[str, Any]:
-    """Return what `evaluation.json` holds."""
+    """Return the contents of `evaluation.json`."""
     return {
         "figures": [figures.to_dict() for figures in learned.figures],
         "no_figures": learned.no_figures,
@@ -196,7 +193,7 @@ def evaluation_file(learned: Learned) -> dict[str, Any]:
 
 
 def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
-    """Return what `evaluation_file` wrote, with its model; parts that an earlier version did not know are left out."""
+    """Return the model with what `evaluation_file` wrote; parts that an earlier version did not write are None."""
     curves, spending = evaluation.get("curves"), evaluation.get("spending")
     return Learned(
         model=model,
@@ -208,7 +205,7 @@ def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
 
 
 def needs_gold(optimiser: str | Optimiser) -> bool:
-    """Return whether an optimiser learns from rows with gold only, so that others need not be asked about."""
+    """Return whether an optimiser learns from gold rows only, so that the models need not be asked about others."""
     return (optimisers.create(optimiser) if isinstance(optimiser, str) else optimiser).needs_gold
 
 
@@ -220,7 +217,7 @@ def fit_for_classifier(
     *,
     max_error: float | None = None,
 ) -> Model:
-    """Learn weights from the rows that have gold, and a calibrator and a promise where they are enough."""
+    """Learn weights from the rows that have gold, and a calibrator and a promise if there are enough of them."""
     promise = None if max_error is None else Promise(max_error=max_error)
     how = Learning(optimiser=optimiser, splits=Splits(seed=seed), promise=promise, version=__version__)
     return learn_model(votes, gold, how)
@@ -229,7 +226,7 @@ def fit_for_classifier(
 def probabilities(model: Model, votes: Votes, labels: Sequence[str]) -> Floats:
     """Return a number for every label, `[item, label]`, columns as `labels`; rows sum to 1.
 
-    They are calibrated probabilities where the model has a calibrator, else scores. An item on which nobody voted is
+    The numbers are calibrated probabilities if the model has a calibrator, else scores. An item without votes is
     uniform.
     """
     verdicts = model.judged(votes)

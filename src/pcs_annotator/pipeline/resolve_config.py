@@ -1,4 +1,4 @@
-"""From settings and a file to what is asked: every default is decided here, before the first call."""
+"""Complete settings from the user's settings and data: every default is decided here, before the first call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
-from pcs_annotator.core.elicitations import kind_of
+from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.gold import refuse_contradictions
 from pcs_annotator.core.task import Task, check_labels, label_lookup, unknown_label
 from pcs_annotator.core.variant import ORIGINAL
@@ -21,10 +21,8 @@ from pcs_annotator.pipeline.relations import DEFAULT, relation_options_of
 from pcs_annotator.relations.parse import Parser
 
 WITHOUT_PARSER = ("contraction", "punctuation", "frame")
-# More values than this in a gold column are hardly labels.
+# A gold column with more values than this is probably not a column of labels.
 MOST_LABELS_TO_GUESS = 50
-
-
 LEARN_FLAGS = ("optimiser", "seed", "calibration", "max_error", "certainty", "promise", "per_label", "sets")
 
 
@@ -91,16 +89,17 @@ def columns_of(config: Config) -> Columns:
 
 
 def settled(config: Config, dataset: Dataset) -> Config:
-    """Return settings in which nothing is left open: labels, relations, models, columns.
+    """Return complete settings, with labels, relations and columns.
 
     Raises:
         ConfigError: No model is named.
-        LabelError: There are no labels, or gold lies outside of them.
+        LabelError: There are no labels, or a gold label is not one of them.
     """
     if not config.ask.models:
         raise ConfigError("no model is named: add --model provider:model, for example --model embedded:smollm2")
     if all(kind_of(model) for model in config.ask.models):
-        raise ConfigError(f"every model is asked for more than a label ({config.ask.models[0]}): name one plainly, too")
+        name = base_annotator(config.ask.models[0])
+        raise ConfigError(f"every model is also asked for its confidence: add one that is not, such as {name}")
     labels = check_labels(config.task.labels or labels_seen(dataset))
     _refuse_other_gold(dataset, labels)
     if dataset.gold:
@@ -116,14 +115,14 @@ def settled(config: Config, dataset: Dataset) -> Config:
 
 
 def task_of(config: Config) -> Task:
-    """Return the task that settled settings describe."""
+    """Return the task of complete settings."""
     labels = config.task.labels
     instruction = config.task.instruction or f"Which label fits the text best: {', '.join(labels)}?"
     return Task(instruction, labels, config.task.meanings)
 
 
 def collecting_of(config: Config, environment: Mapping[str, str] | None) -> CollectSettings:
-    """Return how to ask under these settings."""
+    """Return how to ask with these settings."""
     rewriter = config.relations.rewriter or None
     return CollectSettings(
         draws=config.ask.draws,
@@ -137,7 +136,7 @@ def collecting_of(config: Config, environment: Mapping[str, str] | None) -> Coll
 
 
 def labels_seen(dataset: Dataset) -> tuple[str, ...]:
-    """Return the labels of the gold column, sorted; the commonest spelling of each, whatever the capitals."""
+    """Return the labels of the gold column, sorted; of spellings that differ in case only, the most common one."""
     spellings: dict[str, dict[str, int]] = {}
     for value in dataset.gold:
         if value is not None:
@@ -147,14 +146,14 @@ def labels_seen(dataset: Dataset) -> tuple[str, ...]:
         raise LabelError(f"no labels: name them with --labels a,b,c, or fill a column gold in {dataset.name}")
     if len(spellings) > MOST_LABELS_TO_GUESS:
         raise LabelError(
-            f"{dataset.name}: the column {dataset.columns.gold!r} has {len(spellings)} different values, which are "
-            "hardly labels: name the right column with --gold-column, or the labels with --labels"
+            f"{dataset.name}: the column {dataset.columns.gold!r} has {len(spellings)} different values, too many for "
+            "labels: name the right column with --gold-column, or the labels with --labels"
         )
     return tuple(sorted(max(counts, key=lambda name: (counts[name], name)) for counts in spellings.values()))
 
 
 def _refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
-    """Raise for a gold label outside of the set: before anything is paid for, not after."""
+    """Raise for a gold label that is not in the label set, before anything is paid for."""
     known = label_lookup(labels)
     for row, value in enumerate(dataset.gold, 1):
         if value is not None and value.casefold() not in known:
@@ -162,6 +161,6 @@ def _refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
 
 
 def _usual_relations(config: Config) -> tuple[str, ...]:
-    """Return the paper's relations; without a rewriter or a parser, rules that need neither."""
+    """Return the paper's relations, or rules that need no parser if there is neither a rewriter nor a parser."""
     usual = DEFAULT if config.relations.rewriter or Parser().available else WITHOUT_PARSER
     return (ORIGINAL, *usual)

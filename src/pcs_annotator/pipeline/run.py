@@ -1,4 +1,4 @@
-"""A whole run over a folder: rewrite, ask, learn, label, report. Each step leaves one file."""
+"""`pcs run` and `pcs fit`: rewrite, ask, learn, label and report in a run folder; each step writes one file."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.files import tables, vote_files
 from pcs_annotator.files.config import Config, config_to_dict
 from pcs_annotator.files.runs import RunFolder, read_json, write_json
 from pcs_annotator.files.sources import read_source
-from pcs_annotator.files.tables import Dataset, write_table
-from pcs_annotator.files.vote_files import write_votes, writing_variants
 from pcs_annotator.pipeline.ask import ask_job, close_models, open_job, pricing
 from pcs_annotator.pipeline.human_review import ROWS_TO_LABEL, FromPeople, gold_of, hand_out_audit, with_verdicts
 from pcs_annotator.pipeline.learn import check_learning, learned_from
@@ -33,12 +32,12 @@ class RunRequest:
 
     Attributes:
         data: The user's file.
-        folder: Where everything goes.
-        config: Settings, those of the command line included.
-        limit: How many rows to take; None for all.
-        fresh: Whether to ask again what the ledger holds.
-        progress: Whether to show how far it is.
-        to_label: How many rows to write for a person to label while nothing is promised.
+        folder: The run folder.
+        config: Settings, including those of the command line.
+        limit: Maximum number of rows; None for all.
+        fresh: Whether to delete the ledger and ask everything again.
+        progress: Whether to show progress.
+        to_label: How many rows to write for a person to label, as long as there is no promise.
         environment: Keys and base URLs; None for those of the process and of `.env`.
     """
 
@@ -62,7 +61,7 @@ def run(request: RunRequest) -> RunResult:
     started = time.perf_counter()
     dataset = read_source(request.data, columns_of(request.config), request.limit)
     config = settled(request.config, dataset)
-    # settings and gold are checked before the first call, not after the last
+    # Settings and gold are checked before the first call, not after the last.
     check_learning(config.learn)
     folder = RunFolder(request.folder)
     gold = gold_of(folder, dataset.items, dataset.gold)
@@ -83,9 +82,9 @@ def run(request: RunRequest) -> RunResult:
 
 
 def fit_run(path: Path, changes: Mapping[str, Any] | None = None, people: FromPeople | None = None) -> RunResult:
-    """Learn again from the votes of a run folder, free of charge, with whatever people gave since.
+    """Learn again from the votes of a run folder, with the labels and verdicts that people gave; no model is called.
 
-    Settings of learning stay as they were the last time, but for `changes`.
+    Learning uses the settings of the last fit, with `changes`.
     """
     people = people or FromPeople()
     recorded = Recorded.read(RunFolder(path))
@@ -110,14 +109,14 @@ def fit_run(path: Path, changes: Mapping[str, Any] | None = None, people: FromPe
 
 
 def open_run(path: Path) -> RunResult:
-    """Return a finished run as it lies in its folder."""
+    """Return the result of a finished run from its folder."""
     recorded = Recorded.read(RunFolder(path))
     learned = learned_from(recorded.model_in_force(), read_json(recorded.folder.evaluation))
     return recorded.result(learned, list(learned.model.judge(recorded.votes)))
 
 
 def plan(request: RunRequest) -> Plan:
-    """Return what a run would ask and what that costs at the most; asks nobody."""
+    """Return what a run would ask and the most that it can cost; no model is called."""
     dataset = read_source(request.data, columns_of(request.config), request.limit)
     config = settled(request.config, dataset)
     settings = collecting_of(config, request.environment)
@@ -128,8 +127,8 @@ def plan(request: RunRequest) -> Plan:
         run_sync(lambda: close_models(job))
 
 
-def _asked(request: RunRequest, config: Config, dataset: Dataset, tally: Tally) -> Votes:
-    """Ask everybody about everything; settings and rows are written first, so that a stop leaves a folder to go on."""
+def _asked(request: RunRequest, config: Config, dataset: tables.Dataset, tally: Tally) -> Votes:
+    """Ask all questions; settings and rows are written first, so that an interrupted run can be resumed."""
     folder = RunFolder(request.folder)
     settings = replace(collecting_of(config, request.environment), progress=request.progress, tally=tally)
     job = open_job(task_of(config), config.ask.models, config.relations.use, settings)
@@ -144,9 +143,9 @@ def _asked(request: RunRequest, config: Config, dataset: Dataset, tally: Tally) 
         "config": config_to_dict(config),
     }
     write_json(folder.settings, start)
-    write_table(folder.items, dataset.table)
-    with writing_variants(folder.variants) as note:
+    tables.write_table(folder.items, dataset.table)
+    with vote_files.writing_variants(folder.variants) as note:
         noting = replace(job, on_variant=note)
         votes = run_sync(lambda: ask_job(noting, dataset.items, folder.ledger, settings))
-    write_votes(folder.votes, votes)
+    vote_files.write_votes(folder.votes, votes)
     return votes

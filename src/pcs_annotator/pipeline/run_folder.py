@@ -1,4 +1,4 @@
-"""A run as it lies in its folder: learned from again, written anew, opened for a page. Asks nobody."""
+"""A run folder: read, learned from again, and written; no model is called."""
 
 from __future__ import annotations
 
@@ -15,19 +15,12 @@ from pcs_annotator.core.tabular import as_arrow
 from pcs_annotator.core.variant import Status, Variant
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError
+from pcs_annotator.files import tables, vote_files
 from pcs_annotator.files.config import Config, LearnSettings, config_from_dict, learn_settings_from_dict
 from pcs_annotator.files.runs import RunFolder, atomic_path, read_json, write_json
-from pcs_annotator.files.tables import Dataset, read_dataset, with_outcomes, write_table
-from pcs_annotator.files.vote_files import VoteAxes, read_votes
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import fingerprint, in_force
-from pcs_annotator.pipeline.human_review import (
-    Gold,
-    HandedOut,
-    gold_of,
-    hand_out,
-    take_gold,
-)
+from pcs_annotator.pipeline import human_review
 from pcs_annotator.pipeline.learn import Learned, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.pipeline.ledgers import ledger_sizes
 from pcs_annotator.pipeline.resolve_config import columns_of
@@ -39,32 +32,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """What came of a run.
+    """The result of a run.
 
     Attributes:
-        folder: Where everything is.
-        config: The settings, with nothing left open.
-        dataset: What was labelled; its gold includes what people gave afterwards.
-        votes: What everybody said.
-        learned: What the votes are worth.
+        folder: The run folder.
+        config: The complete settings.
+        dataset: The texts; its gold includes labels that people added after the run.
+        votes: The votes of annotators that were asked for a label only.
+        learned: The model, and its figures.
         outcomes: A label for every row.
-        tally: What happened on the way.
-        bills: What the calls of this folder cost, model by model.
-        seconds: How long each step took.
+        tally: Counts of calls, answers and failures.
+        bills: The cost of all calls in this folder, per model.
+        seconds: The duration of each step.
         to_label: Rows written for a person to label; None when the run was only opened.
-        to_audit: Accepted rows written for a person to check.
+        to_audit: Number of accepted rows written for a person to check.
     """
 
     folder: RunFolder
     config: Config
-    dataset: Dataset
+    dataset: tables.Dataset
     votes: Votes
     learned: Learned
     outcomes: Sequence[Outcome]
     tally: Tally
     bills: Sequence[Bill]
     seconds: Mapping[str, float] = field(default_factory=dict)
-    to_label: HandedOut | None = None
+    to_label: human_review.HandedOut | None = None
     to_audit: int = 0
 
     @property
@@ -75,51 +68,52 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """What a run folder holds before anything is learned.
+    """The contents of a run folder before learning.
 
     Attributes:
-        folder: Where it is.
+        folder: The folder.
         config: The settings of the run.
         dataset: The texts.
-        answers: All votes, those of annotators that also state a confidence included.
-        gold: Gold labels, with those that people gave afterwards; read once.
+        answers: All votes, including those of annotators that also state a confidence.
+        gold: Gold labels, including those that people added after the run.
     """
 
     folder: RunFolder
     config: Config
-    dataset: Dataset
+    dataset: tables.Dataset
     answers: Votes
-    gold: Gold
+    gold: human_review.Gold
 
     @classmethod
     def read(cls, folder: RunFolder) -> Recorded:
-        """Return what lies in a folder."""
+        """Read a run folder."""
         config, start = started(folder)
-        dataset = read_dataset(folder.items, columns_of(config))
+        dataset = tables.read_dataset(folder.items, columns_of(config))
         ids = [item.id for item in dataset.items]
-        axes = VoteAxes(ids, start["annotators"], start["relations"], config.task.labels, config.ask.draws)
-        gold = gold_of(folder, dataset.items, dataset.gold)
-        return cls(folder=folder, config=config, dataset=dataset, answers=read_votes(folder.votes, axes), gold=gold)
+        axes = vote_files.VoteAxes(ids, start["annotators"], start["relations"], config.task.labels, config.ask.draws)
+        answers = vote_files.read_votes(folder.votes, axes)
+        gold = human_review.gold_of(folder, dataset.items, dataset.gold)
+        return cls(folder=folder, config=config, dataset=dataset, answers=answers, gold=gold)
 
     @property
     def votes(self) -> Votes:
-        """The votes that scores are made of: those of annotators asked for a label alone."""
+        """The votes that scores are computed from: those of annotators that were asked for a label only."""
         return self.answers.plain()
 
     def with_gold(self, path: Path) -> Recorded:
-        """Return the run with the labels of a person's file, which are kept in the folder too."""
-        take_gold(path, self.folder, self.dataset.items, self.votes.labels)
-        return replace(self, gold=gold_of(self.folder, self.dataset.items, self.dataset.gold))
+        """Return the run with the labels of a person's file, which are also stored in the folder."""
+        human_review.take_gold(path, self.folder, self.dataset.items, self.votes.labels)
+        return replace(self, gold=human_review.gold_of(self.folder, self.dataset.items, self.dataset.gold))
 
     @property
     def settings(self) -> LearnSettings:
-        """How the run was learned from the last time; before that, how it was to be."""
+        """The settings of the last fit; before the first one, those of the run."""
         if not self.folder.model.exists():
             return self.config.learn
         return learn_settings_from_dict(read_json(self.folder.model).get("learn", asdict(self.config.learn)))
 
     def learn(self, settings: LearnSettings) -> Learned:
-        """Learn from the recorded votes; what an audit found about the very same promise still counts."""
+        """Learn from the recorded votes; an earlier audit of the same promise still counts."""
         learned = learn_if_possible(self.votes, self.gold.labels, settings, self.gold.random_sample)
         return replace(learned, model=_with_earlier_audit(learned.model, self.folder))
 
@@ -128,15 +122,16 @@ class Recorded:
         write_json(self.folder.model, model_file(learned, settings, self.votes.labels))
         write_json(self.folder.evaluation, evaluation_file(learned))
         outcomes = list(learned.model.judge(self.votes))
-        write_table(self.folder.labels, with_outcomes(self.dataset.table, outcomes, self.votes.labels))
+        labelled = tables.with_outcomes(self.dataset.table, outcomes, self.votes.labels)
+        tables.write_table(self.folder.labels, labelled)
         return outcomes
 
-    def hand_out(self, learned: Learned, rows: int) -> HandedOut:
-        """Write the rows that a person should label next, and say which they are."""
-        return hand_out(self.folder, self.dataset.items, self.votes, learned.model, self.gold, rows)
+    def hand_out(self, learned: Learned, rows: int) -> human_review.HandedOut:
+        """Write the rows that a person should label next."""
+        return human_review.hand_out(self.folder, self.dataset.items, self.votes, learned.model, self.gold, rows)
 
     def model_in_force(self) -> Model:
-        """Return the model of the folder; its promise is void when votes, gold or code changed since."""
+        """Return the model of the folder; its promise is void if votes, gold or code have changed since."""
         model = Model.from_dict(read_json(self.folder.model))
         if model.certificate is None:
             return model
@@ -144,7 +139,7 @@ class Recorded:
         return replace(model, certificate=in_force(model.certificate, now))
 
     def result(self, learned: Learned, outcomes: Sequence[Outcome], **more: Any) -> RunResult:
-        """Return everything about the run."""
+        """Return the result of the run."""
         return RunResult(
             folder=self.folder,
             config=self.config,
@@ -160,13 +155,13 @@ class Recorded:
 def started(folder: RunFolder) -> tuple[Config, Mapping[str, Any]]:
     """Return the settings of a run, and all of its `run.json`."""
     if not folder.settings.exists():
-        raise ConfigError(f"{folder.path} is no run folder (it has no {folder.settings.name}): pcs run makes one")
+        raise ConfigError(f"{folder.path} is not a run folder (it has no {folder.settings.name}): pcs run creates one")
     start = read_json(folder.settings)
     return config_from_dict(start["config"]), start
 
 
 def _with_earlier_audit(model: Model, folder: RunFolder) -> Model:
-    """Return the model with the audit of the folder's own, if that made the very same promise from the same rows."""
+    """Return the model with the audit of the folder's model, if both make the same promise from the same rows."""
     if model.certificate is None or not folder.model.exists():
         return model
     earlier = Model.from_dict(read_json(folder.model)).certificate
@@ -178,7 +173,7 @@ def _with_earlier_audit(model: Model, folder: RunFolder) -> Model:
 
 
 class VariantCount(NamedTuple):
-    """How often a relation came to the same end for the same reason."""
+    """How often a relation had this result for this reason."""
 
     relation: str
     status: Status
@@ -187,9 +182,9 @@ class VariantCount(NamedTuple):
 
 
 def read_variants(folder: RunFolder, ids: Collection[str] | None = None) -> dict[tuple[str, str], Variant]:
-    """Return item id and relation → variant, of some items or of all; empty when the folder holds none.
+    """Return item id and relation → variant, of some items or of all; empty if the folder has none.
 
-    The original text is no entry, and a variant's source is left empty: it is the item's text.
+    Original texts are not included, and the source of a variant is left empty: it is the item's text.
     """
     table = _table(folder)
     if table is None:
@@ -203,12 +198,12 @@ def read_variants(folder: RunFolder, ids: Collection[str] | None = None) -> dict
 
 
 def count_variants(folder: RunFolder) -> Iterator[VariantCount]:
-    """Yield how the rewrites ended, the commonest end of each relation first."""
+    """Yield the results of the rewrites with their counts, the most common result of each relation first."""
     table = _table(folder)
     if table is None:
         return
-    ends = table.group_by(["relation", "status", "reason"]).aggregate([([], "count_all")]).to_pylist()
-    for row in sorted(ends, key=lambda row: (row["relation"], -row["count_all"], row["status"], row["reason"] or "")):
+    counts = table.group_by(["relation", "status", "reason"]).aggregate([([], "count_all")]).to_pylist()
+    for row in sorted(counts, key=lambda row: (row["relation"], -row["count_all"], row["status"], row["reason"] or "")):
         yield VariantCount(row["relation"], row["status"], row["reason"] or "", row["count_all"])
 
 
@@ -230,8 +225,8 @@ class Origin(NamedTuple):
     """Where a run comes from.
 
     Attributes:
-        version: Of the package that made it.
-        data: Name of the user's file; empty when it is not known.
+        version: Version of the package that made it.
+        data: Name of the user's file; empty if unknown.
     """
 
     version: str
@@ -247,6 +242,6 @@ def read_origin(folder: RunFolder) -> Origin:
 
 
 def write_page(path: Path, text: str) -> None:
-    """Write a page whole or not at all; what UTF-8 cannot hold becomes a question mark."""
+    """Write a page completely or not at all; characters that UTF-8 cannot encode become question marks."""
     with atomic_path(path) as temporary:
         temporary.write_bytes(text.encode("utf-8", "replace"))
