@@ -12,13 +12,14 @@ from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.ask import Asker, Patience, PriceOf
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.collect import run_job
-from pcs_annotator.asking.engine.job import Job, OnVariant
+from pcs_annotator.asking.engine.job import Job, OnVariant, make_plan
 from pcs_annotator.asking.engine.ledger import Ledger, lock_ledger
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.asking.engine.progress import Tally, showing
 from pcs_annotator.asking.models.catalog import price_of
 from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.chat import ChatModel, Usage
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.elicitations import base_annotator, kind_of
@@ -116,6 +117,14 @@ async def ask_job(
                 return await run_job(job, items, asker, strategy)
     finally:
         await close_models(job)
+
+
+def plan_job(job: Job, items: Iterable[Item], settings: CollectSettings) -> Plan:
+    """Return what a job would ask and the most that it can cost, and close its models; no model is called."""
+    try:
+        return make_plan(job, items, pricing(settings.prices))
+    finally:
+        run_sync(lambda: close_models(job))
 
 
 def open_job(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pcs_annotator.asking.engine.budget import Budget
-from pcs_annotator.asking.engine.job import Job, make_plan
+from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.concurrency import run_sync
@@ -17,13 +17,10 @@ from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError
-from pcs_annotator.files import sources, tables
-from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.files import runs, tables
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.spending.frugal import Frugal, Spending, learn_frugal
-from pcs_annotator.pipeline.ask import CollectSettings, ask_job, close_models, open_job, pricing
-from pcs_annotator.pipeline.learn import learning_of, one_thread, warn_of_drift
-from pcs_annotator.pipeline.resolve_config import collecting_of, columns_of, task_of
+from pcs_annotator.pipeline import ask, learn, resolve_config
 from pcs_annotator.pipeline.run import RunRequest
 from pcs_annotator.pipeline.run_folder import Recorded
 
@@ -84,22 +81,19 @@ def default_out(data: Path) -> Path:
 def label(request: RunRequest, out: Path, saving: Saving | None = None) -> Labelled:
     """Ask the models of a fitted run about new texts and label them; of `request.config`, only columns are used."""
     saving = saving or Saving()
-    recorded = Recorded.read(RunFolder(request.folder))
-    dataset = sources.read_source(request.data, columns_of(request.config), request.limit)
+    recorded = Recorded.read(runs.RunFolder(request.folder))
+    dataset = request.read_data()
     tally = Tally(rows_expected=len(dataset.items))
-    settings = replace(
-        _within_budget(collecting_of(recorded.config, request.environment), saving),
-        progress=request.progress,
-        tally=tally,
-    )
+    settings = _within_budget(resolve_config.collecting_of(recorded.config, request.environment), saving)
+    settings = replace(settings, progress=request.progress, tally=tally)
     job = _job(recorded, settings)
     fitted = recorded.model_in_force()
     frugal = _frugal(recorded, fitted, job, settings, saving)
     model = fitted if frugal is None else _unless_revoked(frugal.model, fitted)
     strategy = None if frugal is None else frugal.strategy
-    votes = run_sync(lambda: ask_job(job, dataset.items, recorded.folder.ledger, settings, strategy))
+    votes = run_sync(lambda: ask.ask_job(job, dataset.items, recorded.folder.ledger, settings, strategy))
     model = model.with_coverage(votes)
-    warn_of_drift(model, votes)
+    learn.warn_of_drift(model, votes)
     outcomes = list(model.judge(votes))
     tables.write_table(out, tables.with_outcomes(dataset.table, outcomes, votes.labels))
     return Labelled(dataset=dataset, votes=votes, outcomes=outcomes, tally=tally, out=out, model=model, frugal=frugal)
@@ -121,39 +115,38 @@ class LabelPlan(NamedTuple):
 
 def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPlan:
     """Return what labelling new texts with a fitted run would ask and cost; no model is called."""
-    recorded = Recorded.read(RunFolder(request.folder))
-    dataset = sources.read_source(request.data, columns_of(request.config), request.limit)
-    settings = collecting_of(recorded.config, request.environment)
+    recorded = Recorded.read(runs.RunFolder(request.folder))
+    dataset = request.read_data()
+    settings = resolve_config.collecting_of(recorded.config, request.environment)
     job = _job(recorded, settings)
-    try:
-        everything = make_plan(job, dataset.items, pricing(settings.prices))
-    finally:
-        run_sync(lambda: close_models(job))
+    everything = ask.plan_job(job, dataset.items, settings)
     frugal = _frugal(recorded, recorded.model_in_force(), job, settings, saving or Saving())
     if frugal is None:
         return LabelPlan(everything, None, None)
     return LabelPlan(everything, _scaled(everything, job, frugal.spending), frugal.spending)
 
 
-def _job(recorded: Recorded, settings: CollectSettings) -> Job:
+def _job(recorded: Recorded, settings: ask.CollectSettings) -> Job:
     config = recorded.config
     plain = [model for model in config.ask.models if not kind_of(model)]
-    return open_job(task_of(config), plain, config.relations.use, settings)
+    return ask.open_job(resolve_config.task_of(config), plain, config.relations.use, settings)
 
 
-def _within_budget(settings: CollectSettings, saving: Saving) -> CollectSettings:
+def _within_budget(settings: ask.CollectSettings, saving: Saving) -> ask.CollectSettings:
     usd = settings.budget.usd if saving.budget_usd is None else saving.budget_usd
     return replace(settings, budget=Budget(usd=usd, calls=saving.max_calls))
 
 
-def _frugal(recorded: Recorded, fitted: Model, job: Job, settings: CollectSettings, saving: Saving) -> Frugal | None:
+def _frugal(
+    recorded: Recorded, fitted: Model, job: Job, settings: ask.CollectSettings, saving: Saving
+) -> Frugal | None:
     """Return how to save questions; None when all are requested, or when nothing is calibrated."""
     if saving.ask_all or fitted.calibrator is None:
         return None
     prices = _prices(job, settings) if saving.cascade else None
     gold = recorded.gold
-    how = replace(learning_of(recorded.settings), resamples=0)
-    with one_thread():
+    how = replace(learn.learning_of(recorded.settings), resamples=0)
+    with learn.one_thread():
         return learn_frugal(recorded.votes, gold_codes(recorded.votes, gold.labels), how, prices, gold.random_sample)
 
 
@@ -165,8 +158,8 @@ def _unless_revoked(model: Model, fitted: Model) -> Model:
     return replace(model, certificate=replace(model.certificate, audit=earlier.audit))
 
 
-def _prices(job: Job, settings: CollectSettings) -> Mapping[str, float]:
-    price_of = pricing(settings.prices)
+def _prices(job: Job, settings: ask.CollectSettings) -> Mapping[str, float]:
+    price_of = ask.pricing(settings.prices)
     prices = {annotator.name: price_of(model.name, *TYPICAL_TOKENS) for annotator, model in job.annotators}
     for name, price in prices.items():
         if price is None:

@@ -8,20 +8,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.asking.engine.job import make_plan
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.files import tables, vote_files
+from pcs_annotator.files import sources, tables, vote_files
 from pcs_annotator.files.config import Config, config_to_dict
 from pcs_annotator.files.runs import RunFolder, read_json, write_json
-from pcs_annotator.files.sources import read_source
-from pcs_annotator.pipeline.ask import ask_job, close_models, open_job, pricing
-from pcs_annotator.pipeline.human_review import ROWS_TO_LABEL, FromPeople, gold_of, hand_out_audit, with_verdicts
-from pcs_annotator.pipeline.learn import check_learning, learned_from
+from pcs_annotator.pipeline import ask, human_review, learn, resolve_config
 from pcs_annotator.pipeline.report.page import write_report
-from pcs_annotator.pipeline.resolve_config import collecting_of, columns_of, settled, task_of
 from pcs_annotator.pipeline.run_folder import Recorded, RunResult
 from pcs_annotator.version import __version__
 
@@ -47,8 +42,12 @@ class RunRequest:
     limit: int | None = None
     fresh: bool = False
     progress: bool = False
-    to_label: int = ROWS_TO_LABEL
+    to_label: int = human_review.ROWS_TO_LABEL
     environment: Mapping[str, str] | None = field(default=None, repr=False)
+
+    def read_data(self) -> tables.Dataset:
+        """Read the rows of the user's file."""
+        return sources.read_source(self.data, resolve_config.columns_of(self.config), self.limit)
 
 
 def default_folder(data: Path) -> Path:
@@ -59,12 +58,12 @@ def default_folder(data: Path) -> Path:
 def run(request: RunRequest) -> RunResult:
     """Rewrite, ask, learn, label and report; a second run asks only what is missing."""
     started = time.perf_counter()
-    dataset = read_source(request.data, columns_of(request.config), request.limit)
-    config = settled(request.config, dataset)
+    dataset = request.read_data()
+    config = resolve_config.settled(request.config, dataset)
     # Settings and gold are checked before the first call, not after the last.
-    check_learning(config.learn)
+    learn.check_learning(config.learn)
     folder = RunFolder(request.folder)
-    gold = gold_of(folder, dataset.items, dataset.gold)
+    gold = human_review.gold_of(folder, dataset.items, dataset.gold)
     tally = Tally(rows_expected=len(dataset.items))
     asking = time.perf_counter()
     votes = _asked(request, config, dataset, tally)
@@ -81,12 +80,14 @@ def run(request: RunRequest) -> RunResult:
     return result
 
 
-def fit_run(path: Path, changes: Mapping[str, Any] | None = None, people: FromPeople | None = None) -> RunResult:
+def fit_run(
+    path: Path, changes: Mapping[str, Any] | None = None, people: human_review.FromPeople | None = None
+) -> RunResult:
     """Learn again from the votes of a run folder, with the labels and verdicts that people gave; no model is called.
 
     Learning uses the settings of the last fit, with `changes`.
     """
-    people = people or FromPeople()
+    people = people or human_review.FromPeople()
     recorded = Recorded.read(RunFolder(path))
     settings = replace(recorded.settings, **(changes or {}))
     items = recorded.dataset.items
@@ -95,13 +96,13 @@ def fit_run(path: Path, changes: Mapping[str, Any] | None = None, people: FromPe
     learned = recorded.learn(settings)
     if people.verdicts is not None:
         outcomes = list(learned.model.judge(recorded.votes))
-        learned = replace(learned, model=with_verdicts(learned.model, people.verdicts, outcomes))
+        learned = replace(learned, model=human_review.with_verdicts(learned.model, people.verdicts, outcomes))
         if not (learned.model.certificate and learned.model.certificate.holds):
             learned = replace(learned, model=learned.model.with_coverage(recorded.votes))
     outcomes = recorded.write(learned, settings)
     audited = 0
     if people.audit:
-        audited = hand_out_audit(recorded.folder, items, outcomes, recorded.gold, people.audit)
+        audited = human_review.hand_out_audit(recorded.folder, items, outcomes, recorded.gold, people.audit)
     to_label = recorded.hand_out(learned, people.to_label)
     result = recorded.result(learned, outcomes, to_label=to_label, to_audit=audited)
     write_report(result)
@@ -111,27 +112,25 @@ def fit_run(path: Path, changes: Mapping[str, Any] | None = None, people: FromPe
 def open_run(path: Path) -> RunResult:
     """Return the result of a finished run from its folder."""
     recorded = Recorded.read(RunFolder(path))
-    learned = learned_from(recorded.model_in_force(), read_json(recorded.folder.evaluation))
+    learned = learn.learned_from(recorded.model_in_force(), read_json(recorded.folder.evaluation))
     return recorded.result(learned, list(learned.model.judge(recorded.votes)))
 
 
 def plan(request: RunRequest) -> Plan:
     """Return what a run would ask and the most that it can cost; no model is called."""
-    dataset = read_source(request.data, columns_of(request.config), request.limit)
-    config = settled(request.config, dataset)
-    settings = collecting_of(config, request.environment)
-    job = open_job(task_of(config), config.ask.models, config.relations.use, settings)
-    try:
-        return make_plan(job, dataset.items, pricing(settings.prices))
-    finally:
-        run_sync(lambda: close_models(job))
+    dataset = request.read_data()
+    config = resolve_config.settled(request.config, dataset)
+    settings = resolve_config.collecting_of(config, request.environment)
+    job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
+    return ask.plan_job(job, dataset.items, settings)
 
 
 def _asked(request: RunRequest, config: Config, dataset: tables.Dataset, tally: Tally) -> Votes:
     """Ask all questions; settings and rows are written first, so that an interrupted run can be resumed."""
     folder = RunFolder(request.folder)
-    settings = replace(collecting_of(config, request.environment), progress=request.progress, tally=tally)
-    job = open_job(task_of(config), config.ask.models, config.relations.use, settings)
+    settings = resolve_config.collecting_of(config, request.environment)
+    settings = replace(settings, progress=request.progress, tally=tally)
+    job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
     if request.fresh:
         for leftover in (folder.ledger, *folder.path.glob(f"{folder.ledger.name}-*")):
             leftover.unlink(missing_ok=True)
@@ -146,6 +145,6 @@ def _asked(request: RunRequest, config: Config, dataset: tables.Dataset, tally: 
     tables.write_table(folder.items, dataset.table)
     with vote_files.writing_variants(folder.variants) as note:
         noting = replace(job, on_variant=note)
-        votes = run_sync(lambda: ask_job(noting, dataset.items, folder.ledger, settings))
+        votes = run_sync(lambda: ask.ask_job(noting, dataset.items, folder.ledger, settings))
     vote_files.write_votes(folder.votes, votes)
     return votes
