@@ -20,9 +20,8 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import ConfigError, MissingPackage, PcsError
 from pcs_annotator.files import runs, tables
-from pcs_annotator.judging.weighing.fitting import fit_weights
+from pcs_annotator.judging.weighing import fitting, scoring
 from pcs_annotator.judging.weighing.optimiser import optimisers
-from pcs_annotator.judging.weighing.scoring import score
 from pcs_annotator.pipeline.ask import Panel
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import choose_relations
@@ -242,7 +241,7 @@ def optimiser_named(name: str) -> str:
 
 def learned_weights(votes: Votes, gold: Sequence[str | None], optimiser: str, seed: int) -> Weights:
     """Return the weight of every annotator and relation, learned from gold."""
-    return fit_weights(votes, gold, optimiser, seed=seed)
+    return fitting.fit_weights(votes, gold, optimiser, seed=seed)
 
 
 def equal_weights(annotators: Sequence[str], relations: Sequence[str]) -> Weights:
@@ -257,7 +256,7 @@ def equal_weights(annotators: Sequence[str], relations: Sequence[str]) -> Weight
 
 def scores_by_label(votes: Votes, weights: Weights) -> list[dict[str, float]]:
     """Return label → score for every item, in the order of the labels."""
-    return [dict(zip(votes.labels, row, strict=True)) for row in score(votes, weights).tolist()]
+    return [dict(zip(votes.labels, row, strict=True)) for row in scoring.score(votes, weights).tolist()]
 
 
 def write_annotations(path: Path, table: pa.Table) -> None:

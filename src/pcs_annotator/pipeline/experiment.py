@@ -19,13 +19,11 @@ from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.vote_table import LONG_COLUMNS
 from pcs_annotator.core.votes import Votes, check_known
 from pcs_annotator.errors import ConfigError, GoldError, MissingPackage, UndefinedMetric, UnknownNameError
-from pcs_annotator.files import plots, runs, vote_files
+from pcs_annotator.files import plots, runs, sources, vote_files
 from pcs_annotator.files.config import Config
-from pcs_annotator.files.sources import is_public_set, read_source
 from pcs_annotator.judging.evaluation.experiments import EXPERIMENTS, Settings, Study
+from pcs_annotator.pipeline import learn, resolve_config
 from pcs_annotator.pipeline.evaluate import RecordedVotes, Splitting, all_baselines, write_result
-from pcs_annotator.pipeline.learn import one_thread
-from pcs_annotator.pipeline.resolve_config import columns_of, settled
 from pcs_annotator.pipeline.run import RunRequest, run
 from pcs_annotator.pipeline.run_folder import Recorded
 from pcs_annotator.version import __version__
@@ -130,7 +128,7 @@ def experiment(request: ExperimentRequest) -> Experimented:
     found, files, notes = [], [], []
     for name in EXPERIMENTS if request.name == ALL else [request.name]:
         request.on_step(name)
-        with one_thread():
+        with learn.one_thread():
             one = EXPERIMENTS[name](_lighter(study) if name in HEAVY else study)
         found.append(one)
         files += [path for table in one.tables for path in write_result(table, request.out)]
@@ -157,7 +155,7 @@ def _source(given: str) -> ExperimentSource:
     if not equals or "/" in name or Path(given).exists():
         name, spec = "", given
     path = Path(spec)
-    if is_public_set(spec):
+    if sources.is_public_set(spec):
         return ExperimentSource(name or _stem(path), spec, "texts")
     if path.is_dir():
         return ExperimentSource(name or _stem(path), spec, "run")
@@ -209,7 +207,7 @@ def _settled(source: ExperimentSource, asking: Asking, folds: int) -> Config:
             f"{source.spec} has texts and no votes: name models to ask with --model provider:model, or give a table "
             "with columns <annotator>|<relation> and gold"
         )
-    dataset = read_source(source.spec, columns_of(asking.config), asking.limit)
+    dataset = sources.read_source(source.spec, resolve_config.columns_of(asking.config), asking.limit)
     rows = [label for label in dataset.gold if label]
     classes = len({label.casefold() for label in rows})
     if len(rows) < 2 * folds or classes < 2:
@@ -217,7 +215,7 @@ def _settled(source: ExperimentSource, asking: Asking, folds: int) -> Config:
             f"{source.spec}: experiments need at least {2 * folds} gold rows and two classes, there are {len(rows)} of "
             f"{classes}: label more rows, or name the column with --gold-column"
         )
-    return settled(asking.config, dataset)
+    return resolve_config.settled(asking.config, dataset)
 
 
 def _with_elicited(votes: Votes, elicited: Votes) -> Votes:

@@ -20,10 +20,8 @@ from pcs_annotator.files.config import Config, LearnSettings, config_from_dict, 
 from pcs_annotator.files.runs import RunFolder, atomic_path, read_json, write_json
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import fingerprint, in_force
-from pcs_annotator.pipeline import human_review
+from pcs_annotator.pipeline import human_review, ledgers, resolve_config
 from pcs_annotator.pipeline.learn import Learned, evaluation_file, learn_if_possible, model_file
-from pcs_annotator.pipeline.ledgers import ledger_sizes
-from pcs_annotator.pipeline.resolve_config import columns_of
 from pcs_annotator.version import __version__
 
 if TYPE_CHECKING:
@@ -88,7 +86,7 @@ class Recorded:
     def read(cls, folder: RunFolder) -> Recorded:
         """Read a run folder."""
         config, start = started(folder)
-        dataset = tables.read_dataset(folder.items, columns_of(config))
+        dataset = tables.read_dataset(folder.items, resolve_config.columns_of(config))
         ids = [item.id for item in dataset.items]
         axes = vote_files.VoteAxes(ids, start["annotators"], start["relations"], config.task.labels, config.ask.draws)
         answers = vote_files.read_votes(folder.votes, axes)
@@ -147,7 +145,7 @@ class Recorded:
             votes=self.votes,
             learned=learned,
             outcomes=outcomes,
-            bills=ledger_sizes(self.folder.ledger),
+            bills=ledgers.ledger_sizes(self.folder.ledger),
             **{"tally": Tally(), **more},
         )
 
