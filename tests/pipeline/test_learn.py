@@ -150,7 +150,7 @@ def test_an_optimiser_may_be_named_or_given() -> None:
     assert not needs_gold("dawid-skene")
 
 
-def test_probabilities_come_in_the_order_asked_for_and_are_uniform_where_nobody_voted() -> None:
+def test_probabilities_are_in_the_requested_order_and_uniform_for_items_without_votes() -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=60)
     codes = np.array(votes.codes)
     codes[0] = ABSTAINED

@@ -1,1 +1,1 @@
-"""The one corridor: where asking, judging and files meet."""
+"""One file per verb; the only place where relations, asking, judging and files meet."""
