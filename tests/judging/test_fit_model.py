@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pcs_annotator import PcsError, PcsWarning, Votes
 from pcs_annotator.core.arrays import Mask
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import PcsError, PcsWarning
 from pcs_annotator.judging.fit_model import Learning, chosen_optimiser, fit_model, learn_model, run_trial
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise

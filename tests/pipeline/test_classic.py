@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.asking.annotators.annotator import Annotator
+from pcs_annotator import Annotator, CollectSettings, Item, PromptedRelation, Task, Variant
 from pcs_annotator.asking.models.scripted import ScriptedModel
-from pcs_annotator.core.task import Item, Task
-from pcs_annotator.core.variant import Variant
 from pcs_annotator.errors import ConfigError, UnknownNameError
-from pcs_annotator.pipeline.ask import CollectSettings, Panel
+from pcs_annotator.pipeline.ask import Panel
 from pcs_annotator.pipeline.classic import (
     NO_KEY,
     annotator_names,
@@ -25,7 +23,6 @@ from pcs_annotator.pipeline.classic import (
     relation_names,
     scores_by_label,
 )
-from pcs_annotator.relations.prompted.prompted import PromptedRelation
 
 TASK = Task("Which?", ["a", "b"])
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.votes import Votes
+from pcs_annotator import NOT_ASKED, Votes
 from pcs_annotator.errors import ConfigError, TableError
 from pcs_annotator.pipeline.experiment import _with_elicited, find_sources
 

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from pyarrow.parquet import read_table, write_table
 
-from pcs_annotator.errors import ConfigError, PcsWarning
+from pcs_annotator import PcsWarning
+from pcs_annotator.errors import ConfigError
 from pcs_annotator.files.config import Config, LearnSettings
 from pcs_annotator.files.runs import read_json, write_json
 from pcs_annotator.pipeline.human_review import FromPeople

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pcs_annotator.core.vote import ABSTAINED
-from pcs_annotator.errors import ConfigError, PcsWarning
+from pcs_annotator import ABSTAINED, PcsWarning
+from pcs_annotator.errors import ConfigError
 from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.judging.evaluation.compare import Figures
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression

@@ -10,9 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow.parquet import read_table, write_table
 
-from pcs_annotator import __version__
-from pcs_annotator.core.task import Item
-from pcs_annotator.core.variant import Variant
+from pcs_annotator import Item, Variant, __version__
 from pcs_annotator.errors import ConfigError, GoldError, LabelError, TableError
 from pcs_annotator.files.runs import RunFolder, read_json, write_json
 from pcs_annotator.files.vote_files import writing_variants

@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pcs_annotator import NOT_ASKED, PcsWarning, Votes
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
-from pcs_annotator.core.vote import NOT_ASKED, Cell
-from pcs_annotator.core.votes import Votes, read_vote_table
-from pcs_annotator.errors import ConfigError, GoldError, PcsWarning
+from pcs_annotator.core.vote import Cell
+from pcs_annotator.core.votes import read_vote_table
+from pcs_annotator.errors import ConfigError, GoldError
 from pcs_annotator.judging.spending.design.panel import Prices, choose_panel, design_panel
 from pcs_annotator.judging.spending.design.search import affordable, groups_of, search
 from pcs_annotator.judging.spending.strategy import only

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.errors import PcsWarning, UnknownNameError
+from pcs_annotator import NOT_ASKED, PcsWarning
+from pcs_annotator.errors import UnknownNameError
 from pcs_annotator.judging.fit_model import Learning, fit_model, learn_model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.spending.frugal import Frugal, learn_frugal

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from pcs_annotator import ABSTAINED, NOT_ASKED, Votes, Weights, score
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.strategy import Strategy
-from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, OPEN, Cell
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Evidence, Weights
+from pcs_annotator.core.vote import OPEN, Cell
+from pcs_annotator.core.weights import Evidence
 from pcs_annotator.judging.spending.stopping import ExactStop
 from pcs_annotator.judging.spending.strategy import only, simulate
-from pcs_annotator.judging.weighing.scoring import choose, score
+from pcs_annotator.judging.weighing.scoring import choose
 from tests.builders import votes_of
 from tests.judging.strategies import any_votes, weights_for
 

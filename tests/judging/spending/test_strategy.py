@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pcs_annotator import NOT_ASKED, Weights, score
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell
-from pcs_annotator.core.weights import Evidence, Weights
+from pcs_annotator.core.vote import OPEN, Cell
+from pcs_annotator.core.weights import Evidence
 from pcs_annotator.errors import UnknownNameError
 from pcs_annotator.judging.spending.stopping import ExactStop
 from pcs_annotator.judging.spending.strategy import only, order_of, simulate
-from pcs_annotator.judging.weighing.scoring import choose, score
+from pcs_annotator.judging.weighing.scoring import choose
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import LEARNERS, quick, quiet_fit
 

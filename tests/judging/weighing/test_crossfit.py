@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pcs_annotator import Optimiser, Votes, Weights, score
 from pcs_annotator.core.arrays import Codes, Integers
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.weighing import crossfit
 from pcs_annotator.judging.weighing.calibration import fit_calibrator
 from pcs_annotator.judging.weighing.crossfit import (
@@ -20,10 +19,9 @@ from pcs_annotator.judging.weighing.crossfit import (
     cross_fits,
     stratified_folds,
 )
-from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser, optimisers
+from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimisers
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
 from pcs_annotator.judging.weighing.optimisers.simple import Uniform
-from pcs_annotator.judging.weighing.scoring import score
 from tests.builders import simulated_votes
 from tests.judging.strategies import coded
 

@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from pcs_annotator import PcsWarning, Votes, Weights, fit_weights
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Diagnostics, Weights
-from pcs_annotator.errors import GoldError, PcsWarning, UnknownNameError
-from pcs_annotator.judging.weighing.fitting import fit_weights, in_canonical_order
+from pcs_annotator.core.weights import Diagnostics
+from pcs_annotator.errors import GoldError, UnknownNameError
+from pcs_annotator.judging.weighing.fitting import in_canonical_order
 from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
 from tests.builders import simulated_votes, votes_of

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Evidence, Weights
+from pcs_annotator import Votes, Weights, score
+from pcs_annotator.core.weights import Evidence
 from pcs_annotator.errors import MismatchError
 from pcs_annotator.judging.weighing import scoring
-from pcs_annotator.judging.weighing.scoring import choose, score, softmax
+from pcs_annotator.judging.weighing.scoring import choose, softmax
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import any_votes, silenced, weights_for
 

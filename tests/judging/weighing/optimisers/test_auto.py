@@ -3,11 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pcs_annotator import fit_weights, score
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
-from pcs_annotator.judging.weighing.fitting import fit_weights
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.judging.weighing.optimisers.auto import Auto
-from pcs_annotator.judging.weighing.scoring import score
 from tests.builders import simulated_votes
 from tests.judging.strategies import biased_votes, coded
 

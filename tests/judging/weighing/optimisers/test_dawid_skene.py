@@ -3,10 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pcs_annotator import fit_weights, score
 from pcs_annotator.judging.metrics.metrics import accuracy
-from pcs_annotator.judging.weighing.fitting import fit_weights
 from pcs_annotator.judging.weighing.optimisers.confusion import DawidSkene, mutual_information
-from pcs_annotator.judging.weighing.scoring import score
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import coded, silenced
 

@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pcs_annotator import Votes, Weights, score
 from pcs_annotator.core.arrays import Floats
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.weighing.optimiser import optimisers
-from pcs_annotator.judging.weighing.scoring import score
 from tests.builders import simulated_votes
 from tests.judging.strategies import BUILT_IN, LEARNERS, Labelled, labelled_votes, quick, quiet_fit, silenced
 

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from pcs_annotator import Weights, score
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm, Objective
-from pcs_annotator.judging.weighing.scoring import score
 from tests.builders import simulated_votes, votes_of
 from tests.judging.metrics.test_metrics import brier
 from tests.judging.strategies import Labelled, coded, labelled_votes, quiet_fit, silenced

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from pcs_annotator import Votes
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import to_simplex
 from pcs_annotator.judging.weighing.optimisers.regression import LeastSquares
 from tests.builders import simulated_votes

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
+from pcs_annotator import Votes, Weights, score
 from pcs_annotator.core.arrays import Codes, Floats
-from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.weighing.optimisers.logit import SharedWeightLogit
-from pcs_annotator.judging.weighing.scoring import score
 from tests.builders import simulated_votes
 from tests.judging.strategies import coded, silenced
 

@@ -6,20 +6,18 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from pcs_annotator import PcsWarning, Votes, fit_weights, score
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.gold import gold_codes
-from pcs_annotator.core.votes import Votes, read_vote_table
+from pcs_annotator.core.votes import read_vote_table
 from pcs_annotator.core.weights import to_simplex
-from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.metrics.metrics import auroc
-from pcs_annotator.judging.weighing.fitting import fit_weights
 from pcs_annotator.judging.weighing.optimiser import fit_optimiser
 from pcs_annotator.judging.weighing.optimisers.regression import (
     AuthorsLinearRegression,
     LinearRegression,
     normal_equations,
 )
-from pcs_annotator.judging.weighing.scoring import score
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import coded, silenced
 

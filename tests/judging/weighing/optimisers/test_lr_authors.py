@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
+from pcs_annotator import Votes, fit_weights
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.gold import gold_codes
-from pcs_annotator.core.votes import Votes, read_vote_table
-from pcs_annotator.judging.weighing.fitting import fit_weights
+from pcs_annotator.core.votes import read_vote_table
 from pcs_annotator.judging.weighing.optimisers.regression import AuthorsLinearRegression
 from tests.builders import simulated_votes
 from tests.judging.strategies import coded

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pcs_annotator.core.weights import Weights
+from pcs_annotator import Weights, score
 from pcs_annotator.judging.metrics.metrics import accuracy
 from pcs_annotator.judging.weighing.optimisers.confusion import (
     MAX_TEMPER,
@@ -12,7 +12,6 @@ from pcs_annotator.judging.weighing.optimisers.confusion import (
     log_confusion,
     pseudo_counts,
 )
-from pcs_annotator.judging.weighing.scoring import score
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import biased_votes, coded, silenced
 

@@ -5,9 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pcs_annotator.errors import PcsWarning
-from pcs_annotator.judging.weighing.fitting import fit_weights
-from pcs_annotator.judging.weighing.scoring import score
+from pcs_annotator import PcsWarning, fit_weights, score
 from tests.builders import simulated_votes, votes_of
 
 
