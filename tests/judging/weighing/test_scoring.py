@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.special import log_softmax
 
 from pcs_annotator import Votes, Weights, score
+from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.weights import Evidence
 from pcs_annotator.errors import MismatchError
 from pcs_annotator.judging.weighing import scoring
@@ -173,3 +176,8 @@ def test_ties_go_to_the_first_name_in_the_alphabet() -> None:
 
 def test_softmax_survives_huge_logits() -> None:
     np.testing.assert_allclose(softmax(np.array([[1e4, 0.0], [-1e4, -1e4]])), [[1.0, 0.0], [0.5, 0.5]], atol=1e-12)
+
+
+@given(logits=arrays(np.float64, (5, 3), elements=st.floats(-800, 800)))
+def test_log_softmax_equals_that_of_scipy(logits: Floats) -> None:
+    np.testing.assert_array_equal(scoring.log_softmax(logits), log_softmax(logits, axis=1))

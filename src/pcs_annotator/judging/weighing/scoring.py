@@ -41,9 +41,15 @@ def choose(scores: Floats, labels: Sequence[str]) -> Codes:
 
 
 def softmax(logits: Floats) -> Floats:
-    """Return exp(logits), each row divided by its sum, computed without overflow."""
-    raised = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return raised / raised.sum(axis=1, keepdims=True)
+    """Return exp(logits), divided by its sum along the last axis, computed without overflow."""
+    raised = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return raised / raised.sum(axis=-1, keepdims=True)
+
+
+def log_softmax(logits: Floats) -> Floats:
+    """Return the logarithm of `softmax`; as scipy's, without the overhead that fits of a few rows feel."""
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
 class _Aligned(NamedTuple):

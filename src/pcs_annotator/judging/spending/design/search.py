@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax, softmax
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.vote import Cell
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.weighing.optimiser import one_hot
 from pcs_annotator.judging.weighing.optimisers.confusion import MAX_TEMPER, log_confusion, pseudo_counts
+from pcs_annotator.judging.weighing.scoring import log_softmax, softmax
 
 HALVINGS = 10
 ORDERS_OF_DRAWS = 4
@@ -124,7 +124,7 @@ def _softened(truth: Floats, everything: Floats, log_prior: Floats) -> Floats:
     explained = max(0.0, 1 - float(loss[0]) / -float(np.mean(truth @ log_prior)))
     informative = len(truth) * explained
     trust = max(LEAST_TRUST_IN_GOLD, informative / (informative + ROWS_TO_TRUST_GOLD * (1 - explained)))
-    return trust * truth + (1 - trust) * softmax(temper[0] * everything + log_prior, axis=1)
+    return trust * truth + (1 - trust) * softmax(temper[0] * everything + log_prior)
 
 
 def _orders(groups: Sequence[Group]) -> list[list[Integers]]:
@@ -187,11 +187,11 @@ def _best_temper(evidence: Floats, log_prior: Floats, target: Floats) -> tuple[F
     low, high = np.zeros(len(evidence)), np.full(len(evidence), MAX_TEMPER)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        error = softmax(_logits(middle, evidence, log_prior), axis=2) - target
+        error = softmax(_logits(middle, evidence, log_prior)) - target
         rising = np.einsum("pik,pik->p", error, evidence) > 0
         low, high = np.where(rising, low, middle), np.where(rising, middle, high)
     temper = (low + high) / 2
-    fit = log_softmax(_logits(temper, evidence, log_prior), axis=2)
+    fit = log_softmax(_logits(temper, evidence, log_prior))
     return temper, -np.einsum("pik,ik->p", fit, target) / len(target)
 
 

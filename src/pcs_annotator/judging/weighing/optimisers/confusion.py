@@ -7,13 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Diagnostics, Evidence, Weights
 from pcs_annotator.judging.weighing.optimiser import one_hot, optimiser, weights_from_evidence
-from pcs_annotator.judging.weighing.scoring import softmax
+from pcs_annotator.judging.weighing.scoring import log_softmax, softmax
 
 MAX_TEMPER = 1.5
 
@@ -44,7 +43,7 @@ class NaiveBayes:
         held_out = _held_out_evidence(shares, gold, counts, pseudo, likelihood)
 
         def loss(temper: float) -> float:
-            return -float(np.sum(log_softmax(temper * held_out + log_prior, axis=1) * target))
+            return -float(np.sum(log_softmax(temper * held_out + log_prior) * target))
 
         found = minimize_scalar(loss, bounds=(0.0, MAX_TEMPER), method="bounded", options={"xatol": 1e-4})
         evidence = Evidence(labels=votes.labels, log_prior=log_prior, log_likelihood=float(found.x) * likelihood)

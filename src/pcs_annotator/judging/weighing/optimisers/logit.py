@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import log_softmax
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Diagnostics, Evidence, Weights
 from pcs_annotator.judging.weighing.optimiser import one_hot, optimiser, weights_from_evidence
+from pcs_annotator.judging.weighing.scoring import log_softmax
 
 
 @optimiser("logit")
@@ -37,7 +37,7 @@ class SharedWeightLogit:
 
         def objective(point: Floats) -> tuple[float, Floats]:
             theta, offsets = point[:cells], point[cells:]
-            log_p = log_softmax(np.einsum("ick,c->ik", hits, theta) + offsets, axis=1)
+            log_p = log_softmax(np.einsum("ick,c->ik", hits, theta) + offsets)
             error = np.exp(log_p) - target
             mean = theta.mean()
             penalty = self.shrinkage * np.sum((theta - mean) ** 2) + mean**2 + np.sum(offsets**2)
