@@ -23,7 +23,7 @@ def test_outcomes_of_a_vote_a_tie_and_silence() -> None:
     assert (clear.id, clear.label, clear.scores) == ("i0", "fake", {"fake": 0.75, "real": 0.25})
     assert (clear.confidence, clear.decision, clear.reason) == (None, None, "the model changed its answer under r3")
     assert (tied.label, tied.reason) == ("fake", "fake and real share the highest score")
-    assert (silent.label, silent.decision, silent.reason) == (None, "review", "nobody answered")
+    assert (silent.label, silent.decision, silent.reason) == (None, "review", "no model answered")
     assert (silent.scores, silent.confidence) == ({"fake": 0.5, "real": 0.5}, None)
 
 
@@ -131,7 +131,7 @@ def test_by_agreement_only_unanimous_rows_are_accepted_and_all_are_called_uncali
     assert [clear.decision, split.decision, silent.decision] == ["accept", "review", "review"]
     assert clear.reason.startswith("uncalibrated: ")
     assert split.reason.startswith("uncalibrated: ")
-    assert silent.reason == "nobody answered"
+    assert silent.reason == "no model answered"
     assert (clear.confidence, model.decided_by) == (None, "agreement")
     assert model.with_coverage(THREE) is model
 

@@ -22,7 +22,7 @@ from pcs_annotator.judging.weighing.crossfit import CrossFit
 
 HARD_AND_GRADED = (
     "Graded AUROC ranks rows by the score, hard AUROC by the chosen label alone (1 for it, 0 for the others); one "
-    "answer gives no grades, so compare hard with hard: a graded figure against a hard one flatters whoever has grades."
+    "answer gives no grades, so compare hard with hard: a graded figure against a hard one flatters the graded one."
 )
 
 

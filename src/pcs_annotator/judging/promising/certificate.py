@@ -248,7 +248,7 @@ def in_force(certificate: Certificate, now: Fingerprint) -> Certificate:
     changed = [] if then is None else now.changed_since(then)
     if not changed:
         return certificate
-    why = f"{' and '.join(changed)} changed since this promise was made: pcs fit makes it anew, free of charge"
+    why = f"{' and '.join(changed)} changed since this promise was made: pcs fit makes it again, free of charge"
     return replace(no_promise(certificate.promise, certificate.gold_rows, why), fingerprint=then)
 
 

@@ -184,7 +184,7 @@ class _Words(NamedTuple):
     labels: Sequence[str]
 
     def no_answer(self, asked: int) -> str:
-        return "nobody answered" if asked else "nobody was asked"
+        return "no model answered" if asked else "no model was asked"
 
     def few_answers(self, answers: int, asked: int) -> str:
         return f"only {answers} of {asked} questions {'was' if answers == 1 else 'were'} answered"
