@@ -36,7 +36,7 @@ docs: .venv/dev  ## the site, in site/
 	$(BIN)/python scripts/cli_docs.py --check && $(BIN)/python scripts/config_docs.py --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-bench: .venv/dev  ## numbers of this machine
+bench: .venv/dev  ## benchmarks on this machine
 	$(BIN)/python -m benchmarks.judging
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.relations

@@ -1,9 +1,9 @@
 """Measures the embedded model: speed, fidelity to its weights, memory and quality, compared with `xllamacpp`.
 
-Run it with `.venv/bin/python benchmarks/embedded.py`; it takes a few minutes. Both engines get the same questions in
-turns, so that other load on the machine slows both; the ratio is steadier than the rates. The wordings of the prompts
-were chosen on the even rows of the tweets and of the news, which are invented; quality is reported on the odd rows of
-the tweets, and on all news.
+Run it with `.venv/bin/python benchmarks/embedded.py`; it takes a few minutes. Both engines get the same questions
+alternately, so that other load on the machine slows both; the ratio is steadier than the rates. Prompt wordings were
+chosen on the even rows of the tweets and of the invented news; quality is reported on the odd rows of the tweets,
+and on all news.
 """
 
 from __future__ import annotations

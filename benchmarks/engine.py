@@ -92,7 +92,7 @@ async def ours(url: str, count: int, in_flight: int, ledger: Path) -> Tally:
 
 
 async def against_bare(latency: float, in_flight: int, count: int, rounds: int) -> list[tuple[Cost, Cost]]:
-    """Return the costs of bare aiohttp and of the engine, in turns, so that other load on the machine affects both."""
+    """Return the costs of bare aiohttp and of the engine, measured alternately so that other load affects both."""
     results = []
     with stub_process(Behaviour(latency_s=latency)) as stub, tempfile.TemporaryDirectory() as folder:
         await bare(stub.url, 200, in_flight)
@@ -170,7 +170,7 @@ async def ask_panel(
 
 
 async def compare_adaptive(latency: float, strategy: StopHalfway, budget: Budget) -> tuple[list[float], list[float]]:
-    """Return the calls/s of asking everything and of an adaptive run with as many calls, in turns."""
+    """Return the calls/s of asking everything and of an adaptive run with as many calls, measured alternately."""
     speeds: tuple[list[float], list[float]] = ([], [])
     with stub_process(Behaviour(latency_s=latency)) as stub, tempfile.TemporaryDirectory() as folder:
         for turn in range(5):

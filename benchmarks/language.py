@@ -1,7 +1,7 @@
-"""How often short texts are wrongly taken for English or for foreign, and how long that takes per text.
+"""How often short texts are mistaken for English or for another language, and how long detection takes per text.
 
 Foreign sentences are below. English texts come from the development data, which is read in place (`../shared/data`, or
-`PCS_SHARED_DATA`). Run it with `python benchmarks/language.py`; `lingua-language-detector` is measured too where it is
+`PCS_SHARED_DATA`). Run it with `python benchmarks/language.py`; `lingua-language-detector` is measured too if it is
 installed.
 """
 
@@ -134,7 +134,7 @@ yarın sabah erken kalkmam lazım""",
 لا أحد يجيب على الهاتف
 الرئيس يزور باريس غدا""",
 }
-# Mostly English, with a foreign name, title or greeting in it: to be taken for English.
+# Mostly English, with a foreign name, title or greeting in it: should count as English.
 MIXED = """Emmanuel Macron defends pension reform at Élysée Palace
 Bolsonaro supporters storm congress in Brasília
 La La Land wins best picture, then loses it

@@ -27,7 +27,7 @@ an error that names the line.
 OWN = """
 ## `[relations.NAME]`
 
-A relation of your own, made of a prompt. It is used when `relations.use` lists its name.
+Your own relation, made from a prompt. It is used when `relations.use` lists its name.
 """
 PLAIN_TYPES = {str: "string", bool: "true or false", int: "integer", float: "number"}
 
@@ -80,7 +80,7 @@ def type_name(hint: Any) -> str:
 
 
 def default_of(entry: Field[Any]) -> str:
-    """Return a key's default as it would stand in the file."""
+    """Return a key's default as it would be written in the file."""
     if entry.default is MISSING and entry.default_factory is MISSING:
         return "required"
     value = entry.default if entry.default_factory is MISSING else entry.default_factory()

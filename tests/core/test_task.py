@@ -11,7 +11,7 @@ from pcs_annotator.core.task import MAX_LABELS, check_labels, label_lookup, unkn
 from pcs_annotator.errors import LabelError
 
 
-def test_item_has_no_room_for_gold() -> None:
+def test_item_has_no_field_for_gold() -> None:
     # gold that travels with the text would sooner or later end up in a prompt
     assert [field.name for field in fields(Item)] == ["id", "text"]
 

@@ -19,7 +19,7 @@ SOME_CODES = hnp.arrays(np.int8, FOUR_AXES, elements=st.integers(NOT_ASKED, 1))
 
 
 def with_stated() -> Votes:
-    """Two items, two annotators, two relations, one draw; every stated probability is another number."""
+    """Two items, two annotators, two relations, one draw; all stated probabilities differ."""
     votes = votes_of([[[0, 1], [1, 1]], [[0, 0], [ABSTAINED, NOT_ASKED]]])
     return replace(votes, stated=np.arange(16.0).reshape(2, 2, 2, 1, 2))
 

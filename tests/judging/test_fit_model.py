@@ -51,7 +51,7 @@ def test_enough_gold_gives_weights_calibrator_promise_and_profile() -> None:
     assert model.sets is None
 
 
-def test_without_a_promise_asked_for_there_is_no_certificate() -> None:
+def test_without_a_requested_promise_there_is_no_certificate() -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=40)
     assert learn_model(votes, gold, Learning()).certificate is None
 
@@ -121,7 +121,7 @@ def test_rows_that_were_not_drawn_at_random_support_no_promise_but_are_learned_f
     assert no_random_row.calibrator is not None
 
 
-def test_which_rows_were_drawn_follows_the_rows_in_any_order() -> None:
+def test_the_order_of_rows_does_not_change_which_count_as_drawn() -> None:
     votes, gold = simulated_votes([0.8, 0.7], items=80)
     drawn = np.random.default_rng(1).random(80) < 0.7
     order = np.random.default_rng(2).permutation(80)

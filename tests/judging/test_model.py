@@ -61,7 +61,7 @@ def test_raw_scores_are_not_called_calibrated() -> None:
     assert learn_model(votes, gold, Learning(splits=Splits(calibration="none"))).calibrator is None
 
 
-def test_the_calibration_asked_for_is_the_one_in_the_model() -> None:
+def test_the_requested_calibration_is_the_one_in_the_model() -> None:
     votes, gold = simulated_votes([0.8, 0.6], items=60)
     fitted = learn_model(votes, gold, Learning(splits=Splits(calibration="isotonic"))).calibrator
     assert fitted is not None
@@ -118,7 +118,7 @@ def test_a_promise_without_a_confidence_accepts_nothing() -> None:
     )
 
 
-def test_without_a_promise_asked_for_only_rows_without_answers_get_a_decision() -> None:
+def test_without_a_requested_promise_only_rows_without_answers_get_a_decision() -> None:
     model = Model(weights=Weights.uniform(THREE), calibrator=EVEN)
     assert decisions(model) == [None, None, "review"]
     assert model.decided_by == ""

@@ -15,7 +15,7 @@ def labelled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     return [{**row, "gold": truth_of(int(row["id"].removeprefix("t")))} for row in rows]
 
 
-def test_without_gold_the_most_informative_rows_are_handed_out(tmp_path: Path) -> None:
+def test_without_gold_the_most_informative_rows_are_written(tmp_path: Path) -> None:
     result = simulated_run(tmp_path, rows=150, gold_rows=0)
     rows = read_csv(tmp_path / "run" / "to_label.csv")
     assert result.to_label is not None
@@ -26,7 +26,7 @@ def test_without_gold_the_most_informative_rows_are_handed_out(tmp_path: Path) -
     assert all(row["text"].startswith(f"Case {row['id'].removeprefix('t')} looks") for row in rows)
 
 
-def test_informative_rows_support_no_promise_and_the_random_rows_handed_out_next_do(tmp_path: Path) -> None:
+def test_informative_rows_support_no_promise_and_the_random_rows_written_next_do(tmp_path: Path) -> None:
     simulated_run(tmp_path, rows=150, gold_rows=0)
     folder = tmp_path / "run"
     given = write_csv(tmp_path / "given.csv", labelled(read_csv(folder / "to_label.csv")))
@@ -47,7 +47,7 @@ def test_informative_rows_support_no_promise_and_the_random_rows_handed_out_next
     assert "30 of them" in certificate.split
 
 
-def test_with_a_promise_all_that_is_left_for_review_is_handed_out_the_least_certain_first(tmp_path: Path) -> None:
+def test_with_a_promise_all_rows_left_for_review_are_written_the_least_certain_first(tmp_path: Path) -> None:
     result = simulated_run(tmp_path, rows=120, gold_rows=40)
     rows = read_csv(tmp_path / "run" / "to_label.csv")
     assert {row["drawn"] for row in rows} == {"for review"}
@@ -81,7 +81,7 @@ def test_as_many_random_rows_are_drawn_as_the_promise_probably_needs_up_to_a_lim
     assert result.to_label.rows == min(max(30, certificate.rows_needed - 40), MOST_ROWS_TO_LABEL)
 
 
-def test_without_a_requested_promise_random_rows_are_handed_out(tmp_path: Path) -> None:
+def test_without_a_requested_promise_random_rows_are_written(tmp_path: Path) -> None:
     result = simulated_run(tmp_path, rows=60, learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=None))
     assert result.to_label is not None
     result = simulated_run(
@@ -92,7 +92,7 @@ def test_without_a_requested_promise_random_rows_are_handed_out(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("rows", [0, 7])
-def test_the_requested_number_of_rows_is_handed_out(rows: int, tmp_path: Path) -> None:
+def test_the_requested_number_of_rows_is_written(rows: int, tmp_path: Path) -> None:
     simulated_run(tmp_path, rows=40, gold_rows=0, learn=QUICK)
     result = fit_run(tmp_path / "run", None, FromPeople(to_label=rows))
     assert result.to_label is not None

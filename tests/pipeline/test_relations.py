@@ -82,7 +82,7 @@ def test_a_relation_from_a_file_takes_part(texts: Path, tmp_path: Path) -> None:
     assert (tmp_path / "ledger.db").exists()
 
 
-def test_a_model_s_relation_without_a_model_is_refused(tmp_path: Path) -> None:
+def test_a_prompted_relation_without_a_rewriter_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"'llm:paraphrase'.*--rewriter"):
         try_relation("paraphrase", "A text.", RelationChoice(folder=tmp_path))
 

@@ -69,7 +69,7 @@ def test_a_run_opens_as_it_was_left(folder: Path) -> None:
     assert opened.dataset.gold == fitted.dataset.gold
 
 
-def test_settings_of_the_last_fit_stay_unless_told_otherwise(folder: Path) -> None:
+def test_settings_of_the_last_fit_stay_unless_overridden(folder: Path) -> None:
     fit_run(folder, {"optimiser": "uniform", "max_error": 0.2, "per_label": True})
     again = fit_run(folder)
     assert again.learned.model.weights.diagnostics.optimiser == "uniform"
@@ -159,7 +159,7 @@ def test_a_revoked_promise_stays_revoked_until_gold_changes(folder: Path) -> Non
     assert forgotten.holds
 
 
-def test_another_promise_knows_nothing_of_the_audit(folder: Path) -> None:
+def test_an_audit_does_not_apply_to_another_promise(folder: Path) -> None:
     fit_run(folder, None, audited(folder, lambda place: False))
     assert certificate_of(fit_run(folder, {"max_error": 0.2})).audit is None
 

@@ -1,4 +1,4 @@
-"""From votes and gold to a model: weights, calibrator and promise, each learned from rows the last did not see."""
+"""From votes and gold to a model: weights, calibrator and promise, each learned from rows unseen by the one before."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Learning:
     """How to learn.
 
     Attributes:
-        optimiser: A registry name, or an optimiser of your own.
+        optimiser: A registry name, or your own optimiser.
         splits: How gold rows are divided.
         resamples: Bootstrap resamples behind the intervals of weights; 0 for none.
-        promise: What accepted labels are promised to keep; None for no decisions.
+        promise: The promise about accepted labels; None for no decisions.
         sets: Whether outcomes list the labels that cannot be ruled out.
         version: Version of the code, for the certificate's fingerprint.
     """
@@ -165,7 +165,7 @@ def _certificate(trial: Trial | None, rows: Votes, gold: Codes, at_random: Mask,
 
 
 def _no_confidence(rows: Votes, gold: Codes, usable: int, promise: Promise, calibration: str) -> str:
-    """Return why no promise is possible, whatever the tests say; empty when one is."""
+    """Return why no promise is possible, whatever the tests would show; empty when one is."""
     if len(gold) < MIN_ROWS_TO_CALIBRATE:
         least = max(MIN_ROWS_TO_CALIBRATE, promise.least_rows)
         return f"{len(gold)} gold rows are too few to promise anything: it takes at least {least}, and mostly more"

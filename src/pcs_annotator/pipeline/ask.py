@@ -201,7 +201,7 @@ class Panel:
     Attributes:
         task: What to decide.
         annotators: `Annotator`s, or anything that names a model.
-        relations: Names, or relations of your own.
+        relations: Names, or your own relations.
         ledger: The file that keeps paid calls.
         settings: How to ask.
     """

@@ -67,7 +67,7 @@ class Secrets(dict[str, str]):
 def environment_with(keys: Mapping[str, str], given: Mapping[str, str] | None = None) -> Secrets:
     """Return keys and base URLs: those of the process and of `.env`, overridden by the given keys.
 
-    A provider that `<PROVIDER>_BASE_URL` redirects, such as to a server of your own, needs no key.
+    A provider that `<PROVIDER>_BASE_URL` redirects, such as to your own server, needs no key.
     """
     found = Secrets(read_environment(Path.cwd()) if given is None else given)
     for provider, variables in KEY_VARIABLES.items():
@@ -139,12 +139,12 @@ def own_relation(name: str, how: OwnRelation, checked: bool | None = None) -> Re
         made = FunctionRelation(name, _guarded(name, how), expects=OWN_PROMPT)
     if checked is None:
         checked = isinstance(how, str)
-    # A combined relation is not checked, even if it has one part only.
+    # A combined relation is not checked, even if it has only one part.
     return made if checked else InTurn(name, (made,))
 
 
 def is_relation(thing: object) -> TypeGuard[Relation]:
-    """Return whether this is a relation already, not a prompt or a function."""
+    """Return whether this is already a relation, not a prompt or a function."""
     return not isinstance(thing, type) and hasattr(thing, "rewrite") and hasattr(thing, "name")
 
 
@@ -154,7 +154,7 @@ def name_of(relation: RelationLike) -> str:
 
 
 def _guarded(name: str, function: Any) -> Rewriting:
-    """Return the function with errors that name the relation."""
+    """Return the function wrapped so that its errors name the relation."""
 
     async def rewrite(text: str) -> Rewritten:
         if not text.strip():
@@ -207,7 +207,7 @@ class AskedTexts:
 
 
 async def ask_texts(panel: Panel, texts: Sequence[str]) -> AskedTexts:
-    """Ask about texts, about equal ones only once; a relation that cannot be used is an error before the first call."""
+    """Ask about texts, only once about equal ones; a relation that cannot be used is an error before the first call."""
     check_relations(panel)
     variants: dict[tuple[str, str], Variant] = {}
     on_variant = panel.settings.on_variant

@@ -76,7 +76,7 @@ class Evaluated:
 
 
 class RecordedVotes(NamedTuple):
-    """Votes, gold as positions in their labels, and the relations that a model wrote as far as known."""
+    """Votes, gold as positions in their labels, and, as far as known, the relations that a model wrote."""
 
     votes: Votes
     gold: Codes

@@ -31,7 +31,7 @@ from pcs_annotator.version import __version__
 ALL = "all"
 NAMES = (*EXPERIMENTS, ALL)
 HEAVY = ("optimisers",)
-"""Ten optimisers with twelve figures each: with all resamples, it would take half of the total time."""
+"""Ten optimisers with twelve figures each: with all resamples, they would take half of the total time."""
 MOST_RESAMPLES = 1000
 PACKAGES = ("numpy", "scipy", "scikit-learn")
 ELICITED = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")
@@ -58,7 +58,7 @@ class Asking:
 
     Attributes:
         config: Models, relations, columns and all other settings of `pcs run`.
-        baselines: Whether to ask also what published baselines need.
+        baselines: Whether to also ask what published baselines need.
         limit: Maximum number of rows of each source; None for all.
         progress: Whether to show progress.
         environment: Keys and base URLs; None for those of the process and of `.env`.
@@ -219,7 +219,7 @@ def _settled(source: ExperimentSource, asking: Asking, folds: int) -> Config:
 
 
 def _with_elicited(votes: Votes, elicited: Votes) -> Votes:
-    """Return the votes, with those of annotators that also state a confidence, on the original text, added."""
+    """Return the votes plus those, on the original text, of annotators that also state a confidence."""
     names = [name for name in elicited.annotators if elicitations.kind_of(name) and name not in votes.annotators]
     more = elicited.select(annotators=names, relations=[ORIGINAL])
     place = votes.relations.index(ORIGINAL)

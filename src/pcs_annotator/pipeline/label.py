@@ -1,4 +1,4 @@
-"""`pcs label`: labels new texts with a fitted run, and asks no more than the labels need."""
+"""`pcs label`: labels new texts with a fitted run, asking only the questions that the labels need."""
 
 from __future__ import annotations
 

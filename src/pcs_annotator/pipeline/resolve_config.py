@@ -28,7 +28,7 @@ LEARN_FLAGS = ("optimiser", "seed", "calibration", "max_error", "certainty", "pr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flags:
-    """What a command line may say over a `pcs.toml`; None or empty where it says nothing."""
+    """What a command line may override in a `pcs.toml`; None or empty where it does not."""
 
     labels: Sequence[str] = ()
     instruction: str | None = None
@@ -52,7 +52,7 @@ class Flags:
 
 
 def read_settings(path: Path | None, folder: Path, flags: Flags) -> Config:
-    """Return the settings of a `pcs.toml`, if there is one, under those of the command line."""
+    """Return the settings of a `pcs.toml`, if there is one, overridden by those of the command line."""
     return _over(read_config(path, folder), flags)
 
 

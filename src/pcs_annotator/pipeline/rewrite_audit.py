@@ -80,7 +80,7 @@ def audit_rewrites(path: Path, relation: str, choice: RelationChoice, out: Path 
     wanted = ["original", "rewrite", *([] if relation else ["relation"])]
     for name in wanted:
         if name not in columns:
-            raise TableError(f"{path.name} has no column {name!r}; there are {', '.join(columns)}: rename one")
+            raise TableError(f"{path.name} has no column {name!r}; it has {', '.join(columns)}: rename one")
     texts = {name: [text or "" for text in text_column(name, columns[name]).to_pylist()] for name in wanted}
     relations = texts.get("relation") or [relation] * len(texts["original"])
     options = relation_options_of(read_config(choice.config, choice.folder).relations, rewriter=True)

@@ -1,4 +1,4 @@
-"""A run folder: read, learned from again, and written; no model is called."""
+"""Reading a run folder, learning from it again, and writing it; no model is called."""
 
 from __future__ import annotations
 

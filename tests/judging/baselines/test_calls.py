@@ -69,18 +69,18 @@ def test_any_relation_can_be_a_perturbation() -> None:
     assert Spuq().asks(only).cells.sum() == 2
 
 
-def test_perturbation_that_is_not_there_is_refused() -> None:
+def test_perturbation_that_was_not_recorded_is_refused() -> None:
     with pytest.raises(UndefinedMetric, match=r"perturbed inputs \(system\)"):
         Spuq(perturbations=("system",)).scores(recorded())
 
 
-def test_confidence_that_was_stated_of_the_original_only_is_refused() -> None:
+def test_confidence_that_was_stated_about_the_original_only_is_refused() -> None:
     with pytest.raises(UndefinedMetric, match="elicitation 'ling-1s'"):
         Spuq(aggregation="intra", elicitation="ling-1s").scores(recorded())
 
 
 @pytest.mark.parametrize("similarity", [-0.1, float("nan"), float("inf")])
-def test_similarity_that_is_no_weight_is_refused(similarity: float) -> None:
+def test_similarity_that_cannot_be_a_weight_is_refused(similarity: float) -> None:
     with pytest.raises(ValueError, match="finite"):
         Spuq(similarity={("x", "dummy"): similarity})
 

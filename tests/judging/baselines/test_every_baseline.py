@@ -70,7 +70,7 @@ def test_rows_sum_to_1(name: str, votes: Votes) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=30)
 @given(votes=recorded(), seed=st.integers(0, 9))
-def test_only_what_it_asks_for_matters(name: str, votes: Votes, seed: int) -> None:
+def test_only_votes_that_a_baseline_asks_for_matter(name: str, votes: Votes, seed: int) -> None:
     chosen = baselines.create(name)
     try:
         scores, asks = chosen.scores(votes), chosen.asks(votes)
@@ -122,7 +122,7 @@ def test_several_annotators_are_scored_one_by_one_and_averaged(name: str, votes:
         one, two = chosen.scores(alone("a")), chosen.scores(alone("b"))
     except UndefinedMetric:
         assume(False)
-    # a uniform row may be a silence, which does not count in the mean
+    # a uniform row may mean no answer, which does not count in the mean
     sure = np.all([np.ptp(scores, axis=1) > 1e-9 for scores in (one, two)], axis=0)
 
     np.testing.assert_allclose(both[sure], ((one + two) / 2)[sure])

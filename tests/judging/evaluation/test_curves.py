@@ -23,7 +23,7 @@ def trial_of(scores: object, gold: object, probabilities: object = None) -> Tria
 
 
 def made_trial(rows: int, labels: int = 3, seed: int = 0) -> Trial:
-    """Scores of which the gold label's is mostly the highest, in steps so that some tie."""
+    """Scores that are mostly highest for the gold label, rounded so that some tie."""
     rng = np.random.default_rng(seed)
     gold = np.append(np.arange(labels), rng.integers(labels, size=rows - labels))
     scores = rng.random((rows, labels)) + 0.6 * np.eye(labels)[gold]

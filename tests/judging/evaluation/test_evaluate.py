@@ -122,7 +122,7 @@ def test_a_row_whose_labels_all_tie_has_chosen_nothing() -> None:
     assert hard_scores(scores, ["fake", "real"]).tolist() == [[0.5, 0.5], [0, 1]]
 
 
-def test_self_consistency_at_equal_calls_is_always_there() -> None:
+def test_self_consistency_at_equal_calls_is_always_included() -> None:
     votes, gold = judged(draws=6)
     one_draw = OnCells(name="pcs", optimiser="lr", draws=1)
     found = evaluate(votes, gold, [one_draw], replace(QUICK, rewritten={"voice", "synonym"}))

@@ -39,7 +39,7 @@ class FirstVote:
 
 
 def panel(draws: int = 1, names: tuple[str, ...] = ("a", "b")) -> Votes:
-    """Four items; the original has all draws, voice only the first, and of voice the last two items are not asked."""
+    """Four items; the original has all draws, voice only the first, and not for the last two items."""
     codes = np.full((4, len(names), 2, draws), -2, dtype=np.int8)
     codes[:, :, 0] = 0
     codes[:2, :, 1, 0] = 1

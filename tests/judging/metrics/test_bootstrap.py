@@ -39,7 +39,7 @@ def test_interval_has_about_the_width_of_theory() -> None:
     assert high - low == pytest.approx(2 * 1.96 * np.sqrt(0.8 * 0.2 / 400), rel=0.15)
 
 
-def test_interval_does_not_leave_what_the_figure_can_be() -> None:
+def test_interval_stays_in_the_range_of_the_figure() -> None:
     gold = np.array([0, 1] * 5, dtype=np.int8)
     assert bootstrap_estimate(accuracy, np.eye(2)[gold], gold, resamples=50).interval == (1, 1)
     wrong = np.eye(2)[1 - gold]
@@ -118,7 +118,7 @@ def test_counted_resamples_are_those_drawn_one_at_a_time(count: int) -> None:
     assert interval_around(slow.value, values) == pytest.approx(slow.interval, abs=1e-12)
 
 
-def test_intervals_cover_the_true_auroc_as_often_as_they_say() -> None:
+def test_intervals_cover_the_true_auroc_as_often_as_claimed() -> None:
     """Two normal curves one standard deviation apart have an AUROC of Φ(1/√2)."""
     true = float(ndtr(1 / np.sqrt(2)))
     rng = np.random.default_rng(0)

@@ -49,7 +49,7 @@ def test_rows_that_are_wrong_a_little_too_often_need_more() -> None:
     assert f"{found.rows_needed:,}" in found.why_not
 
 
-def test_rows_that_are_never_sure_cannot_be_helped_by_more() -> None:
+def test_more_rows_do_not_help_where_labels_are_never_reliable() -> None:
     coin = judged([0.6] * 100, [True, False] * 50)
     found = certify(coin, LABELS, PROMISE)
     assert found.rows_needed is None
@@ -103,7 +103,7 @@ def test_a_revoked_certificate_accepts_nothing() -> None:
     ("rows", "wrong", "finding"),
     [(30, 0, "confirmed"), (30, 2, "open"), (30, 9, "revoked"), (5, 5, "revoked"), (5, 0, "open")],
 )
-def test_an_audit_confirms_or_revokes_only_when_it_is_sure(rows: int, wrong: int, finding: str) -> None:
+def test_an_audit_confirms_or_revokes_only_with_enough_evidence(rows: int, wrong: int, finding: str) -> None:
     found = audit(PROMISE, 0.5, rows, wrong)
     assert found.finding == finding
     assert found.error.low <= wrong / rows <= found.error.high

@@ -46,7 +46,7 @@ def test_samples_of_the_same_texts_rarely_raise_an_alarm() -> None:
     assert sum(alarms) <= 2
 
 
-def test_p_values_are_honest_when_nothing_changed() -> None:
+def test_p_values_are_valid_when_nothing_changed() -> None:
     rng = np.random.default_rng(1)
     p_values = [compared(sample(rng, 200, 0.4), sample(rng, 200, 0.4)).p_value for _ in range(150)]
     assert np.mean(np.array(p_values) < 0.05) <= 0.08  # correlated cells make Holm conservative

@@ -13,7 +13,7 @@ from pcs_annotator.judging.promising.prediction_sets import PredictionSets, fit_
 
 
 def rows_of(count: int, rng: np.random.Generator, steps: int = 0) -> tuple[Floats, Codes]:
-    """Probabilities that are too sure, and gold; with steps they are coarse, so that many are equal."""
+    """Overconfident probabilities, and gold; with steps they are coarse, so that many are equal."""
     honest = rng.dirichlet(np.full(3, 0.6), count)
     gold = (rng.random((count, 1)) > honest.cumsum(axis=1)).sum(axis=1).astype(np.int8)
     sharp = honest**3 / np.sum(honest**3, axis=1, keepdims=True)
@@ -39,7 +39,7 @@ def test_threshold_by_hand() -> None:
 def test_the_right_label_is_in_the_set_as_often_as_promised(rows: int, miss_rate: float, steps: int) -> None:
     repetitions = 2000
     rng = np.random.default_rng(rows)
-    # all rows are drawn at once, which is faster; each repetition has rows of its own
+    # all rows are drawn at once, which is faster; each repetition has its own rows
     seen, seen_gold = rows_of(rows * repetitions, rng, steps)
     new, new_gold = rows_of(50 * repetitions, rng, steps)
     drawn = zip(*(np.split(values, repetitions) for values in (seen, seen_gold, new, new_gold)), strict=True)

@@ -106,7 +106,7 @@ def test_labels_that_class_aware_scores_chose_are_explained(item: object, best: 
         ([[[F, R]], [[F, F]]], R, "only 1 of 4 answers says Real"),
     ],
 )  # fmt: skip
-def test_several_draws_show_who_contradicts_itself(item: object, best: int, sentence: str) -> None:
+def test_several_draws_show_which_model_contradicts_itself(item: object, best: int, sentence: str) -> None:
     assert why(panel(item), best) == sentence
 
 

@@ -74,7 +74,7 @@ def test_a_rewrite_is_paid_once_for_all_annotators() -> None:
 
 
 @pytest.mark.parametrize("price", [-1.0, math.nan, math.inf])
-def test_a_price_must_be_a_number_from_0_up(price: float) -> None:
+def test_a_price_must_be_finite_and_not_negative(price: float) -> None:
     with pytest.raises(ConfigError, match="'a0'"):
         Prices(by_annotator={"a0": price})
 
@@ -146,7 +146,7 @@ def test_the_curve_grows_in_cost_and_ends_with_the_choice() -> None:
     assert found.chosen.auroc.value > found.curve[0].auroc.value
 
 
-def test_quality_of_votes_that_know_nothing_is_not_flattered_by_the_search() -> None:
+def test_the_search_does_not_inflate_the_quality_of_uninformative_votes() -> None:
     values = []
     for seed in range(6):
         votes, gold = recorded(np.full((4, 3, 2), 0.5), items=60, seed=seed)

@@ -109,7 +109,7 @@ def test_asking_stops_as_soon_as_no_future_can_change_the_label(panel: Panel) ->
 
 
 def labels_of_futures(votes: Votes, weights: Weights, cells: Codes, places: list[Cell]) -> set[int]:
-    """All labels that some future chooses, either one counting where two are equal."""
+    """All labels that some future chooses; where two tie, both count."""
     found: set[int] = set()
     for answers in np.ndindex(*([len(votes.labels) + 1] * len(places))):
         future = cells.copy()
@@ -140,7 +140,7 @@ def test_scores_of_the_votes_so_far_are_those_of_the_score(panel: Panel) -> None
 
 @settings(max_examples=40)
 @given(panels())
-def test_urgency_lies_between_zero_when_settled_and_one(panel: Panel) -> None:
+def test_urgency_is_zero_when_settled_and_at_most_one(panel: Panel) -> None:
     rule = exact(panel)
     for cells in np.where(panel.votes.codes == ABSTAINED, OPEN, panel.votes.codes):
         assert 0 <= rule.urgency(cells) <= 1
@@ -200,7 +200,7 @@ def test_weights_below_the_margin_are_asked_to_the_end() -> None:
 
 
 def biased_panel(draws: int) -> tuple[ExactStop, Codes]:
-    """A vote for the first label, and an open cell in which any vote at all speaks for the second."""
+    """A vote for the first label, and an open cell in which any vote at all favours the second."""
     votes = votes_of([[[0, 0]]])
     table = np.array([[1.5 * np.eye(2), [[0, 3], [0, 3]]]])
     evidence = Evidence(labels=votes.labels, log_prior=np.zeros(2), log_likelihood=table)

@@ -90,7 +90,7 @@ def test_each_fold_is_calibrated_on_the_others() -> None:
         np.testing.assert_array_equal(found[~inside], fitted.apply(scores[~inside], ("a", "b")))
 
 
-def test_folds_are_calibrated_by_the_method_asked_for() -> None:
+def test_folds_are_calibrated_by_the_requested_method() -> None:
     # 50 rows are enough for isotonic, though each of its fits sees 40
     votes, names = simulated_votes([0.8, 0.6], items=50)
     raw, curved = (

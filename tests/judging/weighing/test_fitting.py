@@ -171,7 +171,7 @@ def test_labels_without_gold_are_named_where_gold_matters() -> None:
     assert kinds(fit_weights(votes, known, "uniform")) == []
 
 
-def test_intervals_exist_only_when_asked_for() -> None:
+def test_intervals_exist_only_when_requested() -> None:
     votes, gold = simulated_votes([0.8, 0.6], items=40)
     diagnostics = fit_weights(votes, gold).diagnostics
     assert not diagnostics.annotator_intervals

@@ -117,13 +117,13 @@ def test_weights_are_found_by_name() -> None:
         (["a0", "a1"], ["original", "poem"], "relation.*'poem'"),
     ],
 )
-def test_weights_of_others_do_not_fit(annotators: list[str], relations: list[str], message: str) -> None:
+def test_weights_for_other_names_are_refused(annotators: list[str], relations: list[str], message: str) -> None:
     votes = votes_of([[[FAKE, REAL], [REAL, REAL]]])
     with pytest.raises(MismatchError, match=message):
         score(replace(votes, annotators=annotators, relations=relations), Weights.uniform(votes))
 
 
-def test_evidence_about_other_labels_does_not_fit() -> None:
+def test_evidence_about_other_labels_is_refused() -> None:
     votes = votes_of([[[FAKE]]])
     evidence = Evidence(labels=["a", "b"], log_prior=np.zeros(2), log_likelihood=np.zeros((1, 1, 2, 2)))
     with pytest.raises(MismatchError, match="'fake'"):

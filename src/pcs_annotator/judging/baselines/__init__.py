@@ -1,4 +1,4 @@
-"""Published baselines by name; your own register in the same way.
+"""Published baselines by name; register your own in the same way.
 
 >>> from pcs_annotator.judging.baselines import baselines
 >>> baselines.names()[:4]

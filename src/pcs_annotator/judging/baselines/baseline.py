@@ -1,6 +1,6 @@
 """What a baseline is, and what all of them share.
 
-A published method is about one model. On the votes of one annotator (with its elicited siblings) a baseline is that
+A published method uses one model. On the votes of one annotator (with its elicited siblings) a baseline is that
 method; on the votes of several, each annotator is scored separately and the scores are averaged over those that
 answered.
 """

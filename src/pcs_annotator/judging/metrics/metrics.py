@@ -290,7 +290,7 @@ class _Curve(NamedTuple):
         return np.asarray(np.sum(taken * self._rate(), axis=0))
 
     def widest(self, risk: float) -> Floats:
-        """Return how many of the most confident rows can be taken at no more than that risk."""
+        """Return how many of the most confident rows can be taken without exceeding the risk."""
         taken = self.size_before + self.size
         good = self.wrong_before + self.wrong <= (risk + 1e-12) * taken
         return np.asarray(np.where(good, taken, 0.0).max(axis=0))

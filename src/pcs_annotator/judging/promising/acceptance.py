@@ -2,7 +2,7 @@ r"""Which labels can be accepted with a promised error rate.
 
 Learn then Test (Angelopoulos et al., 2021): when $e$ of the $m$ rows at or above a threshold are wrong, the exact
 binomial p-value of an error rate above $\alpha$ is $P(\mathrm{Bin}(m,\alpha)\le e)$. Thresholds are tested one after
-another, each at the full level $\delta$, until the first one fails; all that passed hold together with certainty
+another, each at the full level $\delta$, until the first one fails; all that passed hold simultaneously with certainty
 $1-\delta$. The sequence starts where the test is most likely to pass if rows are right as often as their confidence
 says, and continues to looser thresholds.
 
@@ -95,7 +95,7 @@ def find_thresholds(judged: Judged, labels: Sequence[str], promise: Promise) -> 
     if not promise.per_label:
         found = _threshold(judged, promise, promise.delta)
         return {} if found is None else {EVERY_LABEL: found}
-    # each label gets an equal share of δ, so that all thresholds hold together
+    # each label gets an equal share of δ, so that all thresholds hold simultaneously
     by_label = {
         label: _threshold(judged.take(judged.best == code), promise, promise.delta / len(labels))
         for code, label in enumerate(labels)

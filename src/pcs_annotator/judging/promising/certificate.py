@@ -67,7 +67,7 @@ class Audit(NamedTuple):
 
 
 def draw_rows(among: Mask, rows: int, seed: int) -> Integers:
-    """Return the positions of rows drawn at random, sorted; all of them when there are no more."""
+    """Return the positions of rows drawn at random, sorted; all of `among` if it has fewer."""
     positions = np.flatnonzero(among)
     drawn = np.random.default_rng(seed).permutation(positions)[:rows]
     return np.sort(drawn)

@@ -69,7 +69,7 @@ class CrossFit(NamedTuple):
 
 @runtime_checkable
 class OwnCrossFits(Protocol):
-    """An optimiser with a cheaper way to its cross-fits than fitting itself on every fold."""
+    """An optimiser that can cross-fit more cheaply than by fitting itself on every fold."""
 
     def cross_fits(self, votes: Votes, gold: Codes, splits: Splits) -> list[CrossFit]:
         """Return cross-fits over several random splits of fully labelled rows."""

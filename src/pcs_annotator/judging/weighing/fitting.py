@@ -35,7 +35,7 @@ def fit_weights(
     Args:
         votes: The votes to learn from.
         gold: Label names in the order of `votes.ids`, None where unknown; or item id → label name.
-        optimiser: A registry name (`lr`, `auto`, `logit`, …) or an optimiser of your own.
+        optimiser: A registry name (`lr`, `auto`, `logit`, …) or your own optimiser.
         seed: Random seed. The order of items, annotators, relations and labels does not matter.
         resamples: Bootstrap resamples of the gold rows for an interval per weight; 0 for none.
 

@@ -47,7 +47,7 @@ def softmax(logits: Floats) -> Floats:
 
 
 def log_softmax(logits: Floats) -> Floats:
-    """Return the logarithm of `softmax`; as scipy's, without the overhead that fits of a few rows feel."""
+    """Return the logarithm of `softmax`; like scipy's, without its overhead, which slows fits of a few rows."""
     shifted = logits - logits.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 

@@ -223,7 +223,7 @@ def test_optimisers_on_the_same_rows() -> None:
     assert noted(table, "seeds 0")
 
 
-def test_with_many_rows_optimisers_see_a_part_of_them_and_a_note_says_so() -> None:
+def test_with_many_rows_optimisers_use_a_part_of_them_and_a_note_is_added() -> None:
     settings = replace(SETTINGS, optimisers=("uniform", "no-such-thing"))
     table = run("optimisers", {"mine": panel(items=1100)}, settings).tables[0]
     assert noted(table, "1000 of 1100 rows at random (seed 0)")

@@ -78,7 +78,7 @@ def test_the_best_of_the_starts_wins() -> None:
         last[:] = other
         return np.ones(2), 0.0
 
-    # relations never move, so that each start ends at an objective of its own
+    # relations never move, so that each start ends at a different objective
     def stay(annotators: Floats) -> tuple[Floats, float]:
         return last.copy(), -float(last[1])
 

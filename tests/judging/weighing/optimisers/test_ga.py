@@ -72,7 +72,7 @@ def test_genes_that_are_all_zero_mean_equal_weights() -> None:
 
 @pytest.mark.parametrize("gold", [[0, 1], [1, 0]])
 def test_rounding_cannot_break_ties(gold: list[int]) -> None:
-    # all votes agree, so all scores are 1; weights divided by their own sum can miss it by the last bit
+    # all votes agree, so all scores are 1; weights divided by their own sum can miss 1 by the last bit
     votes = votes_of([[[0, 0, 0], [0, 0, 0]], [[0, -1, 0], [0, 0, -1]]])
     weights = small("auroc").fit(votes, np.array(gold, dtype=np.int8), 0)
     assert weights.diagnostics.objective == pytest.approx(-0.5 + 1e-3 * 1.0, abs=1e-9)

@@ -122,7 +122,7 @@ def test_votes_against_the_gold_carry_nothing_to_follow() -> None:
 
 
 def test_votes_unrelated_to_the_gold_carry_nothing_despite_rounding() -> None:
-    # thirds are not exact in binary, so means taken off leave 1e-17 to learn from
+    # thirds are not exact in binary, so subtracting means leaves 1e-17 to learn from
     votes = votes_of(
         [[[a], [b]] for a, b in zip([0, 1, 2] * 3, [2, 0, 1, 1, 2, 0, 0, 1, 2], strict=True)], tuple("abc")
     )

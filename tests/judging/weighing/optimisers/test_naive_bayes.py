@@ -35,7 +35,7 @@ def test_confusion_table_by_hand() -> None:
     # one cell; gold fake: votes fake, fake, real; gold real: one vote real
     votes = votes_of([[[0]], [[0]], [[1]], [[1]]])
     weights = NaiveBayes(pseudo=2.0, trust=0.5).fit(votes, np.array([0, 0, 0, 1], dtype=np.int8), 0)
-    # habits are (2 + 1) / (4 + 2) for both labels, so a column gets ½ + ½·1[right] and ½
+    # smoothed vote shares are (2 + 1) / (4 + 2) for both labels, so a column gets ½ + ½·1[right] and ½
     by_hand = np.log([[(2 + 1.5) / 5, 0.5 / 3], [(1 + 0.5) / 5, (1 + 1.5) / 3]])
     assert weights.evidence is not None
     np.testing.assert_allclose(np.exp(weights.evidence.log_prior), [4 / 6, 2 / 6])
@@ -56,7 +56,7 @@ def test_correlated_errors_are_tempered() -> None:
     alone, together = (NaiveBayes().fit(rows, gold, 0).evidence for rows in (votes, copied))
     assert alone is not None
     assert together is not None
-    # eight copies say no more than one
+    # eight copies carry no more information than one
     strength = float(np.abs(together.log_likelihood[0, 0]).max() / np.abs(alone.log_likelihood[0, 0]).max())
     assert strength == pytest.approx(1 / 8, rel=0.1)
 

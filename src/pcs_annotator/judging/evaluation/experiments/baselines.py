@@ -14,7 +14,7 @@ from pcs_annotator.judging.metrics.significance import bootstrap_test, p_value_t
 COLUMNS = ("Dataset", "LLM", "Method", "Calls", "AUROC", "p-value", "Significance")
 PAPER_COLUMNS = ("paper: AUROC", "paper: Significance")
 EXPECTED = ("1s-top-2", "2s-top-2", "ling-1s", "spuq")
-"""The paper's baselines; one that is not recorded gets a row that says so."""
+"""The paper's baselines; those not recorded get a row marked as such."""
 NOT_RECORDED = "not recorded"
 FOR_SEVERAL_MODELS = "majority-vote"
 

@@ -78,7 +78,7 @@ def _at_equal_calls(bench: ExperimentBench, annotator: str) -> Figure:
 
 
 def _pairs(rows: list[list[Content]], ours: int) -> list[Pair]:
-    """Return the points of the plot: our figure in one column against the rival's in column 2."""
+    """Return the points of the plot: our figure in one column against the other method's in column 2."""
     return [
         Pair(str(row[0]), str(row[1]), mine.value, rival.value)
         for row in rows

@@ -164,7 +164,7 @@ class Study:
 
     @classmethod
     def of(cls, sets: Mapping[str, Recorded], settings: Settings | None = None) -> Study:
-        """Return the study of some recorded votes; a dataset with too little gold is listed in `refused`, no error."""
+        """Return the study of some recorded votes; datasets with too little gold go into `refused`."""
         settings = settings or Settings()
         benches, refused = [], {}
         for name, (votes, gold) in sets.items():

@@ -44,7 +44,7 @@ class Prices:
     def __post_init__(self) -> None:
         for name, price in {**self.by_annotator, **self.by_relation}.items():
             if not (math.isfinite(price) and price >= 0):
-                raise ConfigError(f"price of {name!r}: {price} is not a price; give a number from 0 up")
+                raise ConfigError(f"price of {name!r}: {price} is not a price; give 0 or a positive number")
 
     def cost(self, votes: Votes, cells: Sequence[Cell]) -> float:
         """Return what it costs to ask the cells about one text."""
