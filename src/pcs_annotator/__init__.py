@@ -98,7 +98,7 @@ _HOMES = {
 }
 
 
-# Names of the release before; they go with the next.
+# Names from the previous release; they will be removed in the next one.
 _FORMER = {"Choosing": "RelationOptions"}
 
 

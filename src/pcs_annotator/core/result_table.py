@@ -18,7 +18,7 @@ class Figure(NamedTuple):
 
 
 Content = str | int | float | Figure | None
-"""Content of a cell; None for what could not be computed, with the reason in a note of the table."""
+"""Content of a cell; None if it could not be computed, with the reason in a note of the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

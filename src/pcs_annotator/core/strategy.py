@@ -12,13 +12,13 @@ from pcs_annotator.core.vote import Cell
 class Strategy(Protocol):
     """The order in which to ask about an item, and when to stop.
 
-    Both methods see the codes of one item by annotator, relation and draw: a label, `ABSTAINED`, `OPEN` where it may
-    still be asked, `NOT_ASKED` where it never can be. They must not modify the codes.
+    Both methods take the codes of one item by annotator, relation and draw: a label, `ABSTAINED`, `OPEN` for a cell
+    that may still be asked, `NOT_ASKED` for one that cannot be. They must not modify the codes.
     """
 
     @property
     def order(self) -> Sequence[Cell]:
-        """The cells of a job, first to last; a cell that is not among them is never asked."""
+        """The cells of a job in the order to ask them; a cell that is not listed is never asked."""
         ...
 
     def needed(self, cells: Codes) -> int:
@@ -26,5 +26,5 @@ class Strategy(Protocol):
         ...
 
     def urgency(self, cells: Codes) -> float:
-        """Return how likely further votes are to change the label, on any scale; the highest is asked first."""
+        """Return how likely further votes are to change the label, on any scale; the highest goes first."""
         ...

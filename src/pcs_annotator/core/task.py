@@ -55,7 +55,9 @@ def check_labels(labels: Iterable[str]) -> tuple[str, ...]:
     if not checked:
         raise LabelError("no labels given: name at least one")
     if len(checked) > MAX_LABELS:
-        raise LabelError(f"{len(checked)} labels given, at most {MAX_LABELS} are possible: merge or split the task")
+        raise LabelError(
+            f"{len(checked)} labels given, at most {MAX_LABELS} are possible: merge some, or split the task"
+        )
     seen: dict[str, str] = {}
     for label in checked:
         if not isinstance(label, str) or not label.strip():

@@ -1,4 +1,4 @@
-"""What a relation makes of an item: a `Variant` with its `Edit`s.
+"""What a relation turns an item into: a `Variant` with its `Edit`s.
 
 An `Expectation` says what a rewrite may do; a `Verdict` is the result of one check on it.
 """

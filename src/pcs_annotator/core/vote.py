@@ -30,7 +30,7 @@ class Vote:
         reason: Why there is no label; empty otherwise.
         asked: False when no model was called, because the rewrite did not apply or the budget was spent.
         cut: Characters of the text that did not fit into the model's context and were left out.
-        stated: The probability that the annotator itself gives to each label of the task, in their order, nan where it
+        stated: The probability that the annotator itself gives to each label of the task, in task order, nan where it
             gives none; None when none were requested, or there is no label.
     """
 

@@ -65,7 +65,7 @@ def seen_labels(votes: Sequence[Column], gold: Column | None) -> tuple[str, ...]
 def label_codes(column: Column, labels: Sequence[str], unknown: Unknown, row_names: Sequence[str]) -> Codes:
     """Return the label of every row as a code; an empty cell is an abstention.
 
-    A label outside of `labels` is an error or an abstention, as `unknown` says.
+    A label outside of `labels` is an error or an abstention, depending on `unknown`.
     """
     lookup = label_lookup(labels)
     table = np.array([lookup.get(text.casefold(), NOT_ASKED) for text in column.distinct] + [ABSTAINED], dtype=np.int8)

@@ -54,7 +54,7 @@ class ColumnPlace(NamedTuple):
 def parse_vote_table(
     table: object, labels: Iterable[str] | None, unknown: vote_columns.Unknown, name: str = ""
 ) -> ParsedTable:
-    """Read votes and gold from a table in wide or long form, which messages call `name`."""
+    """Read votes and gold from a table in wide or long form, called `name` in messages."""
     name = name or table_name(table)
     columns = columns_of(as_arrow(table))
     if not columns or not len(next(iter(columns.values()))):
@@ -193,7 +193,7 @@ def _cell(name: str, table: str) -> ColumnPlace:
 
 
 def _draw(text: str, where: str) -> int:
-    # the length comes first, because int refuses thousands of digits
+    # the length is checked first, because int rejects thousands of digits
     if not text.isdecimal() or len(text) > 9 or int(text) >= MAX_DRAWS:
         raise TableError(f"{where}: draw {text!r} is not a whole number from 0 to {MAX_DRAWS - 1}")
     return int(text)

@@ -150,7 +150,7 @@ class Votes:
             return self
         if not names:
             raise UnknownNameError(
-                f"no annotator was asked for a label only, just {_listed(self.annotators)}: add one without elicitation"
+                f"none of {_listed(self.annotators)} was asked for a label only: add an annotator without elicitation"
             )
         return replace(self.select(annotators=names), stated=None)
 
@@ -190,7 +190,7 @@ class VoteTable(NamedTuple):
 def read_vote_table(
     table: object, labels: Iterable[str] | None = None, *, unknown: Unknown = "error", name: str = ""
 ) -> VoteTable:
-    """Read votes and gold from a table, which messages call `name`; see `Votes.from_table`."""
+    """Read votes and gold from a table, called `name` in messages; see `Votes.from_table`."""
     arrays, gold = parse_vote_table(table, labels, unknown, name)
     return VoteTable(Votes(**arrays._asdict()), gold)
 

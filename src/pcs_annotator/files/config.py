@@ -21,7 +21,7 @@ _REMOVED: Mapping[tuple[str, ...], str] = {("relations", "similarity"): "was rem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnRelation:
-    """The table `[relations.NAME]`: a relation of the user's own.
+    """The table `[relations.NAME]`: a relation that the user defines.
 
     Attributes:
         prompt: The prompt for the rewriter; `{text}` is replaced by the text.
@@ -43,8 +43,8 @@ class RelationSettings:
             rewriter and without the extra `[rules]`, `original`, `contraction`, `punctuation` and `frame`.
         rewriter: The model that rewrites texts, as `provider:model`; empty to rewrite by rules.
         joint: Whether one call to the rewriter asks for all rewrites of a text.
-        judge: Whether the rewriter is also asked if each rewrite means the same as the text.
-        own: Relations of the user's own, each in a table `[relations.NAME]`.
+        judge: Whether to also ask the rewriter if each rewrite means the same as the text.
+        own: Relations that the user defines, each in a table `[relations.NAME]`.
     """
 
     use: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class TaskSettings:
     """The section `[task]`: what the models decide.
 
     Attributes:
-        instruction: The question to the models, in a sentence; empty for a question made of the labels.
+        instruction: The question to the models, in a sentence; empty for a question made from the labels.
         labels: The label set; empty for the labels found in the gold column.
         meanings: What labels mean, in a table `[task.meanings]` with a text per label; only where a name is not enough.
     """
@@ -111,17 +111,17 @@ class LearnSettings:
     Attributes:
         optimiser: The optimiser that learns the weights, by name, such as `lr`; `auto` chooses one by cross-validation.
         folds: Number of folds in every cross-validation.
-        seed: Seed of everything random.
+        seed: Seed for everything random.
         resamples: Number of bootstrap resamples behind every interval; 0 for no intervals.
         calibration: How scores become probabilities; `none` leaves them as they are.
-        max_error: Maximum share of wrong labels, between 0 and 1: of the accepted labels or of all rows, as `promise`
-            says.
+        max_error: Maximum share of wrong labels, between 0 and 1: of the accepted labels or of all rows, depending on
+            `promise`.
         certainty: Probability, between 0 and 1, with which `error-among-accepted` must hold; `accepted-and-wrong` holds
             on average.
         promise: What `max_error` is a share of: the accepted labels (`error-among-accepted`), or all rows, where it
             counts labels that are both accepted and wrong (`accepted-and-wrong`).
         per_label: Whether the promise must hold for each label separately.
-        sets: Whether to list for every row the labels that cannot be ruled out, too.
+        sets: Whether to also list, for every row, the labels that cannot be ruled out.
     """
 
     optimiser: str = "auto"
@@ -293,4 +293,4 @@ _FITS: Mapping[Any, Callable[[Any, tuple[Any, ...]], tuple[bool, str]]] = {
     tuple: _fits_tuple,
     Literal: lambda value, inner: (value in inner, f"one of {', '.join(map(repr, inner))}"),
 }
-"""Type of a setting → whether a value fits it, and the words for what would."""
+"""Type of a setting → whether a value fits it, and a description of the values that do."""

@@ -11,7 +11,7 @@ from pcs_annotator.errors import TableError
 from pcs_annotator.files.tables import write_table
 
 SampleKind = Literal["at random", "informative", "for review"]
-"""How a row was chosen for labelling; a promise can rest only on rows drawn at random."""
+"""How a row was chosen for labelling; a promise can be based only on rows drawn at random."""
 
 _KINDS: Mapping[str, SampleKind] = {name: name for name in get_args(SampleKind)}
 RIGHT = ("right", "yes", "y", "true", "1", "ok", "correct")

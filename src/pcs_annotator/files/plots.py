@@ -1,4 +1,4 @@
-"""Figures for papers: AUROC against gold rows, and ours against a rival, as PNG and SVG."""
+"""Figures for papers: AUROC against gold rows, and PCS against a rival, as PNG and SVG."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def _plain(cell: Content) -> str:
 def _harmless(text: str) -> str:
     """Return the text with an apostrophe in front if a spreadsheet would take it for a formula.
 
-    Carriage returns become line feeds, because a lone one ends a row for some readers only.
+    Carriage returns become line feeds, because only some readers end a row at a lone one.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t") else text

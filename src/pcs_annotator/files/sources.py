@@ -52,7 +52,7 @@ def read_source(spec: Path | str, columns: Columns, limit: int | None = None) ->
 
 
 def is_public_set(spec: Path | str) -> bool:
-    """Return whether the source names the layout of a public dataset; an existing file of that name wins."""
+    """Return whether a source names the layout of a public dataset; an existing file of that name takes precedence."""
     layout, colon, _ = str(spec).partition(":")
     return bool(colon) and layout in _LOADERS and not Path(spec).exists()
 
@@ -154,7 +154,7 @@ def _read_sentiment_file(place: str) -> pa.Table:
 
 
 def _read_hugging_face(place: str) -> pa.Table:
-    """Return a dataset of Hugging Face, `OWNER/NAME` or `OWNER/NAME@SPLIT`; labels have names where it has names.
+    """Return a dataset of Hugging Face, `OWNER/NAME` or `OWNER/NAME@SPLIT`; with label names where it has them.
 
     Raises:
         MissingPackage: The package `datasets` is not installed.

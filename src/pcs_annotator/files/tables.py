@@ -38,7 +38,7 @@ class Dataset:
     Attributes:
         name: Name of the file, for messages.
         table: All its columns.
-        items: Its texts, in their order.
+        items: Its texts, in order.
         gold: For every item its gold label or None; empty when there is no gold column.
         columns: The columns that were used.
     """
@@ -56,7 +56,7 @@ def read_dataset(path: Path, columns: Columns, limit: int | None = None) -> Data
 
 
 def dataset_of(table: pa.Table, source: str, columns: Columns, limit: int | None = None) -> Dataset:
-    """Return the texts of a table, which messages call `source`, with their gold labels where it has some.
+    """Return the texts of a table, called `source` in messages, with their gold labels where it has some.
 
     If no text column is named, it is one with a usual name such as `text`, or the only column. Without an ID column,
     rows are numbered from 1. A row without a text is an item with an empty text, so that no row is lost.

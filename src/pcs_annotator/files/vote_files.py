@@ -22,7 +22,7 @@ VARIANT_COLUMNS = ("id", "relation", "status", "text", "reason", "refused")
 
 @contextmanager
 def writing_variants(path: Path) -> Iterator[Callable[[Item, Variant], None]]:
-    """Yield a function that records a variant; they are written in batches, so that memory does not grow with them."""
+    """Yield a function that records a variant; variants are written in batches, so that memory does not grow."""
     import pyarrow as pa
     from pyarrow import parquet
 

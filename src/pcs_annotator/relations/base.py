@@ -15,7 +15,7 @@ AskRewriter = Callable[[Request], Awaitable[Reply]]
 """Calls the model that rewrites; the engine adds ledger, rate limit and budget."""
 
 Need = Literal["rewriter", "parser"]
-"""What a relation cannot work without."""
+"""What a relation requires."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Relation(Protocol):
     Attributes:
         name: As it appears in tables.
         version: Changes whenever the rewrite of a text may change.
-        needs: What it cannot work without.
+        needs: What it requires.
         deterministic: Whether the same text always gives the same rewrite.
         expects: What its rewrites may do to a text.
     """

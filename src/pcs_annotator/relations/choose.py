@@ -28,7 +28,7 @@ class RelationOptions:
         own: The user's relations by name; they take precedence over all others.
         joint: Whether one call asks for all rewrites of a text.
         checked: Whether rewrites are checked.
-        judged: Whether the rewriter is also asked if a rewrite means the same.
+        judged: Whether to also ask the rewriter if a rewrite means the same.
     """
 
     rewriter: bool = False
@@ -97,7 +97,7 @@ def find_relation(name: str, options: RelationOptions) -> Relation:
 
 
 def _joined(given: Sequence[str | Relation], options: RelationOptions) -> dict[str, Relation]:
-    """Return the prompted relations that are used by themselves, and so can share one call."""
+    """Return the prompted relations that are not combined with others, and so can share one call."""
     names = [one for one in given if isinstance(one, str) and not {"|", "+"} & set(one)]
     found = {name: find_relation(name, options) for name in names}
     members = {name: one for name, one in found.items() if isinstance(one, PromptedRelation)}
@@ -105,7 +105,7 @@ def _joined(given: Sequence[str | Relation], options: RelationOptions) -> dict[s
 
 
 def _shared_name(spec: str) -> str:
-    """Return the name that all alternatives share, otherwise all names with `/`: tables of votes use `|`."""
+    """Return the name that all alternatives share, else all names joined by `/`, because vote tables use `|`."""
     names = [part.strip() for part in spec.split("|")]
     bare = {name.partition(":")[2] or name for name in names}
     return bare.pop() if len(bare) == 1 else "/".join(names)

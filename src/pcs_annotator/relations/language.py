@@ -31,7 +31,7 @@ _SCRIPTS = (
     ("el", re.compile(r"[\u0370-\u03ff]")),
 )
 
-# Norwegian counts as Danish and Malay as Indonesian, so that a text and its rewrite cannot differ by so little.
+# Norwegian counts as Danish and Malay as Indonesian, so that such close languages do not count as different.
 LANGUAGES = ("en", "es", "fr", "de", "pt", "it", "nl", "sv", "da", "pl", "cs", "tr", "id", "tl", "ro", "fi", "hu", "vi")
 # Short English texts with foreign names look foreign to the library, so a text counts as English unless its
 # probability is below this. Chosen with benchmarks/language.py; docs/design/rewrites.md has the figures.
@@ -82,7 +82,7 @@ def why_not_english(text: str) -> str:
     return "no words" if reason == "empty text" and text.strip() else reason
 
 
-# Every rule asks about the same few texts.
+# All rules look up the same few texts.
 @lru_cache(maxsize=1024)
 def _why_not(sample: str) -> str:
     if not sample.strip():
@@ -125,7 +125,7 @@ def _latin_language(words: list[str]) -> str:
     return _language_of_words(" ".join(words[:_WORDS_READ]))
 
 
-# Every rule and check asks about the same few texts.
+# All rules and checks look up the same few texts.
 @lru_cache(maxsize=1024)
 def _language_of_words(words: str) -> str:
     ranked = _identifier().rank(words)

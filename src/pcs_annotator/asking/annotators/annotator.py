@@ -22,9 +22,9 @@ from pcs_annotator.core.vote import Vote
 DEFAULT_SAMPLING = Sampling(temperature=0.0, max_tokens=64)
 # Guesses and their probabilities take lines rather than a tag.
 ELICITED_SAMPLING = replace(DEFAULT_SAMPLING, max_tokens=256)
-# For answers without a limit.
+# Tokens reserved for an answer without a limit.
 _ANSWER_TOKENS = 256
-# For markers, roles and the server's chat template.
+# Tokens reserved for markers, roles and the server's chat template.
 _FRAME_TOKENS = 96
 _SHORTEST_ANSWER = 16
 _VERDICTS = ("A", "B")
@@ -120,7 +120,7 @@ class Annotator:
         Args:
             task: What to decide.
             question: The last question.
-            replies: The model's replies to all questions about the text so far, in their order.
+            replies: The model's replies to all questions about the text so far, in order.
             model: The model that `self.model` resolves to.
         """
         last, cut = replies[-1], question.cut

@@ -23,7 +23,7 @@ class Fitted(NamedTuple):
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a text has, rather too many than too few.
+    """Return about how many tokens a text has, with a tendency to overestimate.
 
     >>> estimate_tokens("The quick brown fox jumps over the lazy dog.")
     13

@@ -44,8 +44,8 @@ class ProseVerdict(NamedTuple):
 def verdict(text: str, words: LabelVocabulary) -> ProseVerdict:
     """Return the only label that the text names without a negation before it.
 
-    "Not real, it is fake" is a vote for fake; "not real" is no vote for fake, because a third label may be meant;
-    "neither real nor fake" is no vote. A label that is both negated and affirmed is no vote.
+    "Not real, it is fake" is a vote for fake; "not real" is not a vote for fake, because a third label may be meant;
+    "neither real nor fake" is not a vote. A label that is both negated and affirmed is not a vote.
     """
     if any(_REFUSED.match(text, found.end()) for found in _REFUSAL.finditer(text)):
         return ProseVerdict(None, "refusal")

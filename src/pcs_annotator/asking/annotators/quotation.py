@@ -33,7 +33,7 @@ def without_quotations(reply: str, asked: str, words: LabelVocabulary) -> str:
     """Return the reply with verbatim quotations of the text replaced by line breaks.
 
     A quotation has at least 24 characters and consists of whole words. A shorter text counts only as a whole, and only
-    if it contains a label among other words: quoting "good movie" is no vote for "good".
+    if it contains a label among other words: quoting "good movie" is not a vote for "good".
     """
     asked = asked.strip()
     if len(asked) < SHORTEST_QUOTATION:

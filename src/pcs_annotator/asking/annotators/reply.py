@@ -4,8 +4,8 @@ The first rule that applies decides:
 
 1. Reasoning is not an answer: `<think>…</think>` and similar tags are left out, up to the end if never closed.
 2. The last complete `<label>…</label>`. If it contains no label, that is a silence. Tags that only list the options,
-   such as `<label>Fake</label> or <label>Real</label>`, are no decision; one tag after another is a correction, and the
-   last one counts, unless three or more labels are listed in full.
+   such as `<label>Fake</label> or <label>Real</label>`, are not a decision; one tag after another is a correction, and
+   the last one counts, unless three or more labels are listed in full.
 3. JSON with a key such as `label` or `answer`.
 4. The bare label: the whole reply, or every line of the form `Answer: …`.
 5. The only label that occurs in the reply as a whole word without a negation before it.

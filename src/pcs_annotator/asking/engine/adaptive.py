@@ -1,4 +1,4 @@
-"""Asks step by step: about each item until its label is settled, and under a budget where it matters most."""
+"""Asks step by step: about each item until its label is settled; with a budget, where it matters most."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class AdaptiveItem:
         await gather_all(self._ask_relation(relation, some) for relation, some in by_relation.items())
         votes = self._item_asker.buffer.row(self.row)
         for cell in batch:
-            # a failed call reads `NOT_ASKED` and is no longer open, so that every step makes progress
+            # a cell whose call failed becomes `NOT_ASKED` and is no longer open, so that every step makes progress
             self._cells[cell] = votes[cell]
 
     async def _ask_relation(self, relation: int, batch: Sequence[Cell]) -> None:

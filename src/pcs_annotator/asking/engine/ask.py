@@ -47,7 +47,7 @@ class Call:
         request: What to ask.
         key: Its key in the ledger.
         purpose: `label` or `rewrite`.
-        expected: The most it can cost.
+        expected: Its maximum cost.
     """
 
     model: ChatModel
@@ -83,7 +83,7 @@ class Asker:
     _stopped: errors.PcsError | None = None
 
     async def ask(self, call: Call) -> Reply:
-        """Return a reply once it is safely in the ledger; the same question asked twice at once is paid for once.
+        """Return a reply once it is safely in the ledger; concurrent calls with the same question are paid for once.
 
         Raises:
             BudgetReached: The call could cost more than is left.
@@ -119,12 +119,12 @@ class Asker:
         return reply
 
     def expected(self, model: ChatModel, request: Request) -> Cost:
-        """Return the most that a request can cost."""
+        """Return the maximum cost of a request."""
         tokens = expected_tokens(model, request)
         return Cost(self.price_of(model.name, *tokens), sum(tokens))
 
     def stop(self, error: errors.PcsError) -> None:
-        """Start no more calls, and raise this error for those that wait; calls in flight may still finish."""
+        """Start no more calls, and raise this error for those that are waiting; calls in flight may still finish."""
         self._stopped = error
         for pace in self._paces.values():
             pace.close(error)
@@ -183,7 +183,7 @@ class Asker:
     def _paid(self, name: str, call: Call, reply: Reply) -> Cost:
         tokens_in, tokens_out = reply.usage.input_tokens, reply.usage.output_tokens
         if tokens_in is None or tokens_out is None:
-            return call.expected  # the server gave no token counts, so assume the most
+            return call.expected  # the server gave no token counts, so assume the maximum
         return Cost(self.price_of(name, tokens_in, tokens_out), tokens_in + tokens_out)
 
     def _jitter(self, failures: int) -> float:

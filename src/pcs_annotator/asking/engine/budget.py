@@ -9,12 +9,12 @@ from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.core.chat import ChatModel, Request
 
 UNLIMITED_ANSWER = 4096
-"""Tokens to expect of an answer when the request sets no limit."""
+"""Tokens to expect in an answer when the request sets no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The most a run may spend; None where there is no limit."""
+    """The maximum that a run may spend; None where there is no limit."""
 
     usd: float | None = None
     tokens: int | None = None
@@ -78,7 +78,7 @@ class BudgetTracker:
         self._held_calls -= 1
 
     def settle(self, expected: Cost, paid: Cost) -> None:
-        """Replace the reservation of a call by what was paid."""
+        """Replace the reservation of a call with what was paid."""
         self.release(expected)
         self.calls += 1
         self.tokens += paid.tokens

@@ -1,4 +1,4 @@
-"""What to ask, and what that costs at most."""
+"""What to ask, and its maximum cost."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Job:
         annotators: The annotators, each with its model.
         relations: How texts are rewritten.
         rewriter: The model that rewrites; None when no relation needs one.
-        draws: How often the same question is repeated.
+        draws: How many times each question is asked.
         on_variant: Called with every item and variant, in no particular order.
     """
 

@@ -14,7 +14,7 @@ from pcs_annotator.errors import ModelDown, PcsError
 FIRST_RATE = 8.0
 BELOW_LIMIT = 0.97
 SHORTEST_MEASUREMENT = 0.5
-"""Seconds between two refusals from which a throughput can be measured."""
+"""Minimum number of seconds between two refusals for measuring a throughput."""
 FEW_ANSWERS = 20
 MOSTLY_REFUSED = 0.6
 SHORT_PAUSE = 0.1
@@ -26,8 +26,8 @@ class LearnedRate:
 
     It is unknown how many of the answers before the first refusal were part of an allowed burst, so the rate starts low
     and doubles every second until the next refusal, which comes near the limit. From then on every refusal measures the
-    limit: it lies between the rate of answers since the last refusal and the rate of sending. The rate is set 3 % below
-    and rises again, slowly at first. Refusals that are as frequent however slowly calls are sent have another cause:
+    limit: it is between the rate of answers since the last refusal and the rate of sending. The rate is set 3 % below
+    and rises again, slowly at first. Refusals that stay as frequent however slowly calls are sent have another cause:
     the rate is then unlimited again, until nearly all calls are refused.
     """
 
@@ -50,7 +50,7 @@ class LearnedRate:
         if self._rate == math.inf:
             return 0.0
         rate = self._at(now)
-        # only a timer's delay may be made up for: servers with a strict limit refuse bursts
+        # only the delay of a timer may be made up for: servers with a strict limit refuse bursts
         self._tokens = min(self._tokens + rate * (now - self._tokens_at), 1.0 + rate / 200)
         self._tokens_at = now
         return 0.0 if self._tokens >= 1.0 else (1.0 - self._tokens) / rate
@@ -226,7 +226,7 @@ class Pace:
             )
 
     def close(self, error: PcsError) -> None:
-        """Raise this error for all calls that wait and all that come later."""
+        """Raise this error for all waiting and all later calls."""
         self._closed = error
         while self._waiting:
             ticket = self._waiting.popleft()

@@ -1,7 +1,7 @@
-"""`embedded:smollm2`: a real language model of 135 million weights in this process, without a key or a server.
+"""`embedded:smollm2`: a real language model with 135 million weights in this process, without a key or a server.
 
 It is small: it labels topics well and moods moderately, and hardly follows other instructions. With it, everything can
-be tried on any machine within a minute, as an honest substitute for a larger model.
+be tried on any machine within a minute, without a larger model.
 
 Why our own forward pass: measured in one run on two shared x86 cores, with tweets of 29 tokens after an instruction of
 20 tokens (77 in brackets), it answered 12.2 (15.5) questions per second in float32; ctranslate2 answered 6.9 (5.3) with

@@ -45,7 +45,7 @@ class CallSite:
         model: The model's name at its provider.
         url: The base URL, without any key.
         key_variable: The environment variable that holds or may hold the key.
-        secret: The key, stored to keep it out of messages.
+        secret: The key, stored so that it can be removed from messages.
     """
 
     name: str
@@ -131,7 +131,9 @@ def _refusal(place: CallSite, status: int, words: str, said: str) -> str:
         return f"{place.name}: {place.url} refused access ({status}): {remedy}. The server's message: {said}"
     if 300 <= status < 400:
         return f"{place.name}: {place.url} redirects to another address ({status}): correct the base URL"
-    return f"{place.name}: {place.url} refused the request ({status}); retrying is no use. The server's message: {said}"
+    return (
+        f"{place.name}: {place.url} refused the request ({status}); retrying cannot help. The server's message: {said}"
+    )
 
 
 def unreachable(place: CallSite, error: Exception) -> ServerTrouble:

@@ -29,7 +29,7 @@ class Host:
         needs_key: Whether a key is required.
         auth: How the key is sent.
         structure: How answers can be constrained: by a JSON schema, a list of choices (vLLM), or not at all.
-        structured_models: The models for which they can, as a pattern for the start of the name.
+        structured_models: The models whose answers can be constrained, as a pattern for the start of the name.
         reasoning_models: The models that take the settings of OpenAI's reasoning models, as a pattern.
         top_logprobs: Maximum number of log-probabilities; 0 if requesting them is an error.
         seed_field: The name of the seed setting; "" if there is none.

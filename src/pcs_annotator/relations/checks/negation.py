@@ -170,7 +170,7 @@ _CLAUSE = re.compile(
     r"[,;:()]|\s-+\s|\b(?:and|but|or|because|cause|cuz|since|while|although|though|whereas|when|if|so|which|who|then)\b"
 )
 _CUE_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
-# These deny the whole of what follows, across commas and conjunctions.
+# These deny everything that follows, across commas and conjunctions.
 _WHOLE = re.compile(
     r"\b(?:not|never|hardly|\w+n't)\s+(?:\w+\s+)?(?:true|untrue|false|wrong|incorrect|the case|the fact|that|"
     r"as if|as though|"

@@ -140,7 +140,7 @@ class CheckedRelation:
     Attributes:
         inner: The relation that rewrites.
         name: As it appears in tables.
-        judged: Whether the rewriter is also asked if a rewrite means the same.
+        judged: Whether to also ask the rewriter if a rewrite means the same.
     """
 
     inner: Relation
@@ -154,7 +154,7 @@ class CheckedRelation:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """What the inner relation cannot work without."""
+        """What the inner relation requires."""
         return self.inner.needs
 
     @property

@@ -1,6 +1,6 @@
 """Extracts the rewrite from a model's reply, without preamble, tags and comments.
 
-What looks like chatter may be part of the text. So nothing is removed that the text has as well: a text that begins
+What looks like chatter may be part of the text. So nothing that the text also has is removed: a text that begins
 with "Sure," keeps it, and so does one with notes, lists or quotation marks.
 """
 

@@ -133,7 +133,7 @@ def join(members: Sequence[PromptedRelation]) -> list[Relation]:
     """Return one relation per member, in order; those that can share a call do so, one call per text.
 
     Members with several steps, or with windows of another length than the first member's, are asked alone, as is a
-    member that has no other to share with.
+    member with no other to share a call with.
     """
     able = [member for member in members if not member.then]
     able = [member for member in able if member.longest_window == able[0].longest_window]
@@ -282,7 +282,7 @@ class SharedCalls:
         if call.waiting:
             return
         if not call.task.done():
-            call.task.cancel()  # no member waits any more
+            call.task.cancel()  # no member is waiting any more
         elif len(call.had) < len(self.members):
             return
         if self._calls.get(text) is call:

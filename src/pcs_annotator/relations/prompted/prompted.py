@@ -32,11 +32,11 @@ class PromptedRelation:
     Attributes:
         name: As it appears in tables.
         prompt: The instruction for the model. `{text}` in it is replaced by the text; without it, the text follows in
-            a message of its own.
+            a separate message.
         version: Changes with the prompt.
         expects: What its rewrites may do to a text.
         then: Prompts for further steps, each applied to the result of the one before.
-        longest_window: The most characters that are rewritten at a time.
+        longest_window: Maximum number of characters that are rewritten at a time.
     """
 
     name: str
@@ -98,7 +98,7 @@ def fenced(text: str) -> str:
 
 
 def hinted(hint: str) -> str:
-    """Return the line that tells a second attempt what was wrong with the first."""
+    """Return the line in the prompt of a second attempt that states what was wrong with the first."""
     words = " ".join(sendable(hint).split())[:_LONGEST_HINT].rstrip(".")
     return f"An earlier attempt was not accepted: {words}. Avoid that this time.\n\n" if words else ""
 
@@ -165,7 +165,7 @@ _BUILT_IN = {
 
 @cache
 def built_in(name: str) -> PromptedRelation:
-    """Return a built-in relation; `voice` stands for `llm:voice`."""
+    """Return a built-in relation; `voice` means `llm:voice`."""
     prompt, rules = prompt_file(name), prompt_file("_answer")
     version = f"{prompt.version}.{rules.version}"
     first, *then = prompt.parts

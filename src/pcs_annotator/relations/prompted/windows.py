@@ -16,7 +16,7 @@ LONGEST_WINDOW = 1500
 RewriteWindow = Callable[[int, str], Awaitable["str | Refused"]]
 """Takes a window's number and text; returns its rewrite, or why there is none."""
 
-# A stop with closing marks and blanks after it; a stop in scripts without blanks; or the end of a line.
+# A stop with closing marks and whitespace after it; a stop in scripts without spaces; or the end of a line.
 _BOUNDARY = re.compile(
     r"""[.!?…]{1,8}["'”’»)\]]{0,4}(?P<blank>\s+)  |  [。！？]{1,8}[」』”’]{0,4}(?P<none>)
     |  (?P<line>(?<!\s)[^\S\n]*+\n\s*+)""",
@@ -40,15 +40,15 @@ class Windows:
     """A text in pieces.
 
     Attributes:
-        texts: The pieces, without blanks around them.
-        gaps: The blanks before the first piece, between pieces, and after the last: one more than pieces.
+        texts: The pieces, without whitespace around them.
+        gaps: The whitespace before the first piece, between pieces, and after the last: one more than pieces.
     """
 
     texts: tuple[str, ...]
     gaps: tuple[str, ...]
 
     def joined(self, texts: Sequence[str]) -> str:
-        """Return other pieces joined with the same blanks.
+        """Return other pieces joined with the same whitespace.
 
         >>> cut_windows("One.  Two.", 5).joined(["Eins.", "Zwei."])
         'Eins.  Zwei.'
@@ -63,7 +63,7 @@ def cut_windows(text: str, longest: int = LONGEST_WINDOW) -> Windows:
     """Return a text as pieces of whole sentences, each of at most `longest` characters.
 
     A piece ends with a paragraph if it is at least half full by then. A sentence that is longer than a piece is cut at
-    a blank, or anywhere if there is none.
+    a space, or anywhere if there is none.
     """
     start = len(text) - len(text.lstrip())
     end = len(text.rstrip())
@@ -95,7 +95,7 @@ def count_windows(text: str, longest: int = LONGEST_WINDOW) -> int:
 
 
 def has_words(text: str) -> bool:
-    """Return whether a text has more than links, user names, numbers and signs."""
+    """Return whether a text has more than links, user names, numbers and symbols."""
     return _LETTER.search(_URL.sub("", text)) is not None
 
 
@@ -129,7 +129,7 @@ def _nothing(relation: str, text: str, outcomes: Sequence[str | Refused], failed
 
 
 def unless_unchanged(new: str, text: str) -> str | Refused:
-    """Return a rewrite, unless it differs from the text only in blanks."""
+    """Return a rewrite, unless it differs from the text only in whitespace."""
     return Refused(CHANGED_NOTHING, fails=False) if new.split() == text.split() else new
 
 
@@ -142,7 +142,7 @@ def _stops(text: str, start: int, end: int) -> Iterator[int]:
 
 
 def _goes_on(text: str, found: re.Match[str]) -> bool:
-    """Return whether a stop belongs to an abbreviation or lies within a sentence."""
+    """Return whether a stop belongs to an abbreviation or is within a sentence."""
     if _LOWER.match(text, found.end()):
         return found[0][0] in ".…"
     if found[0][:2].strip() != ".":
@@ -175,7 +175,7 @@ def _furthest(text: str, stops: Sequence[int], start: int, place: int, longest: 
 
 
 def _at_blank(text: str, start: int, limit: int) -> int:
-    """Return the last blank before the limit, or the limit."""
+    """Return the last space before the limit, or the limit."""
     for place in range(limit, start, -1):
         if text[place].isspace():
             return place

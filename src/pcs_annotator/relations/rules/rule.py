@@ -135,7 +135,7 @@ def sentence_rule(
 
 
 def by_sentence(doc: Doc, function: SentenceFunction) -> str | NotApplicable:
-    """Return the text with every possible sentence rewritten, or the commonest reason if there is none."""
+    """Return the text with every possible sentence rewritten, or the most common reason if there is none."""
     text, done = doc.text, 0
     pieces: list[str] = []
     reasons: Counter[str] = Counter()
@@ -152,7 +152,7 @@ def by_sentence(doc: Doc, function: SentenceFunction) -> str | NotApplicable:
 
 
 def _without_blanks(sentence: Span) -> Span:
-    """Return a sentence without line breaks and double blanks at its ends, which spaCy treats as words."""
+    """Return a sentence without line breaks and double spaces at its ends, which spaCy treats as words."""
     first, last = 0, len(sentence)
     while first < last and sentence[first].is_space:
         first += 1

@@ -59,7 +59,7 @@ class Elicitation(Protocol):
         Args:
             task: What to decide.
             text: The text to label.
-            replies: The model's replies to the questions so far, in their order.
+            replies: The model's replies to the questions so far, in order.
         """
         ...
 

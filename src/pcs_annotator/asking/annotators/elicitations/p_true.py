@@ -39,7 +39,7 @@ class PTrue:
         return build_messages(task, text, style=self.style, answer=self.answer)
 
     def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
-        """Return the question whether the label is right, then the probability in the replies."""
+        """Return the question of whether the label is right, then the probability in the replies."""
         if not replies:
             return self.first(task, text)
         label, reason, _ = read_label(replies[0], task.labels, text)

@@ -39,13 +39,13 @@ class BatchJob(Generic[In, Out]):
 class Batcher(Generic[In, Out]):
     """Worker threads that answer waiting questions in batches.
 
-    It belongs to no event loop: questions may come from several, in turn or at once.
+    It is not tied to an event loop: questions may come from several, in turn or at once.
 
     Args:
         work: Answers a batch by setting the result or exception of each job; if it raises, that exception is set on
             all jobs without an answer.
         threads: How many batches are answered at once.
-        size: The most questions in a batch.
+        size: Maximum number of questions in a batch.
     """
 
     def __init__(self, work: Callable[[Sequence[BatchJob[In, Out]]], None], *, threads: int, size: int) -> None:
@@ -86,7 +86,7 @@ class Batcher(Generic[In, Out]):
         problem: BaseException = RuntimeError("the question was left unanswered")
         try:
             self._work(jobs)
-        except BaseException as error:  # passed on to the callers that wait
+        except BaseException as error:  # passed on to the waiting callers
             problem = error
         for job in jobs:
             if not job.answer.done():
@@ -180,7 +180,7 @@ def label_question(engine: Engine, ask: Ask) -> LabelQuestion:
     assert constraint is not None
     labels = tuple(constraint.choices)
     if not labels:
-        raise BadRequest("the embedded model can be held to a list of answers, but not to a JSON schema")
+        raise BadRequest("the embedded model can be restricted to a list of answers, but not to a JSON schema")
     asked = prompts.parse_question(request.messages)
     prompt = prompts.label_prompt(vocabulary, ask.style, asked, labels)
     sequences = tuple(tuple(label) for label in prompts.label_sequences(vocabulary, ask.style, labels))
@@ -217,7 +217,7 @@ def _text_reply(engine: Engine, request: Request) -> Reply:
 def _check_length(prompt: prompts.Prompt, answer: int) -> None:
     if prompt.length + answer > CONTEXT_TOKENS:
         raise Unanswerable(
-            f"the text is too long for the embedded model: {prompt.length} tokens, {CONTEXT_TOKENS} fit in"
+            f"the text is too long for the embedded model: {prompt.length} tokens, the limit is {CONTEXT_TOKENS}"
         )
 
 

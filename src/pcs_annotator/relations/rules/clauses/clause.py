@@ -110,14 +110,14 @@ def _clause(verb: Token, opening: int) -> Clause | None:
 
 
 def _subjects(verb: Token, opening: int) -> list[Token]:
-    """Return the subjects of a verb; if the parser chose the dateline, return the apposition it attached to it."""
+    """Return the subjects of a verb; if the parser chose the dateline, return its apposition instead."""
     found = [child for child in verb.lefts if child.dep_ in SUBJECTS]
     after = [noun for noun in found if noun.i >= opening]
     return after or [child for noun in found for child in noun.rights if child.i >= opening and child.dep_ == "appos"]
 
 
 def _misplaced(verb: Token, subject: Phrase, opening: int) -> bool:
-    """Return whether a subject is not where a statement has it."""
+    """Return whether a subject is not in the position it has in a statement."""
     # A sentence that begins with a small letter: no capital to move.
     if subject.first <= opening and verb.doc[subject.first].text[:1].islower():
         return True

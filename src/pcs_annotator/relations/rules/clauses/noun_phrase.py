@@ -117,7 +117,7 @@ class Phrase:
 
 
 def phrase_of(head: Token, opening: int) -> Phrase | None:
-    """Return the phrase around a noun, from the sentence's opening on; None if it is discontinuous."""
+    """Return the phrase around a noun, starting no earlier than the sentence's opening; None if it is discontinuous."""
     first, last = max(head.left_edge.i, opening), head.right_edge.i
     doc = head.doc
     while last > head.i and doc[last].text in (",", ".", "-", "--", ":", ";", "–", "—"):
@@ -189,7 +189,7 @@ def _is_people(word: str) -> bool:
 
 
 def _begins_name(token: Token) -> bool:
-    """Return whether a word such as `South` comes before another capital."""
+    """Return whether a word such as `South` comes before another capitalised word."""
     after = token.nbor(1).text if token.i + 1 < len(token.doc) else ""
     if not after[:1].isupper():
         return False

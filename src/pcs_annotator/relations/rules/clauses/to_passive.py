@@ -38,7 +38,7 @@ LONGEST_LAST_SUBJECT = 22
 LONGEST_OBJECT = 15
 LONGEST_FIGURE = 3
 _SHOWING = frozenset({"show", "find", "catch", "leave", "see", "spot", "depict", "send", "capture"})
-# The most words an agent may have to come between an object and what is said about it.
+# Maximum number of words in an agent that comes between an object and what is said about it.
 NEAR = 5
 
 

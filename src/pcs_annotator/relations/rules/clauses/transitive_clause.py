@@ -83,7 +83,7 @@ def trimmed(phrase: Phrase, *, keep: frozenset[str] = frozenset()) -> Phrase:
 
 
 def _without_day(phrase: Phrase) -> int:
-    """Return where a phrase ends without a final weekday, whichever word the parser attached that to."""
+    """Return where a phrase ends without a final weekday, whichever word the parser attached it to."""
     doc, last = phrase.head.doc, phrase.last
     if doc[last].lower_ in known.WEEKDAYS and last > phrase.head.i + 1:
         return last - 2 if doc[last - 1].lower_ == "on" else last - 1

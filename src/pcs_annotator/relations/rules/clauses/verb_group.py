@@ -63,13 +63,13 @@ class VerbGroup:
     Attributes:
         verb: Dictionary form of the main verb.
         spelling: The past participle as the text spells it; empty when the text does not have one.
-        past: Whether its first word is in the past tense; of no account after a modal.
+        past: Whether its first word is in the past tense; no effect after a modal.
         modal: The modal it begins with, written out; empty for none.
-        perfect: Whether it has a perfect.
-        progressive: Whether it has a progressive.
-        passive: Whether it stands in the passive.
+        perfect: Whether it has the perfect aspect.
+        progressive: Whether it has the progressive aspect.
+        passive: Whether it is in the passive voice.
         negation: `not` or `n't`, or empty.
-        above: Adverbs that stand before the negation.
+        above: Adverbs before the negation.
         adverbs: All other adverbs.
     """
 
@@ -117,7 +117,7 @@ def read_group(verb: Token, before: Sequence[Token]) -> VerbGroup | None:
 
 
 def write_group(group: VerbGroup, *, passive: bool, plural: bool) -> str | None:
-    """Return the words of a group in the given voice for a third-person subject; None if English has none."""
+    """Return the words of a group in the given voice for a third-person subject; None if there is no such form."""
     if passive and group.progressive and (group.perfect or group.modal):
         return None
     words = _verbs(group, passive=passive, plural=plural)

@@ -126,7 +126,7 @@ def _joined(verb: Token) -> tuple[Token, Token] | None:
 
 
 def _second(clause: Clause, link: Token, verb: Token) -> Clause | None:
-    """Return the second verb as a clause with the first one's subject; None unless both are plain and of one tense."""
+    """Return the second verb as a clause with the first one's subject; None unless both are plain and in one tense."""
     between = list(verb.doc[link.i + 1 : verb.i])
     group = read_group(verb, between) if all(belongs(token, verb) for token in between) else None
     if group is None or not (_plain(group) and _plain(clause.group)) or group.past != clause.group.past:

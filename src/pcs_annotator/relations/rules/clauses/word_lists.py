@@ -48,7 +48,7 @@ IDIOMS = word_set(
     """
 )
 
-# Verbs whose active means something else than their passive.
+# Verbs whose active means something other than their passive.
 NO_ACTIVE = word_set("bear marry suppose base rumor repute mean locate situate divide separate")
 
 # Verbs with an object and an infinitive of which the object is the subject.

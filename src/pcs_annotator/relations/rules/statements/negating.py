@@ -76,7 +76,7 @@ def _is_unclear(word: Token) -> bool:
     # "Has not written for years" means a pause of years.
     if word.lower_ in _SPANS:
         return any(before.lower_ in ("for", "in", "over") for before in word.doc[max(0, word.i - 4) : word.i])
-    # Of two joined verbs, "not" surely affects only the first.
+    # Of two joined verbs, only the first is certain to be negated by "not".
     return word.lower_ in _UNCLEAR_BESIDE_NOT or (word.dep_ == "conj" and word.tag_.startswith("VB"))
 
 
@@ -133,7 +133,7 @@ def _with_not(finite: Token, verb: Token) -> Replacement | None:
     if finite != verb or lemma(verb) == "be":
         return Replacement(start, end, f"{finite.text} not") if word in _TAKE_NOT else None
     base = _base(verb)
-    # News report past events in the present tense; "does not say" would be a habit.
+    # News reports describe past events in the present tense; "does not say" would be a habit.
     if base is None or verb.tag_ != "VBD":
         return None
     return Replacement(start, end, f"did not {base}")

@@ -1,1 +1,1 @@
-"""The rule that replaces words by others of the same meaning, and its lexicon."""
+"""The rule that replaces words with others of the same meaning, and its lexicon."""

@@ -181,7 +181,7 @@ def _has_place_name(place: PhrasePlace) -> bool:
 
 
 def _relative_is_near(place: PhrasePlace) -> bool:
-    """Whether a question or relative word is close before it, as in `what we have to offer`."""
+    """Whether a question or relative word comes shortly before it, as in `what we have to offer`."""
     near = (place.before(steps) for steps in (1, 2, 3, 4))
     return any(
         token is not None

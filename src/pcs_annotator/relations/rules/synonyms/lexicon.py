@@ -46,7 +46,7 @@ class LexiconEntry:
         to: The replacement, in dictionary form.
         rank: 1 for the safest, 3 for those used only if there is no other.
         tags: Penn tags that the first word may have; empty for any that the kind allows.
-        frame: Names of conditions that must all hold; a leading `!` means that it must not hold.
+        frame: Names of conditions that must all hold; a leading `!` means that the condition must not hold.
         next: Words of which one must follow; empty for any.
         not_next: Words that must not follow.
         prev: Words of which one must come before; empty for any.

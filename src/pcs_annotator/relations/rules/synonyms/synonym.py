@@ -1,4 +1,4 @@
-"""Replaces words by synonyms from an audited lexicon."""
+"""Replaces words with synonyms from an audited lexicon."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _noun_is_free(word: Token) -> bool:
 def _verb_is_free(word: Token, inside: range) -> bool:
     if word.dep_ in ("amod", "compound", "nmod"):
         return False
-    # A plural noun or a participle is easily mistaken for a verb; a real one has a subject or joins a verb that has.
+    # A plural noun or a participle is easily mistaken for a verb; a real one has a subject or joins a verb with one.
     if word.tag_ in _FINITE and not (
         any(child.dep_ in _SUBJECTS for child in word.children) or (word.dep_ == "conj" and word.head.tag_ in _FINITE)
     ):
