@@ -154,7 +154,7 @@ def _read_sentiment_file(place: str) -> pa.Table:
 
 
 def _read_hugging_face(place: str) -> pa.Table:
-    """Return a dataset of Hugging Face, `OWNER/NAME` or `OWNER/NAME@SPLIT`; with label names where it has them.
+    """Return a dataset of Hugging Face, `OWNER/NAME` or `OWNER/NAME@SPLIT`, with label names where it has them.
 
     Raises:
         MissingPackage: The package `datasets` is not installed.

@@ -63,7 +63,7 @@ def cut_windows(text: str, longest: int = LONGEST_WINDOW) -> Windows:
     """Return a text as pieces of whole sentences, each of at most `longest` characters.
 
     A piece ends with a paragraph if it is at least half full by then. A sentence that is longer than a piece is cut at
-    a space, or anywhere if there is none.
+    whitespace, or anywhere if there is none.
     """
     start = len(text) - len(text.lstrip())
     end = len(text.rstrip())
@@ -175,7 +175,7 @@ def _furthest(text: str, stops: Sequence[int], start: int, place: int, longest: 
 
 
 def _at_blank(text: str, start: int, limit: int) -> int:
-    """Return the last space before the limit, or the limit."""
+    """Return the last whitespace up to the limit, or the limit."""
     for place in range(limit, start, -1):
         if text[place].isspace():
             return place
