@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes
@@ -44,6 +43,8 @@ class NaiveBayes:
 
         def loss(temper: float) -> float:
             return -float(np.sum(log_softmax(temper * held_out + log_prior) * target))
+
+        from scipy.optimize import minimize_scalar  # takes a fifth of a second to load
 
         found = minimize_scalar(loss, bounds=(0.0, MAX_TEMPER), method="bounded", options={"xatol": 1e-4})
         evidence = Evidence(labels=votes.labels, log_prior=log_prior, log_likelihood=float(found.x) * likelihood)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.optimize import minimize
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes
@@ -46,6 +45,8 @@ class SharedWeightLogit:
 
         bounds = [(0.0, None)] * cells + [(None, None)] * labels
         start = np.concatenate([np.full(cells, 1 / cells), np.zeros(labels)])
+        from scipy.optimize import minimize  # takes a fifth of a second to load
+
         found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500})
         theta = found.x[:cells].reshape(annotators, relations)
         evidence = Evidence(
