@@ -1,4 +1,4 @@
-"""Files for people and from them: rows to label, accepted rows to check, gold labels and verdicts."""
+"""Files for and from people: rows to label, accepted rows to check, gold labels and verdicts."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def fitter_of(method: str, gold_rows: int) -> Callable[[Floats, Codes, Sequence[
     """Return the function that fits this method; raise if all gold rows together are too few for it."""
     if method not in _FITTERS:
         known = ", ".join(get_args(CalibrationMethod))
-        raise UnknownNameError(f"no calibration method is called {method!r}; there are: {known}")
+        raise UnknownNameError(f"no calibration method is called {method!r}; known: {known}")
     if method == "isotonic" and gold_rows < MIN_ISOTONIC_ROWS:
         raise GoldError(
             f"isotonic calibration needs at least {MIN_ISOTONIC_ROWS} gold rows and there are {gold_rows}: with fewer "
