@@ -5,7 +5,6 @@ import pytest
 from scipy.optimize import nnls
 
 from pcs_annotator.core.arrays import Floats
-from pcs_annotator.judging.weighing.optimisers import regression
 from pcs_annotator.judging.weighing.optimisers.regression import alternate, non_negative_minimum
 
 
@@ -58,7 +57,7 @@ def count_general_solver(monkeypatch: pytest.MonkeyPatch) -> list[Floats]:
         solution, residual = nnls(design, target)
         return np.asarray(solution), float(residual)
 
-    monkeypatch.setattr(regression, "nnls", counted)
+    monkeypatch.setattr("scipy.optimize.nnls", counted)
     return calls
 
 
