@@ -34,12 +34,12 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
     Args:
         task: What to decide. If it is only an instruction, the labels are those in y.
         annotators: The models to ask: `provider:model`, a URL, a chat model, a function, or an `Annotator`.
-        relations: The versions of each text to ask about: names, or relations of your own.
-        optimiser: How weights are learned: a name, or an optimiser of your own.
+        relations: The versions of each text to ask about: names, or your own relations.
+        optimiser: How weights are learned: a name, or your own optimiser.
         max_error: The share of accepted labels that may be wrong, with 90 % certainty. `label` then decides `accept`
             if that can be promised, else `review`. Without it, `decision` is None, or `review` if there are no votes.
         rewriter: The model that rewrites texts; None to rewrite by rule.
-        draws: How often each question is asked.
+        draws: How many times each question is asked.
         ledger: The file that keeps all answers.
         seed: Random seed for learning.
         settings: How to ask: budget, prices, retries, progress. Its `rewriter` and `draws` apply if the arguments above

@@ -42,7 +42,7 @@ def run(  # noqa: PLR0913  # what `pcs run` takes
         fresh: Ask again what was answered before, and pay again.
         progress: Show progress on stderr.
         environment: Keys and base URLs; by default those of the process and of `.env`.
-        settings: What `pcs run` takes as options, over those of `config`: `labels`, `models`, `relations`, `rewriter`,
+        settings: Options of `pcs run`, which override those in `config`: `labels`, `models`, `relations`, `rewriter`,
             `instruction`, `text_column`, `id_column`, `gold_column`, `draws`, `concurrency`, `budget_usd`, `optimiser`,
             `seed`, `calibration`, `max_error`, `certainty`, `promise`, `per_label`, `sets`.
     """
@@ -76,7 +76,7 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
     Args:
         data: The file with the texts.
         folder: The folder of the run.
-        out: Where the labels go; by default a file next to `data`.
+        out: The file for the labels; by default a file next to `data`.
         limit: Take only the first N rows.
         progress: Show progress on stderr.
         environment: Keys and base URLs; by default those of the process and of `.env`.
@@ -111,7 +111,7 @@ def evaluate(
         votes: Recorded votes.
         gold: Label names in the order of `votes.ids`, None where unknown; or item id → label name.
         methods: Names of optimisers and baselines; by default `auto`, the other usual ones and every baseline that
-            these votes can serve. The first is tested against the others.
+            these votes support. The first is tested against the others.
         rewritten: Relations whose variants a model wrote, so that their calls are counted.
         splitting: `folds`, `repeats`, `seed` and `resamples`.
     """
@@ -133,4 +133,4 @@ def _check_names(given: Mapping[str, Any], kind: type[Any]) -> None:
     known = [field.name for field in fields(kind)]
     unknown = next((name for name in given if name not in known), None)
     if unknown is not None:
-        raise ConfigError(f"no setting is called {unknown!r}; there are: {', '.join(known)}")
+        raise ConfigError(f"there is no setting {unknown!r}; the settings are {', '.join(known)}")

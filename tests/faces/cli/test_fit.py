@@ -109,7 +109,7 @@ def test_with_little_gold_the_text_says_how_much_is_needed(capsys: pytest.Captur
         writer.writerow(table)
         writer.writerows(zip(*table.values(), strict=True))
     assert main(["fit", "votes.csv", *QUICK, "--folds", "5"]) == 0
-    assert re.search(r"not cross-validated: 5-fold .* 10 gold rows", _flat(capsys))
+    assert re.search(r"quality not measured: 5-fold .* 10 gold rows", _flat(capsys))
 
 
 def _flat(capsys: pytest.CaptureFixture[str]) -> str:

@@ -1,4 +1,4 @@
-"""`PCS`: the paper's class, as its Listing 1 prints it."""
+"""`PCS`: the paper's class, as printed in its Listing 1."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class PCS:
         return (ORIGINAL, *(name for name in given if name != ORIGINAL), *self._own)
 
     def register_mr(self, name: str, function_or_prompt: classic.OwnRelation, *, checked: bool | None = None) -> None:
-        """Add a relation of your own: texts are rewritten with it too, and it gets a weight.
+        """Add your own relation: texts are rewritten with it too, and it gets a weight.
 
         Args:
             name: Its name in `weights.by_relation`; in files it is the next `mr`.
@@ -208,7 +208,7 @@ class PCS:
         classic.save_values(Path(path), {**values, "Optimizer": self.Optimizer})
 
     @classmethod
-    def load(  # noqa: PLR0913  # keys are arguments of their own, as in the constructor
+    def load(  # noqa: PLR0913  # each key is a separate argument, as in the constructor
         cls,
         path: str | os.PathLike[str],
         *,

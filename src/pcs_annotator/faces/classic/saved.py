@@ -37,7 +37,7 @@ class Saved:
         learned: Prompt, labels and weights.
         optimizer: How the weights were learned.
         models: Annotator → its model's name, or None if the user passed an object.
-        textmutator: Name of the model that rewrites, if it has one.
+        textmutator: Name of the model that rewrites; None if there is none, or if the user passed an object.
         own_textmutator: Whether the user passed the textmutator as an object.
         known: Built-in relations, by name.
         own: Registered relations.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TEXT, LABEL = "text", "label"
-# A column with more distinct values than this is hardly a label column.
+# A column with more distinct values than this is unlikely to be a label column.
 MOST_LABELS_TO_GUESS = 50
 _TAG = re.compile(r"<\s*label\s*>([^<>]*)<\s*/\s*label\s*>", re.IGNORECASE)
 
@@ -116,7 +116,7 @@ def read_classic_dataset(path: Path, prompt: str) -> ClassicDataset:
 
 
 def text_cells(table: pa.Table, wanted: str, name: str) -> list[str]:
-    """Return a column as texts, found whatever its case; `name` is the table's name in messages."""
+    """Return a column as texts, found regardless of case; `name` is the table's name in messages."""
     columns = columns_of(table)
     found = {column.strip().casefold(): column for column in reversed(list(columns))}.get(wanted)
     if found is None:
@@ -163,4 +163,4 @@ def _refuse_open_quote(text: str, row_like: re.Pattern[str], where: str) -> None
     """Raise when a text contains lines that look like rows, because then a quote was left open."""
     further = [line for line in text.splitlines()[1:] if line.strip()]
     if further and sum(row_like.fullmatch(line.strip()) is not None for line in further) > len(further) / 2:
-        raise TableError(f"{where}: the text runs over the following rows: close the quote that is open there")
+        raise TableError(f"{where}: the text continues into the following rows: close the quote that is open there")

@@ -80,7 +80,7 @@ def _print_one_text(result: RunResult, console: Console) -> None:
 
 
 def most_telling(result: RunResult) -> int:
-    """Return the row that shows most: a correct label with most but not all answers for it, and many rewrites."""
+    """Return the most instructive row: a correct label with most but not all answers for it, and many rewrites."""
     codes = result.votes.codes[..., 0]
 
     def interest(row: int) -> tuple[bool, bool, int]:

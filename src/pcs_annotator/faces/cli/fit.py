@@ -72,7 +72,7 @@ def command(
     people = options.take(FromPeople, given)
     changes = {name: value for name, value in given.items() if value is not None}
     if table.is_dir():
-        from pcs_annotator.faces.cli import run_view  # a run loads everything that asks; a table of votes needs none
+        from pcs_annotator.faces.cli import run_view  # imports the code that asks; a table of votes does not need it
         from pcs_annotator.pipeline import run
 
         with options.gathered_warnings() as notes:

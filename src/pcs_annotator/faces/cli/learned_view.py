@@ -16,7 +16,7 @@ from pcs_annotator.core.weights import Interval
 from pcs_annotator.faces.cli.result_view import plain_table
 from pcs_annotator.pipeline import certificate_text, fit_table, learn
 
-if TYPE_CHECKING:  # labelling loads everything that asks
+if TYPE_CHECKING:  # this module imports the code that asks models
     from pcs_annotator.pipeline import label
 
 BAR_WIDTH = 30
@@ -87,7 +87,7 @@ def print_learned(learned: learn.Learned, votes: Votes, console: Console) -> Non
         console.print()
         console.print(_comparisons(learned.figures))
     else:
-        console.print(Text(f"not cross-validated: {learned.no_figures}", style="yellow"))
+        console.print(Text(f"quality not measured: {learned.no_figures}", style="yellow"))
     print_promise(learned, len(votes), console)
 
 

@@ -1,4 +1,4 @@
-"""`pcs relations`: which relations there are, what one does to a text, and how well they do on a file."""
+"""`pcs relations`: which relations there are, what one does to a text, and how well they work on a file."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def check(
 ) -> None:
     """Measure relations on the texts of FILE.
 
-    Shows how many texts each one changes, why it leaves the others, and how fast it is.
+    Shows how many texts each one changes, why it does not change the others, and how fast it is.
     """
     chosen = tuple(name.strip() for name in (names or "").split(",") if name.strip())
     request = relations.CheckRequest(file=file, relations=chosen, **rest)

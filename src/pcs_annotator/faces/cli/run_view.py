@@ -59,7 +59,7 @@ def print_run(result: RunResult, notes: Sequence[str]) -> None:
     _print_asked(result, console)
     learned_view.print_notes(notes, result.unlabelled, console)
     for flag in result.learned.model.weights.diagnostics.flags:
-        if flag.detail not in notes:  # a new fit has warned of its flags already
+        if flag.detail not in notes:  # a new fit has already warned about its flags
             console.print(Text(f"{flag.kind}: {flag.detail}", style="yellow"))
     _print_to_label(result, console)
     console.print(Text(f"\nlabels  {result.folder.labels}\nreport  {result.folder.report}", style="bold"))

@@ -43,7 +43,7 @@ def _last_run(view: View) -> Markup | None:
     if tally.retries:
         parts.append(f"{counted(tally.retries.total(), 'retry', 'retries')}")
     if tally.cut:
-        parts.append(f"{counted(tally.cut, 'text')} cut because too long for a model")
+        parts.append(f"{counted(tally.cut, 'text')} cut to fit a model's context")
     return sentence("; ".join(parts) + ".", kind="note")
 
 
@@ -52,7 +52,7 @@ def saved(view: View) -> Markup:
     spending = view.result.learned.spending
     if spending is None:
         why = sentence(
-            "Not known: stopping early needs a calibrated confidence, and so at least 10 gold rows from two classes."
+            "Not known: stopping early needs a calibrated confidence, which takes at least 10 gold rows of two classes."
         )
         return section("saved", "Calls saved on new texts", why)
     return section(
