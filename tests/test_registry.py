@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable
@@ -216,3 +217,23 @@ def test_optimiser_of_an_installed_package_fits_weights() -> None:
     assert weights.by_annotator == {"model-0": 1.0, "model-1": 0.0}
     np.testing.assert_allclose(weights.relation_weights, 0.25)
     assert weights.diagnostics.optimiser == "first-come"
+
+
+def test_a_name_of_a_built_in_is_taken_even_before_the_built_ins_are_loaded() -> None:
+    code = (
+        "from pcs_annotator import optimiser\n"
+        "try:\n    optimiser('lr')(type('Mine', (), {}))\nexcept ValueError as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "'lr' is already registered" in done.stdout
+
+
+def test_threads_that_ask_at_the_same_time_all_get_an_answer() -> None:
+    code = (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from pcs_annotator.judging.weighing.optimiser import optimisers\n"
+        "with ThreadPoolExecutor(8) as pool:\n"
+        "    print(len(list(pool.map(optimisers.create, ['logit', 'auto', 'ga', 'lr'] * 4))))"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "16"

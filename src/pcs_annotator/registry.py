@@ -7,10 +7,13 @@ import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
+from threading import RLock
 from types import ModuleType
 from typing import Generic, TypeVar
 
 from pcs_annotator.errors import PcsWarning, UnknownNameError
+
+_PACKAGE = f"{__package__}."
 
 T = TypeVar("T")
 Factory = Callable[[], T]
@@ -40,11 +43,14 @@ class Registry(Generic[T]):
         self._built_in = list(built_in)
         self._factories: dict[str, Factory[T]] = {}
         self._plugins_loaded = False
+        self._loading = RLock()
 
     def register(self, name: str) -> Callable[[F], F]:
         """Return a decorator that registers a class or function as `name`."""
 
         def decorate(factory: F) -> F:
+            if not str(factory.__module__).startswith(_PACKAGE):  # another's name must not take that of a built-in
+                self._load_built_in()
             known = self._factories.get(name)
             if known is not None and known is not factory:
                 raise ValueError(f"{self.kind} {name!r} is already registered as {known!r}; choose another name")
@@ -80,13 +86,17 @@ class Registry(Generic[T]):
         return f"no {self.kind} is called {name!r}; {hint}known: {', '.join(sorted(self._factories))}"
 
     def _load_built_in(self) -> None:
-        while self._built_in:
-            import_module(self._built_in.pop())
+        with self._loading:  # a second thread waits until the first has loaded everything
+            while self._built_in:
+                import_module(self._built_in.pop())
 
     def _load_plugins(self) -> None:
-        if self._plugins_loaded:
-            return
-        self._plugins_loaded = True
+        with self._loading:
+            if not self._plugins_loaded:
+                self._plugins_loaded = True
+                self._register_entry_points()
+
+    def _register_entry_points(self) -> None:
         for point in entry_points(group=self.group):
             try:
                 loaded = point.load()
@@ -94,4 +104,4 @@ class Registry(Generic[T]):
                     self.register(point.name)(loaded)
             except Exception as error:  # a broken plug-in must not stop the program
                 message = f"{self.kind} {point.name!r} from {point.value!r} could not be loaded and is ignored: {error}"
-                warnings.warn(message, PcsWarning, stacklevel=3)
+                warnings.warn(message, PcsWarning, stacklevel=4)
