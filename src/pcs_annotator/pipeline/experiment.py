@@ -172,7 +172,7 @@ def _stem(path: Path) -> str:
 
 def _ask_about(source: ExperimentSource, place: Path, asking: Asking, folds: int) -> Mapping[str, int]:
     """Do what `pcs run` does with the texts of a source; return the number of unanswered questions by cause."""
-    config = _settled(source, asking, folds)
+    config = _resolved(source, asking, folds)
     request = RunRequest(
         data=source.path,
         folder=place,
@@ -200,7 +200,7 @@ def _ask_about(source: ExperimentSource, place: Path, asking: Asking, folds: int
     return {**elicited.tally.failed, **found.tally.failed}
 
 
-def _settled(source: ExperimentSource, asking: Asking, folds: int) -> Config:
+def _resolved(source: ExperimentSource, asking: Asking, folds: int) -> Config:
     """Return complete settings; too little gold is an error before the first call, not after the last."""
     if not asking.config.ask.models:
         raise ConfigError(
@@ -215,7 +215,7 @@ def _settled(source: ExperimentSource, asking: Asking, folds: int) -> Config:
             f"{source.spec}: experiments need at least {2 * folds} gold rows and two classes, there are {len(rows)} of "
             f"{classes}: label more rows, or name the column with --gold-column"
         )
-    return resolve_config.settled(asking.config, dataset)
+    return resolve_config.resolve(asking.config, dataset)
 
 
 def _with_elicited(votes: Votes, elicited: Votes) -> Votes:

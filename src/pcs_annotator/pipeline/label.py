@@ -84,7 +84,7 @@ def label(request: RunRequest, out: Path, saving: Saving | None = None) -> Label
     recorded = Recorded.read(runs.RunFolder(request.folder))
     dataset = request.read_data()
     tally = Tally(rows_expected=len(dataset.items))
-    settings = _within_budget(resolve_config.collecting_of(recorded.config, request.environment), saving)
+    settings = _within_budget(resolve_config.collect_settings_of(recorded.config, request.environment), saving)
     settings = replace(settings, progress=request.progress, tally=tally)
     job = _job(recorded, settings)
     fitted = recorded.model_in_force()
@@ -117,7 +117,7 @@ def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPl
     """Return what labelling new texts with a fitted run would ask and cost; no model is called."""
     recorded = Recorded.read(runs.RunFolder(request.folder))
     dataset = request.read_data()
-    settings = resolve_config.collecting_of(recorded.config, request.environment)
+    settings = resolve_config.collect_settings_of(recorded.config, request.environment)
     job = _job(recorded, settings)
     everything = ask.plan_job(job, dataset.items, settings)
     frugal = _frugal(recorded, recorded.model_in_force(), job, settings, saving or Saving())

@@ -88,7 +88,7 @@ def columns_of(config: Config) -> Columns:
     return Columns(text=data.text_column or None, id=data.id_column or None, gold=data.gold_column or None)
 
 
-def settled(config: Config, dataset: Dataset) -> Config:
+def resolve(config: Config, dataset: Dataset) -> Config:
     """Return complete settings, with labels, relations and columns.
 
     Raises:
@@ -121,7 +121,7 @@ def task_of(config: Config) -> Task:
     return Task(instruction, labels, config.task.meanings)
 
 
-def collecting_of(config: Config, environment: Mapping[str, str] | None) -> CollectSettings:
+def collect_settings_of(config: Config, environment: Mapping[str, str] | None) -> CollectSettings:
     """Return how to ask with these settings."""
     rewriter = config.relations.rewriter or None
     return CollectSettings(

@@ -59,7 +59,7 @@ def run(request: RunRequest) -> RunResult:
     """Rewrite, ask, learn, label and report; a second run asks only what is missing."""
     started = time.perf_counter()
     dataset = request.read_data()
-    config = resolve_config.settled(request.config, dataset)
+    config = resolve_config.resolve(request.config, dataset)
     # Settings and gold are checked before the first call, not after the last.
     learn.check_learning(config.learn)
     folder = RunFolder(request.folder)
@@ -119,8 +119,8 @@ def open_run(path: Path) -> RunResult:
 def plan(request: RunRequest) -> Plan:
     """Return what a run would ask and the most that it can cost; no model is called."""
     dataset = request.read_data()
-    config = resolve_config.settled(request.config, dataset)
-    settings = resolve_config.collecting_of(config, request.environment)
+    config = resolve_config.resolve(request.config, dataset)
+    settings = resolve_config.collect_settings_of(config, request.environment)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
     return ask.plan_job(job, dataset.items, settings)
 
@@ -128,7 +128,7 @@ def plan(request: RunRequest) -> Plan:
 def _asked(request: RunRequest, config: Config, dataset: tables.Dataset, tally: Tally) -> Votes:
     """Ask all questions; settings and rows are written first, so that an interrupted run can be resumed."""
     folder = RunFolder(request.folder)
-    settings = resolve_config.collecting_of(config, request.environment)
+    settings = resolve_config.collect_settings_of(config, request.environment)
     settings = replace(settings, progress=request.progress, tally=tally)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
     if request.fresh:
