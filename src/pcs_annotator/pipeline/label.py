@@ -82,7 +82,7 @@ def label(request: RunRequest, out: Path, saving: Saving | None = None) -> Label
     """Ask the models of a fitted run about new texts and label them; of `request.config`, only columns are used."""
     saving = saving or Saving()
     recorded = Recorded.read(runs.RunFolder(request.folder))
-    dataset = request.read_data()
+    dataset = _new_texts(request)
     tally = Tally(rows_expected=len(dataset.items))
     settings = _within_budget(resolve_config.collect_settings_of(recorded.config, request.environment), saving)
     settings = replace(settings, progress=request.progress, tally=tally)
@@ -116,7 +116,7 @@ class LabelPlan(NamedTuple):
 def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPlan:
     """Return what labelling new texts with a fitted run would ask and cost; no model is called."""
     recorded = Recorded.read(runs.RunFolder(request.folder))
-    dataset = request.read_data()
+    dataset = _new_texts(request)
     settings = resolve_config.collect_settings_of(recorded.config, request.environment)
     job = _job(recorded, settings)
     everything = ask.plan_job(job, dataset.items, settings)
@@ -124,6 +124,12 @@ def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPl
     if frugal is None:
         return LabelPlan(everything, None, None)
     return LabelPlan(everything, _scaled(everything, job, frugal.spending), frugal.spending)
+
+
+def _new_texts(request: RunRequest) -> tables.Dataset:
+    """Read the texts to label; they need no gold column, even if the settings name one for the run's own data."""
+    config = request.config
+    return replace(request, config=replace(config, data=replace(config.data, gold_column=""))).read_data()
 
 
 def _job(recorded: Recorded, settings: ask.CollectSettings) -> Job:

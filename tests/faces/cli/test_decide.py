@@ -315,6 +315,12 @@ def test_a_plan_of_labelling_shows_the_calls_with_and_without_stopping_early(run
     assert f"{planned['adaptive']['calls']} calls" in text
 
 
+def test_new_texts_need_no_gold_column_even_if_settings_name_one(run: str, capsys: Captured) -> None:
+    write_csv(Path("plain.csv"), [{"id": "1", "text": "A text without gold."}])
+    Path("pcs.toml").write_text('[data]\ngold_column = "gold"\n')
+    assert shown(["plan", "plain.csv", "--run", run], capsys)["rows"] == 1
+
+
 def test_a_plan_of_labelling_by_a_run_without_gold_asks_everything(capsys: Captured) -> None:
     simulated_run(Path.cwd(), rows=20, gold_rows=0)
     assert shown(["plan", "data.csv", "--run", "run"], capsys)["adaptive"] is None
