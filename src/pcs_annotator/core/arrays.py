@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Codes = NDArray[np.int8]
 Floats = NDArray[np.float64]
+Grades = NDArray[np.float32]
 Integers = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 

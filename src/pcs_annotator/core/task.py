@@ -25,6 +25,8 @@ class Item:
 class Task:
     """An instruction, a closed set of labels and, optionally, what each label means.
 
+    `wordings` are other instructions that ask for the same decision; the relation `wording` uses them.
+
     Examples:
         >>> Task("How does the writer feel?", labels=["positive", "neutral", "negative"]).labels
         ('positive', 'neutral', 'negative')
@@ -33,6 +35,7 @@ class Task:
     instruction: str
     labels: Sequence[str]
     meanings: Mapping[str, str] = field(default_factory=dict)
+    wordings: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         labels = check_labels(self.labels)
@@ -45,6 +48,20 @@ class Task:
         meanings = {labels[known[label.casefold()]]: meaning for label, meaning in self.meanings.items()}
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "meanings", meanings)
+        object.__setattr__(self, "wordings", tuple(self.wordings))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phrasing:
+    """How a question about a text is put; relations of the question change it.
+
+    Attributes:
+        task: The task; its labels may be in another order, and its instruction worded differently.
+        one_message: Whether instructions and text go into one user message, whatever the annotator's own style.
+    """
+
+    task: Task
+    one_message: bool = False
 
 
 def check_labels(labels: Iterable[str]) -> tuple[str, ...]:

@@ -32,6 +32,8 @@ class Vote:
         cut: Characters of the text that did not fit into the model's context and were left out.
         stated: The probability that the annotator itself gives to each label of the task, in task order, nan where it
             gives none; None when none were requested, or there is no label.
+        grades: The probability with which the model would have answered each label of the task, in task order; what is
+            missing to 1 went to no label. None for a hard vote, and when there is no label.
     """
 
     label: str | None
@@ -39,3 +41,4 @@ class Vote:
     asked: bool = True
     cut: int = 0
     stated: tuple[float, ...] | None = None
+    grades: tuple[float, ...] | None = None

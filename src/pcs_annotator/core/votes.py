@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask, frozen
+from pcs_annotator.core.arrays import Array, Codes, Floats, Grades, Integers, Mask, frozen
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.vote import NOT_ASKED
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_LISTED = 20
+PER_LABEL: Mapping[str, type[np.generic]] = {"stated": np.float64, "grades": np.float32}
+# Grades are stored as float32, and servers round log-probabilities.
+GRADE_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -35,6 +38,8 @@ class Votes:
         labels: The closed set of labels.
         stated: Probability that an annotator itself gave to each label, `[item, annotator, relation, draw, label]`,
             nan where it gave none; None when none were requested.
+        grades: Probability with which a model would have answered each label, float32, same axes; nan in cells with a
+            hard vote or none. What is missing to 1 went to no label. None when all votes are hard.
     """
 
     codes: Codes
@@ -43,6 +48,7 @@ class Votes:
     relations: Sequence[str]
     labels: Sequence[str]
     stated: Floats | None = None
+    grades: Grades | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", check_labels(self.labels))
@@ -51,12 +57,32 @@ class Votes:
             object.__setattr__(self, axis, names)
             check_unique(names, axis)
         object.__setattr__(self, "codes", self._checked_codes())
-        if self.stated is not None:
-            object.__setattr__(self, "stated", frozen(self.stated, np.float64))
-            if self.stated.shape != (*self.codes.shape, len(self.labels)):
+        for name, dtype in PER_LABEL.items():
+            values = getattr(self, name)
+            if values is None:
+                continue
+            object.__setattr__(self, name, frozen(values, dtype))
+            if values.shape != (*self.codes.shape, len(self.labels)):
                 raise ValueError(
-                    f"stated has shape {self.stated.shape}, codes {self.codes.shape}: stated needs an axis for labels"
+                    f"{name} has shape {values.shape}, codes {self.codes.shape}: {name} needs an axis for labels"
                 )
+        self._check_grades()
+
+    def _check_grades(self) -> None:
+        if self.grades is None or not self.grades.size:
+            return
+        total = self.grades.sum(axis=-1)
+        wrong = (self.grades.min(axis=-1) < 0) | (total > 1 + GRADE_TOLERANCE)
+        wrong |= np.isnan(total) != np.isnan(self.grades).all(axis=-1)
+        if wrong.any():
+            item, annotator, relation, draw = np.argwhere(wrong)[0].tolist()
+            cell = f"{self.annotators[annotator]}, {self.relations[relation]}, draw {draw}"
+            raise ValueError(
+                f"the grades of item {self.ids[item]!r} ({cell}) are {self.grades[item, annotator, relation, draw]}: "
+                "give each label a probability, all together at most 1, or nan to every label for a hard vote"
+            )
+        if (~np.isnan(total) & (self.codes < 0)).any():
+            raise ValueError("a cell without a label has grades: only a vote can be graded")
 
     def _checked_codes(self) -> Array:
         codes = np.asarray(self.codes)
@@ -87,9 +113,12 @@ class Votes:
     def shares(self, rows: slice = slice(None)) -> Floats:
         """Return H of the paper, `[item, annotator, relation, label]`: the share of draws that gave the label.
 
-        A cell without votes is all zeros. `rows` limits the work to some items.
+        A graded vote counts with its probabilities, so a cell may sum to less than 1; a cell without votes is all
+        zeros. `rows` limits the work to some items.
         """
         codes = self.codes[rows]
+        if self.grades is not None:
+            return _graded_shares(codes, self.grades[rows])
         if codes.shape[3] == 1:
             return (codes == np.arange(len(self.labels), dtype=np.int8)).astype(np.float64)
         hits = np.stack([(codes == code).sum(axis=3) for code in range(len(self.labels))], axis=-1)
@@ -100,14 +129,11 @@ class Votes:
         positions = np.arange(len(self.ids))[rows]
         if np.array_equal(positions, np.arange(len(self.ids))):
             return self
-        ids = [self.ids[position] for position in positions]
-        stated = None if self.stated is None else self.stated[positions]
-        return replace(self, codes=self.codes[positions], ids=ids, stated=stated)
+        return self._each(lambda values: values[positions], ids=[self.ids[position] for position in positions])
 
     def resampled(self, rows: Integers) -> Votes:
         """Return the votes on rows drawn with replacement; items are named by position, because ids would repeat."""
-        stated = None if self.stated is None else self.stated[rows]
-        return replace(self, codes=self.codes[rows], ids=[str(row) for row in range(len(rows))], stated=stated)
+        return self._each(lambda values: values[rows], ids=[str(row) for row in range(len(rows))])
 
     def select(
         self,
@@ -121,9 +147,15 @@ class Votes:
         views = list(self.relations) if relations is None else list(relations)
         rows = positions_of(voters, self.annotators, "annotator")
         columns = positions_of(views, self.relations, "relation")
-        codes = self.codes[:, rows][:, :, columns][..., :draws]
-        stated = None if self.stated is None else self.stated[:, rows][:, :, columns][:, :, :, :draws]
-        return replace(self, codes=codes, annotators=voters, relations=views, stated=stated)
+        return self._each(
+            lambda values: values[:, rows][:, :, columns][:, :, :, :draws], annotators=voters, relations=views
+        )
+
+    def _each(self, part: Callable[[Array], Array], **axes: Any) -> Votes:
+        """Return the votes with a part taken of the codes and of all probabilities, along renamed axes."""
+        given = {name: getattr(self, name) for name in PER_LABEL}
+        probabilities: dict[str, Any] = {name: part(one) for name, one in given.items() if one is not None}
+        return replace(self, codes=part(self.codes), **probabilities, **axes)
 
     def without(self, *, annotator: str | None = None, relation: str | None = None) -> Votes:
         """Return the votes without one annotator or one relation."""
@@ -140,8 +172,17 @@ class Votes:
         Args:
             asked: Which cells, `[annotator, relation, draw]`; an axis of length 1 stands for all.
         """
-        stated = None if self.stated is None else np.where(asked[..., np.newaxis], self.stated, np.nan)
-        return replace(self, codes=np.where(asked, self.codes, NOT_ASKED).astype(np.int8), stated=stated)
+
+        def kept(values: Array) -> Array:
+            if values.ndim == asked.ndim + 1:
+                return np.where(asked, values, NOT_ASKED).astype(np.int8)
+            return np.where(asked[..., np.newaxis], values, values.dtype.type(np.nan))
+
+        return self._each(kept)
+
+    def hard(self) -> Votes:
+        """Return the votes without grades: the label of every answer, and nothing about how sure the model was."""
+        return self if self.grades is None else replace(self, grades=None)
 
     def plain(self) -> Votes:
         """Return the votes of annotators that were asked for a label only; these are the ones to learn from."""
@@ -178,6 +219,15 @@ class Votes:
         """
         arrays = VoteArrays(self.codes, self.ids, self.annotators, self.relations, self.labels, self.stated)
         return write_vote_table(arrays, form)
+
+
+def _graded_shares(codes: Codes, grades: Grades) -> Floats:
+    hits = codes[..., np.newaxis] == np.arange(grades.shape[-1], dtype=np.int8)
+    given = np.where(np.isnan(grades), hits, grades).astype(np.float64)
+    if codes.shape[3] == 1:
+        return given[:, :, :, 0]
+    votes = (codes >= 0).sum(axis=3, keepdims=True)
+    return np.asarray(given.sum(axis=3) / np.maximum(votes, 1))
 
 
 class VoteTable(NamedTuple):

@@ -23,6 +23,9 @@ FlagKind = Literal[
 ]
 
 
+Reading = Literal["shares", "log-odds", "mean log-odds"]
+
+
 class Interval(NamedTuple):
     """Lower and upper end of a confidence interval."""
 
@@ -70,11 +73,14 @@ class Evidence:
         labels: The labels along the axes of the arrays.
         log_prior: `[label]`.
         log_likelihood: `[annotator, relation, vote, label]`, summed over the votes of an item.
+        reads: What of a vote it is multiplied with: its share of every label, its centred log-odds, or these averaged
+            over the answered questions of an annotator.
     """
 
     labels: Sequence[str]
     log_prior: Floats
     log_likelihood: Floats
+    reads: Reading = "shares"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(self.labels))
@@ -170,6 +176,7 @@ class Weights:
             "labels": list(self.evidence.labels),
             "log_prior": self.evidence.log_prior.tolist(),
             "log_likelihood": self.evidence.log_likelihood.tolist(),
+            "reads": self.evidence.reads,
         }
         diagnostics = asdict(self.diagnostics)
         diagnostics["flags"] = [flag._asdict() for flag in self.diagnostics.flags]

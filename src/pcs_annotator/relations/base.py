@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, Protocol, Self
+from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 from pcs_annotator.core.chat import Reply, Request
+from pcs_annotator.core.task import Phrasing
 from pcs_annotator.core.variant import ORIGINAL, Expectation, Variant
 from pcs_annotator.registry import Registry
 from pcs_annotator.relations.parse import Parser
@@ -70,6 +71,24 @@ class Relation(Protocol):
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the rewrite, or why there is none."""
         ...
+
+
+@runtime_checkable
+class QuestionRelation(Relation, Protocol):
+    """A relation that changes the question instead of the text.
+
+    It applies to every text in every language, costs nothing to make and needs no check; `rewrite` returns the text as
+    it is.
+    """
+
+    def rephrase(self, question: Phrasing) -> Phrasing:
+        """Return the question put in another way; it must not change what is to be decided."""
+        ...
+
+
+def rephrased(relation: Relation, question: Phrasing) -> Phrasing:
+    """Return how the question is put under a relation: as it is, unless the relation changes the question."""
+    return relation.rephrase(question) if isinstance(relation, QuestionRelation) else question
 
 
 _RULES = ("clauses.voice", "plain.contraction", "plain.frame", "plain.number_format", "plain.punctuation",

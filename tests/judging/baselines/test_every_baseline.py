@@ -44,8 +44,10 @@ def recorded(draw: st.DrawFn) -> Votes:
     stated = np.round(rng.random((*shape, labels)), 1)
     stated[rng.random(stated.shape) < draw(st.sampled_from([0.1, 0.5, 0.9]))] = np.nan
     stated[:, [not kind_of(name) for name in ANNOTATORS]] = np.nan
-    names = {"ids": [f"i{row}" for row in range(items)], "annotators": ANNOTATORS, "relations": RELATIONS}
-    return Votes(codes=codes, labels=LABELS[:labels], stated=stated, **names)
+    ids = [f"i{row}" for row in range(items)]
+    return Votes(
+        codes=codes, ids=ids, annotators=ANNOTATORS, relations=RELATIONS, labels=LABELS[:labels], stated=stated
+    )
 
 
 def test_all_are_registered() -> None:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.asking.annotators.annotator import Question
+from pcs_annotator.asking.annotators.annotator import Annotator, Question
 from pcs_annotator.asking.engine.ask import Asker, Call, Rewriter
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.ledger import call_key
-from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.arrays import Codes, Floats, Grades
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.concurrency import gather_all
 from pcs_annotator.core.elicitations import kind_of
-from pcs_annotator.core.task import Item, label_lookup
+from pcs_annotator.core.task import Item, Phrasing, Task, label_lookup
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, Vote
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.errors import BudgetReached, RateLimited, ServerTrouble, TableError, Unanswerable
-from pcs_annotator.relations.base import Context
+from pcs_annotator.relations.base import Context, Relation, rephrased
 
 FIRST_ROWS = 1024
 BUDGET_REACHED = "budget reached"
@@ -31,7 +32,7 @@ Wanted = Iterable[tuple[int, Iterable[int]]]
 
 
 class VoteBuffer:
-    """Votes in any order of arrival: one byte each, and stated probabilities only if some annotator gives them."""
+    """Votes in any order of arrival: one byte each, and probabilities only if some annotator gives them."""
 
     def __init__(self, annotators: Sequence[str], relations: Sequence[str], labels: Sequence[str], draws: int) -> None:
         self._annotators, self._relations, self._labels = annotators, relations, labels
@@ -40,6 +41,7 @@ class VoteBuffer:
         self._shape = (len(annotators), len(relations), draws)
         self._codes = np.full((FIRST_ROWS, *self._shape), NOT_ASKED, dtype=np.int8)
         self._stated: Floats | None = None
+        self._grades: Grades | None = None  # made when the first graded vote arrives
         if any(map(kind_of, annotators)):
             self._stated = np.full((FIRST_ROWS, *self._shape, len(labels)), np.nan)
 
@@ -54,6 +56,8 @@ class VoteBuffer:
             self._codes = np.concatenate([self._codes, np.full_like(self._codes, NOT_ASKED)])
             if self._stated is not None:
                 self._stated = np.concatenate([self._stated, np.full_like(self._stated, np.nan)])
+            if self._grades is not None:
+                self._grades = np.concatenate([self._grades, np.full_like(self._grades, np.nan)])
         return row
 
     def put(self, row: int, annotator: int, relation: int, draw: int, vote: Vote) -> None:
@@ -66,6 +70,10 @@ class VoteBuffer:
         self._codes[row, annotator, relation, draw] = code
         if self._stated is not None and vote.stated is not None:
             self._stated[row, annotator, relation, draw] = vote.stated
+        if vote.grades is not None:
+            if self._grades is None:
+                self._grades = np.full((*self._codes.shape, len(self._labels)), np.nan, dtype=np.float32)
+            self._grades[row, annotator, relation, draw] = vote.grades
 
     def row(self, row: int) -> Codes:
         """Return the codes of one item so far, `[annotator, relation, draw]`; a view, which changes with new votes."""
@@ -80,6 +88,7 @@ class VoteBuffer:
             relations=self._relations,
             labels=self._labels,
             stated=None if self._stated is None else self._stated[: len(self._ids)],
+            grades=None if self._grades is None else self._grades[: len(self._ids)],
         )
 
 
@@ -93,6 +102,36 @@ class _PendingQuestion(NamedTuple):
     replies: tuple[Reply, ...] = ()
 
 
+class _Asking(NamedTuple):
+    """How the question is put under one relation.
+
+    Attributes:
+        task: The task as it is asked.
+        annotators: The job's annotators, as they ask it.
+        order: For each label of the job's task, its position in the task as asked; empty if the order is the same.
+    """
+
+    task: Task
+    annotators: Sequence[Annotator]
+    order: tuple[int, ...]
+
+    @classmethod
+    def of(cls, job: Job, relation: Relation) -> _Asking:
+        put = rephrased(relation, Phrasing(task=job.task))
+        order = tuple(positions_of(job.task.labels, put.task.labels, "label"))
+        annotators = [annotator for annotator, _ in job.annotators]
+        if put.one_message:
+            annotators = [replace(annotator, style="plain") for annotator in annotators]
+        return cls(put.task, annotators, () if order == tuple(range(len(order))) else order)
+
+    def in_task_order(self, vote: Vote) -> Vote:
+        """Return the vote with its probabilities in the order of the job's labels."""
+        if not self.order or (vote.stated is None and vote.grades is None):
+            return vote
+        stated, grades = (given and tuple(given[at] for at in self.order) for given in (vote.stated, vote.grades))
+        return replace(vote, stated=stated, grades=grades)
+
+
 class ItemAsker:
     """Asks a job's annotators about items, and stores their votes in a buffer."""
 
@@ -101,6 +140,7 @@ class ItemAsker:
         names = [annotator.name for annotator, _ in job.annotators]
         self.buffer = VoteBuffer(names, [relation.name for relation in job.relations], job.task.labels, job.draws)
         self._context = Context(ask=None if job.rewriter is None else Rewriter(job.rewriter, asker))
+        self._asking = [_Asking.of(job, relation) for relation in job.relations]
         self._all_draws = [(annotator, range(job.draws)) for annotator in range(len(job.annotators))]
 
     async def ask_everything(self, row: int, item: Item) -> None:
@@ -132,9 +172,10 @@ class ItemAsker:
     async def ask(self, row: int, relation: int, text: str, wanted: Wanted) -> None:
         """Ask annotators about a text, except for answers that the ledger has, and store their votes."""
         asked: list[_PendingQuestion] = []
+        asking = self._asking[relation]
         for index, draws in wanted:
-            annotator, model = self.job.annotators[index]
-            question = annotator.question(self.job.task, text, model)
+            model = self.job.annotators[index][1]
+            question = asking.annotators[index].question(asking.task, text, model)
             for draw in draws:
                 if isinstance(question, Vote):
                     self._store(row, relation, index, draw, question)
@@ -169,9 +210,10 @@ class ItemAsker:
 
     def _read(self, row: int, relation: int, asked: _PendingQuestion, reply: Reply) -> _PendingQuestion | None:
         """Store the vote in a reply, or return the question that must be asked before there is a vote."""
-        annotator, model = self.job.annotators[asked.annotator]
+        model = self.job.annotators[asked.annotator][1]
+        asking = self._asking[relation]
         replies = (*asked.replies, reply)
-        heard = annotator.hear(self.job.task, asked.question, replies, model)
+        heard = asking.annotators[asked.annotator].hear(asking.task, asked.question, replies, model)
         if isinstance(heard, Vote):
             self._store(row, relation, asked.annotator, asked.draw, heard)
             return None
@@ -183,7 +225,7 @@ class ItemAsker:
             self.tally.silences[vote.reason] += 1
         if vote.cut:
             self.tally.cut += 1
-        self.buffer.put(row, annotator, relation, draw, vote)
+        self.buffer.put(row, annotator, relation, draw, self._asking[relation].in_task_order(vote))
 
 
 def _short(error: Exception) -> str:

@@ -138,7 +138,8 @@ _REMEMBERED: OrderedDict[Hashable, tuple[HeldOut, ...]] = OrderedDict()
 
 def _digest(votes: Votes, gold: Codes) -> bytes:
     names = repr((votes.codes.shape, votes.annotators, votes.relations, votes.labels)).encode()
-    return blake2b(votes.codes.tobytes() + gold.tobytes() + names, digest_size=16).digest()
+    grades = b"" if votes.grades is None else votes.grades.tobytes()
+    return blake2b(votes.codes.tobytes() + grades + gold.tobytes() + names, digest_size=16).digest()
 
 
 def _fit_folds(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn: int) -> tuple[HeldOut, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Flag, Interval, Weights
 from pcs_annotator.errors import PcsWarning, UnknownNameError
 from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser, optimisers
@@ -73,7 +73,11 @@ def in_canonical_order(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
     recode = np.array([*(labels.index(label) for label in votes.labels), NOT_ASKED, ABSTAINED], dtype=np.int8)
     ordered = votes.select(annotators=sorted(votes.annotators), relations=sorted(votes.relations))
     ids = [votes.ids[row] for row in rows]
-    return replace(ordered, codes=recode[ordered.codes[rows]], ids=ids, labels=labels, stated=None), recode[gold[rows]]
+    grades = None
+    if ordered.grades is not None:
+        grades = ordered.grades[rows][..., positions_of(labels, votes.labels, "label")]
+    codes = recode[ordered.codes[rows]]
+    return replace(ordered, codes=codes, ids=ids, labels=labels, stated=None, grades=grades), recode[gold[rows]]
 
 
 class _Intervals(NamedTuple):

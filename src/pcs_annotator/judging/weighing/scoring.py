@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes, positions_of
-from pcs_annotator.core.weights import Evidence, Weights
+from pcs_annotator.core.weights import Evidence, Reading, Weights
 from pcs_annotator.errors import MismatchError, UnknownNameError
 
 CHUNK = 1 << 14
 # Rounding keeps ties exact: sums in different orders differ in their last bits.
 DECIMALS = 12
+# Below this, a log-probability says how a server rounds rather than what a model thinks.
+MIN_GRADE = 1e-7
 
 
 def score(votes: Votes, weights: Weights) -> Floats:
@@ -28,8 +31,10 @@ def score(votes: Votes, weights: Weights) -> Floats:
     scores = np.empty((len(votes), len(votes.labels)))
     for start in range(0, len(votes), CHUNK):
         rows = slice(start, start + CHUNK)
-        shares = votes.shares(rows)
-        scores[rows] = _posterior(shares, aligned.evidence) if aligned.evidence else _linear(shares, aligned)
+        if aligned.evidence is None:
+            scores[rows] = _linear(votes.shares(rows), aligned)
+        else:
+            scores[rows] = _posterior(read_votes(votes, aligned.evidence.reads, rows), aligned.evidence)
     scores[votes.silent] = 1 / len(votes.labels)
     return np.round(scores, DECIMALS, out=scores)
 
@@ -38,6 +43,34 @@ def choose(scores: Floats, labels: Sequence[str]) -> Codes:
     """Return the position of the best label of every row; ties go to the first name in alphabetical order."""
     order = np.argsort(np.array(labels, dtype=object))
     return order[np.argmax(scores[:, order], axis=1)].astype(np.int8)
+
+
+def read_votes(votes: Votes, reads: Reading, rows: slice = slice(None)) -> Floats:
+    """Return what an optimiser learns from, `[item, annotator, relation, label]`; a cell without votes is all zeros."""
+    if reads == "shares":
+        return votes.shares(rows)
+    odds = log_odds(votes, rows)
+    if reads == "mean log-odds":
+        answered = (votes.codes[rows] >= 0).any(axis=3).sum(axis=2)
+        odds /= np.maximum(answered, 1)[:, :, np.newaxis, np.newaxis]
+    return odds
+
+
+def log_odds(votes: Votes, rows: slice = slice(None)) -> Floats:
+    """Return log p minus its mean over labels, `[item, annotator, relation, label]`, averaged over draws.
+
+    A hard vote has no such number: it counts as log-odds of 1 for its label against every other, and the optimiser
+    learns how much more or less it is worth.
+    """
+    codes = votes.codes[rows]
+    hits = codes[..., np.newaxis] == np.arange(len(votes.labels), dtype=np.int8)
+    raw = hits.astype(np.float64)
+    if votes.grades is not None:
+        grades = votes.grades[rows]
+        np.log(np.maximum(grades, MIN_GRADE), out=raw, where=~np.isnan(grades))
+    centred = raw - raw.mean(axis=-1, keepdims=True)
+    present = (codes >= 0).sum(axis=3, keepdims=True)
+    return np.asarray(centred.sum(axis=3) / np.maximum(present, 1))
 
 
 def softmax(logits: Floats) -> Floats:
@@ -73,7 +106,7 @@ def _aligned(weights: Weights, votes: Votes) -> _Aligned:
 def _aligned_evidence(evidence: Evidence, rows: list[int], columns: list[int], labels: Sequence[str]) -> Evidence:
     order = positions_of(labels, evidence.labels, "label with evidence")
     cells = evidence.log_likelihood[np.ix_(rows, columns, order, order)]
-    return Evidence(labels=labels, log_prior=evidence.log_prior[order], log_likelihood=cells)
+    return replace(evidence, labels=labels, log_prior=evidence.log_prior[order], log_likelihood=cells)
 
 
 def _linear(shares: Floats, weights: _Aligned) -> Floats:
@@ -87,5 +120,5 @@ def _linear(shares: Floats, weights: _Aligned) -> Floats:
     return np.where(norm > 0, scores / np.where(norm > 0, norm, 1.0), 1 / shares.shape[3])
 
 
-def _posterior(shares: Floats, evidence: Evidence) -> Floats:
-    return softmax(np.tensordot(shares, evidence.log_likelihood, axes=3) + evidence.log_prior)
+def _posterior(said: Floats, evidence: Evidence) -> Floats:
+    return softmax(np.tensordot(said, evidence.log_likelihood, axes=3) + evidence.log_prior)
