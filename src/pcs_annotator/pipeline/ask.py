@@ -48,6 +48,7 @@ class CollectSettings:
         prices: Your own prices; they take precedence over the catalogue's.
         environment: Keys and base URLs; None for those of the process and of `.env` in the working folder.
         choosing: How names of relations are understood, and how rewrites are checked.
+        questions: Annotator → the relations it is asked under; an annotator that is not listed is asked under all.
         on_variant: Called with every variant, in no particular order.
         progress: Whether to show progress.
         tally: Counts calls, answers and failures.
@@ -61,6 +62,7 @@ class CollectSettings:
     prices: OwnPrices = field(default_factory=dict)
     environment: Mapping[str, str] | None = field(default=None, repr=False)
     choosing: RelationOptions = field(default_factory=RelationOptions)
+    questions: Mapping[str, Sequence[str]] = field(default_factory=dict)
     on_variant: OnVariant | None = None
     progress: bool = False
     tally: Tally = field(default_factory=Tally)
@@ -149,6 +151,7 @@ def open_job(
         rewriter=rewriter,
         draws=settings.draws,
         on_variant=settings.on_variant,
+        questions=settings.questions,
     )
 
 

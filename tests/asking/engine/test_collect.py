@@ -536,3 +536,14 @@ def test_a_failure_reaches_every_caller_that_waits_for_the_same_answer(tmp_path:
     assert (asyncio.run(main()).codes == NOT_ASKED).all()
     assert model.calls == 3
     assert settings.tally.failed["no answer"] == 6
+
+
+def test_each_model_is_asked_its_own_questions(tmp_path: Path) -> None:
+    shout = FunctionRelation("shout", str.upper)
+    models = [ScriptedModel(lambda _: "positive", name=f"scripted:{name}") for name in ("first", "second")]
+    settings = CollectSettings(environment={}, questions={"scripted:second": ("original",)})
+    asked = collect(TASK, some_items(3), models, ["original", shout], ledger=tmp_path / "l.db", settings=settings)
+    votes = asyncio.run(asked)
+    assert (votes.codes[:, 0] == 0).all()
+    assert (votes.codes[:, 1, 0] == 0).all() and (votes.codes[:, 1, 1] == NOT_ASKED).all()
+    assert settings.tally.calls == 9

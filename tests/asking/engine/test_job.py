@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pcs_annotator import Annotator, Item, PromptedRelation, Task
@@ -8,6 +10,7 @@ from pcs_annotator.asking.engine.budget import expected_tokens
 from pcs_annotator.asking.engine.job import Job, make_plan
 from pcs_annotator.asking.models.scripted import ScriptedModel
 from pcs_annotator.core.chat import Reply
+from pcs_annotator.errors import ConfigError
 from pcs_annotator.relations.base import Original
 
 TASK = Task("How does the writer feel?", ["positive", "negative"])
@@ -80,3 +83,27 @@ def test_the_planned_tokens_are_more_than_two_questions_take(kind: str) -> None:
     sent = [expected_tokens(model, one.request) for one in (question, following)]
     assert bill.input_tokens >= sum(tokens.input for tokens in sent)
     assert bill.output_tokens >= sum(tokens.output for tokens in sent)
+
+
+def test_an_annotator_can_be_asked_under_some_relations_only() -> None:
+    job = replace(a_job(), questions={"scripted:expensive": ("original",)})
+    assert [job.asked_under(relation) for relation in range(3)] == [[0, 1], [0], [0]]
+    counted = {(one.model, one.purpose): one.calls for one in make_plan(job, items("One text."), per_token).models}
+    assert counted == {
+        ("scripted:cheap", "label"): 3,
+        ("scripted:expensive", "label"): 1,
+        ("scripted:cheap", "rewrite"): 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("questions", "message"),
+    [
+        ({"groq:x": ("original",)}, "listed for 'groq:x', which is not asked"),
+        ({"scripted:cheap": ("frame",)}, "the relation 'frame' is not used here; choose from original, voice, synonym"),
+        ({"scripted:cheap": ()}, "the list is empty"),
+    ],
+)
+def test_questions_that_cannot_be_asked_are_refused(questions: dict[str, tuple[str, ...]], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        replace(a_job(), questions=questions)

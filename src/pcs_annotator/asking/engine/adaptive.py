@@ -44,8 +44,10 @@ async def _adaptive_items(
     item_asker: ItemAsker, strategy: Strategy, items: AsyncIterable[Item]
 ) -> AsyncIterator[AdaptiveItem]:
     untouched = np.full(item_asker.job.shape, NOT_ASKED, dtype=np.int8)
+    asked = [set(item_asker.job.asked_under(relation)) for relation in range(untouched.shape[1])]
     for cell in strategy.order:
-        untouched[cell] = OPEN
+        if cell.annotator in asked[cell.relation]:
+            untouched[cell] = OPEN
     async for item in items:
         yield AdaptiveItem(item_asker, strategy, item, item_asker.buffer.add_row(item.id), untouched.copy())
 

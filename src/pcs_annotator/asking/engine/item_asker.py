@@ -141,7 +141,7 @@ class ItemAsker:
         self.buffer = VoteBuffer(names, [relation.name for relation in job.relations], job.task.labels, job.draws)
         self._context = Context(ask=None if job.rewriter is None else Rewriter(job.rewriter, asker))
         self._asking = [_Asking.of(job, relation) for relation in job.relations]
-        self._all_draws = [(annotator, range(job.draws)) for annotator in range(len(job.annotators))]
+        self._asked_under = [job.asked_under(relation) for relation in range(len(job.relations))]
 
     async def ask_everything(self, row: int, item: Item) -> None:
         """Ask all annotators about all variants of an item."""
@@ -151,7 +151,8 @@ class ItemAsker:
     async def _ask_relation(self, row: int, item: Item, relation: int) -> None:
         text = await self.rewrite(item, relation)
         if text is not None:
-            await self.ask(row, relation, text, self._all_draws)
+            draws = range(self.job.draws)
+            await self.ask(row, relation, text, [(annotator, draws) for annotator in self._asked_under[relation]])
 
     async def rewrite(self, item: Item, relation: int) -> str | None:
         """Return an item's text as a relation rewrites it; None when there is nothing to ask about."""

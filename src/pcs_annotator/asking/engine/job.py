@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import ceil
 
 from pcs_annotator.asking.annotators.annotator import Annotator
@@ -37,6 +37,7 @@ class Job:
         rewriter: The model that rewrites; None when no relation needs one.
         draws: How many times each question is asked.
         on_variant: Called with every item and variant, in no particular order.
+        questions: Annotator → the relations it is asked under; an annotator that is not listed is asked under all.
     """
 
     task: Task
@@ -45,6 +46,7 @@ class Job:
     rewriter: ChatModel | None = None
     draws: int = 1
     on_variant: OnVariant | None = None
+    questions: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.annotators or not self.relations or self.draws < 1:
@@ -52,6 +54,26 @@ class Job:
         for relation in self.relations:
             if "rewriter" in relation.needs and self.rewriter is None:
                 raise ConfigError(f"relation {relation.name!r} needs a model that rewrites: set `rewriter`")
+        self._check_questions()
+
+    def _check_questions(self) -> None:
+        annotators = [annotator.name for annotator, _ in self.annotators]
+        relations = [relation.name for relation in self.relations]
+        for annotator, own in self.questions.items():
+            if annotator not in annotators:
+                raise ConfigError(
+                    f"questions are listed for {annotator!r}, which is not asked: {', '.join(annotators)} are"
+                )
+            unknown = [name for name in own if name not in relations]
+            if unknown or not own:
+                what = f"the relation {unknown[0]!r} is not used here" if unknown else "the list is empty"
+                raise ConfigError(f"questions for {annotator!r}: {what}; choose from {', '.join(relations)}")
+
+    def asked_under(self, relation: int) -> list[int]:
+        """Return the annotators that are asked under a relation."""
+        name = self.relations[relation].name
+        names = [annotator.name for annotator, _ in self.annotators]
+        return [place for place, own in enumerate(names) if own not in self.questions or name in self.questions[own]]
 
     def check_strategy(self, strategy: Strategy) -> None:
         """Raise unless every cell that a strategy asks exists in this job."""
@@ -91,14 +113,14 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
         entry[1] += calls * tokens.input
         entry[2] += calls * tokens.output
 
-    rows = 0
+    rows, asked = 0, [len(job.questions.get(annotator.name, job.relations)) for annotator, _ in job.annotators]
     for item in items:
         rows += 1
-        for annotator, model in job.annotators:
+        for (annotator, model), relations in zip(job.annotators, asked, strict=True):
             question = annotator.question(job.task, item.text, model)
             if isinstance(question, Vote):
                 continue
-            answers, tokens = len(job.relations) * job.draws, expected_tokens(model, question.request)
+            answers, tokens = relations * job.draws, expected_tokens(model, question.request)
             count(model, "label", answers, tokens)
             if calls_of(kind_of(annotator.name)) > 1:
                 # the second question repeats the first one and its answer
