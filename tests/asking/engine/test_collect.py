@@ -545,5 +545,6 @@ def test_each_model_is_asked_its_own_questions(tmp_path: Path) -> None:
     asked = collect(TASK, some_items(3), models, ["original", shout], ledger=tmp_path / "l.db", settings=settings)
     votes = asyncio.run(asked)
     assert (votes.codes[:, 0] == 0).all()
-    assert (votes.codes[:, 1, 0] == 0).all() and (votes.codes[:, 1, 1] == NOT_ASKED).all()
+    assert (votes.codes[:, 1, 0] == 0).all()
+    assert (votes.codes[:, 1, 1] == NOT_ASKED).all()
     assert settings.tally.calls == 9
