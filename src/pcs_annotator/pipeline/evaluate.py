@@ -16,7 +16,7 @@ from pcs_annotator.files import result_tables, runs
 from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, EvaluationOptions, MethodFigures, evaluate
 from pcs_annotator.judging.evaluation.evaluation_tables import evaluation_tables
-from pcs_annotator.judging.evaluation.methods import MAJORITY, ZERO_SHOT, Method
+from pcs_annotator.judging.evaluation.methods import MAJORITY, SCALED_LOGPROB, ZERO_SHOT, Method
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.pipeline.learn import one_thread
 from pcs_annotator.pipeline.relations import relation_options_of
@@ -25,6 +25,8 @@ from pcs_annotator.relations.choose import BY_RULE, REMOVED, find_relation
 from pcs_annotator.version import __version__
 
 USUAL = ("lr", "logit", "naive-bayes", "uniform", MAJORITY, ZERO_SHOT)
+OTHERS = (ZERO_SHOT, MAJORITY, SCALED_LOGPROB)
+"""Methods that are neither an optimiser on all votes nor a baseline that learns nothing."""
 DUPLICATES = ("majority-vote", "zero-shot")
 """Baselines that are the same as the usual methods `majority` and `zero-shot`."""
 WRITERS = {".md": result_tables.to_markdown, ".csv": result_tables.to_csv, ".tex": result_tables.to_latex}
@@ -149,9 +151,9 @@ def write_result(table: ResultTable, out: Path) -> list[Path]:
     return paths
 
 
-def all_baselines() -> list[Any]:
-    """Return every published baseline, plug-ins included."""
-    return [baselines.create(name) for name in baselines.names()]
+def all_baselines() -> list[Method]:
+    """Return every published baseline, plug-ins included, and `scaled logprob`."""
+    return [*(baselines.create(name) for name in baselines.names()), SCALED_LOGPROB]
 
 
 def methods_named(names: Sequence[str], optimiser: str = "auto") -> list[Method]:
@@ -159,15 +161,16 @@ def methods_named(names: Sequence[str], optimiser: str = "auto") -> list[Method]
     if names:
         return [_method(name) for name in names]
     usual = list(dict.fromkeys((optimiser, *USUAL)))
-    return [*map(_method, usual), *(_method(name) for name in baselines.names() if name not in DUPLICATES)]
+    rivals = [name for name in (*baselines.names(), SCALED_LOGPROB) if name not in DUPLICATES]
+    return [_method(name) for name in (*usual, *rivals)]
 
 
 def _method(name: str) -> Method:
-    if name in (ZERO_SHOT, MAJORITY) or name in optimisers.names():
+    if name in OTHERS or name in optimisers.names():
         return name
     if name in baselines.names():
         return baselines.create(name)
-    known = dict.fromkeys((ZERO_SHOT, MAJORITY, *optimisers.names(), *baselines.names()))
+    known = dict.fromkeys((*OTHERS, *optimisers.names(), *baselines.names()))
     raise UnknownNameError(f"no method is called {name!r}; known: {', '.join(known)}")
 
 
@@ -198,7 +201,13 @@ def _method_json(one: MethodFigures) -> dict[str, Any]:
         for name, found in one.figures.items()
     }
     calls = {"questions": one.calls.questions, "rewrites": one.calls.rewrites, "total": one.calls.total}
-    return {"method": one.method, "calls_per_text": calls, "figures": figures, "against": _against_json(one)}
+    return {
+        "method": one.method,
+        "calls_per_text": calls,
+        "uses_log_probabilities": one.graded,
+        "figures": figures,
+        "against": _against_json(one),
+    }
 
 
 def _against_json(one: MethodFigures) -> dict[str, Any] | None:

@@ -22,6 +22,7 @@ from pcs_annotator.errors import ConfigError, GoldError, MissingPackage, Undefin
 from pcs_annotator.files import plots, runs, sources, vote_files
 from pcs_annotator.files.config import Config
 from pcs_annotator.judging.evaluation.experiments import EXPERIMENTS, Settings, Study
+from pcs_annotator.judging.evaluation.methods import method_name
 from pcs_annotator.pipeline import learn, resolve_config
 from pcs_annotator.pipeline.evaluate import RecordedVotes, Splitting, all_baselines, write_result
 from pcs_annotator.pipeline.run import RunRequest, run
@@ -297,7 +298,7 @@ def _about(request: ExperimentRequest, sets: Mapping[str, RecordedVotes], settin
             "seeds": list(how.seeds),
             "optimiser": settings.optimiser,
             "optimisers": list(settings.optimisers),
-            "baselines": [baseline.name for baseline in settings.baselines],
+            "baselines": [method_name(method) for method in settings.baselines],
             "relations": None if settings.relations is None else list(settings.relations),
             "rewritten": sorted(how.rewritten),
             "gold_sizes": list(settings.sizes),

@@ -15,7 +15,7 @@ from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.errors import PcsWarning, UndefinedMetric
 from pcs_annotator.files.config import LearnSettings
-from pcs_annotator.judging.evaluation.compare import Figures, cross_validate
+from pcs_annotator.judging.evaluation.compare import Figures, cross_validate, references
 from pcs_annotator.judging.evaluation.curves import Curves, curves_of
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, learn_model
 from pcs_annotator.judging.model import Model
@@ -27,7 +27,6 @@ from pcs_annotator.judging.weighing.fitting import fit_coded
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.version import __version__
 
-REFERENCES = ("uniform", "majority", "zero-shot")
 NO_GOLD = (
     "no gold labels, so all votes count the same, nothing is calibrated, and labels are accepted only where every "
     "answer agrees: label some rows (30 are a start)"
@@ -130,7 +129,7 @@ def learn(
 def _figures(votes: Votes, codes: Codes, settings: LearnSettings) -> tuple[Sequence[Figures], str]:
     """Return cross-validated figures of the chosen optimiser and the references, or why there are none."""
     rows, truth = labelled_rows(votes, codes)
-    methods = [settings.optimiser, *(name for name in REFERENCES if name != settings.optimiser)]
+    methods = [settings.optimiser, *(name for name in references(rows) if name != settings.optimiser)]
     splits = Splits(folds=settings.folds, seed=settings.seed)
     try:
         return cross_validate(rows, truth, methods, splits, resamples=settings.resamples), ""

@@ -26,11 +26,22 @@ def recorded() -> Votes:
     codes[:, :2, :, 0] = 0
     stated = np.where(codes[..., np.newaxis] >= 0, 0.5, np.nan) * np.ones(2)
     stated[:, 0] = np.nan
-    return Votes(codes=codes, ids="xy", annotators=annotators, relations=RELATIONS, labels=("a", "b"), stated=stated)
+    grades = np.where(codes[..., np.newaxis] >= 0, 0.5, np.nan) * np.ones(2)
+    grades[:, 1:] = np.nan
+    return Votes(
+        codes=codes,
+        ids="xy",
+        annotators=annotators,
+        relations=RELATIONS,
+        labels=("a", "b"),
+        stated=stated,
+        grades=grades.astype(np.float32),
+    )
 
 
 CALLS = [
     (baselines.create("zero-shot"), 1),
+    (baselines.create("logprob"), 1),
     (SelfConsistency(), 5),
     (SelfConsistency(draws=3), 3),
     (TopKBaseline(k=2), 1),
@@ -106,6 +117,6 @@ def test_majority_of_one_is_refused() -> None:
 
 def test_a_single_label_has_all_the_confidence_whatever_was_stated() -> None:
     votes = recorded()
-    only = replace(votes, labels=("a",), stated=np.zeros((*votes.codes.shape, 1)))
+    only = replace(votes.hard(), labels=("a",), stated=np.zeros((*votes.codes.shape, 1)))
 
     assert Spuq(aggregation="intra").scores(only).tolist() == [[1.0], [1.0]]

@@ -22,6 +22,7 @@ NAMES = (
     "1s-top-k",
     "2s-top-k",
     "ling-1s",
+    "logprob",
     "majority-vote",
     "p-true",
     "self-consistency",
@@ -44,10 +45,23 @@ def recorded(draw: st.DrawFn) -> Votes:
     stated = np.round(rng.random((*shape, labels)), 1)
     stated[rng.random(stated.shape) < draw(st.sampled_from([0.1, 0.5, 0.9]))] = np.nan
     stated[:, [not kind_of(name) for name in ANNOTATORS]] = np.nan
-    ids = [f"i{row}" for row in range(items)]
     return Votes(
-        codes=codes, ids=ids, annotators=ANNOTATORS, relations=RELATIONS, labels=LABELS[:labels], stated=stated
+        codes=codes,
+        ids=[f"i{row}" for row in range(items)],
+        annotators=ANNOTATORS,
+        relations=RELATIONS,
+        labels=LABELS[:labels],
+        stated=stated,
+        grades=random_grades(codes, labels, rng),
     )
+
+
+def random_grades(codes: np.ndarray, labels: int, rng: np.random.Generator) -> np.ndarray:
+    """Grades of some of the answers that plain annotators gave; the labels need not be the most probable ones."""
+    grades = rng.dirichlet(np.ones(labels + 1), codes.shape)[..., :labels]
+    grades[(codes < 0) | (rng.random(codes.shape) < 0.2)] = np.nan
+    grades[:, [bool(kind_of(name)) for name in ANNOTATORS]] = np.nan
+    return grades
 
 
 def test_all_are_registered() -> None:
@@ -81,13 +95,17 @@ def test_only_votes_that_a_baseline_asks_for_matter(name: str, votes: Votes, see
     rng = np.random.default_rng(seed)
     other = rng.integers(-2, len(votes.labels), votes.codes.shape, dtype=np.int8)
     assert votes.stated is not None
+    assert votes.grades is not None
     noise = rng.random(votes.stated.shape)
-    # what was never asked stays unasked: asking it would make another panel
+    # what was never asked stays unasked, and what was never graded hard: another panel would ask for other answers
     kept = asks.cells | (votes.codes == -2)
+    codes = np.where(kept, votes.codes, np.maximum(other, -1))
+    other_grades = random_grades(codes, len(votes.labels), rng)
     changed = replace(
         votes,
-        codes=np.where(kept, votes.codes, np.maximum(other, -1)),
+        codes=codes,
         stated=np.where(kept[..., np.newaxis] | np.isnan(votes.stated), votes.stated, noise),
+        grades=np.where(kept[..., np.newaxis] | np.isnan(votes.grades), votes.grades, other_grades),
     )
 
     np.testing.assert_array_equal(chosen.scores(changed), scores)
@@ -146,7 +164,17 @@ def silent_on_the_second() -> Votes:
     codes[1] = -1
     stated = np.full((*shape, 2), np.nan)
     stated[0, 2:, :, :, 0] = 0.9
-    return Votes(codes=codes, ids="xy", annotators=ANNOTATORS, relations=RELATIONS, labels=LABELS[:2], stated=stated)
+    grades = np.full((*shape, 2), np.nan)
+    grades[0, :2] = 0.8, 0.1
+    return Votes(
+        codes=codes,
+        ids="xy",
+        annotators=ANNOTATORS,
+        relations=RELATIONS,
+        labels=LABELS[:2],
+        stated=stated,
+        grades=grades,
+    )
 
 
 def drop_original(votes: Votes) -> Votes:
@@ -173,13 +201,26 @@ def state_nothing(votes: Votes) -> Votes:
     return replace(votes, stated=None)
 
 
-PLAIN = ("zero-shot", "majority-vote", "self-consistency", "spuq")
+def grade_nothing(votes: Votes) -> Votes:
+    return votes.hard()
+
+
+def grade_rewrites_only(votes: Votes) -> Votes:
+    assert votes.grades is not None
+    grades = votes.grades.copy()
+    grades[:, :, 0] = np.nan
+    return replace(votes, grades=grades)
+
+
+PLAIN = ("zero-shot", "majority-vote", "self-consistency", "spuq", "logprob")
 ELICITED = ("1s-top-k", "2s-top-k", "ling-1s", "p-true", "spuq-intra")
 LACKING = [
     *((name, drop_original, "unchanged text.*paraphrase-1, dummy-1.*'original'") for name in NAMES),
     *((name, drop_plain, "plain labels") for name in PLAIN),
     *((name, drop_elicited, "with the elicitation '") for name in ELICITED),
     *((name, state_nothing, "with the elicitation '") for name in ELICITED),
+    ("logprob", grade_nothing, "log-probabilities.*--answers graded"),
+    ("logprob", grade_rewrites_only, "on the unchanged text.*--answers graded"),
     ("self-consistency", keep_one_draw, "several draws of the original.*--draws 5"),
     ("spuq", keep_original, "perturbed inputs.*only original"),
     ("spuq-intra", keep_original, "perturbed inputs.*only original"),
@@ -196,6 +237,20 @@ def test_votes_that_lack_what_it_needs_are_refused_with_the_remedy(
         baselines.create(name).scores(votes)
     with pytest.raises(UndefinedMetric, match=remedy):
         baselines.create(name).asks(votes)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "logprob"])
+@settings(max_examples=30)
+@given(votes=recorded())
+def test_baselines_that_are_defined_on_labels_do_not_use_log_probabilities(name: str, votes: Votes) -> None:
+    chosen = baselines.create(name)
+    try:
+        scores, asks = chosen.scores(votes), chosen.asks(votes)
+    except UndefinedMetric:
+        assume(False)
+
+    np.testing.assert_array_equal(chosen.scores(votes.hard()), scores)
+    assert not asks.graded
 
 
 @given(stated=arrays(np.float64, (3, 4), elements=st.one_of(st.just(np.nan), st.floats(0, 1))))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.elicitations import PHRASES
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.judging.baselines.logprob import LogProb
 from pcs_annotator.judging.baselines.plain_votes import MajorityVote, SelfConsistency, ZeroShot
 from pcs_annotator.judging.baselines.spuq import Spuq
 from pcs_annotator.judging.baselines.stated import LinguisticBaseline, PTrueBaseline, TopKBaseline
@@ -22,6 +25,7 @@ def votes_on_one_text(
     annotators: tuple[str, ...] = ("gemma",),
     relations: tuple[str, ...] = ("original",),
     stated: object = None,
+    grades: object = None,
 ) -> Votes:
     """Votes on one text, annotator × relation × draw."""
     return Votes(
@@ -31,6 +35,7 @@ def votes_on_one_text(
         relations=relations,
         labels=LABELS,
         stated=None if stated is None else np.array([stated], dtype=np.float64),
+        grades=None if grades is None else np.array([grades], dtype=np.float32),
     )
 
 
@@ -44,6 +49,24 @@ def test_zero_shot() -> None:
     votes = votes_on_one_text([[[1, 2, 2]]])
 
     assert row(ZeroShot().scores(votes)) == [0, 1, 0]
+
+
+def test_log_probabilities() -> None:
+    # gemma gives 0.2, 0.2, 0.4 and the rest to no label: 1/4, 1/4, 1/2. llama's log-probabilities are missing here, so
+    # its label counts: 1, 0, 0. The mean is 5/8, 1/8, 1/4. Later draws are not used.
+    nothing = [NAN] * 3
+    given = [[[[0.2, 0.2, 0.4], [1, 0, 0]]], [[nothing, nothing]]]
+    one = votes_on_one_text([[[2, 0]], [[0, 0]]], annotators=("gemma", "llama"), grades=given)
+    assert row(LogProb().scores(one)) == pytest.approx([1 / 4, 1 / 4, 1 / 2])
+
+    # llama gives log-probabilities for another text, so it is a model that can be asked for them.
+    assert one.grades is not None
+    more = np.full((1, 2, 1, 2, 3), 1 / 3, dtype=np.float32)
+    codes = np.zeros((1, 2, 1, 2), dtype=np.int8)
+    two = replace(
+        one, codes=np.concatenate([one.codes, codes]), grades=np.concatenate([one.grades, more]), ids=["text", "other"]
+    )
+    assert LogProb().scores(two)[0] == pytest.approx([5 / 8, 1 / 8, 1 / 4])
 
 
 def test_majority_vote() -> None:

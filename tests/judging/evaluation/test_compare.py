@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.evaluation.compare import Figures, cross_validate
+from pcs_annotator.judging.baselines.logprob import LogProb
+from pcs_annotator.judging.evaluation.compare import REFERENCES, Figures, cross_validate, references
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc, ece
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
+from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
+from pcs_annotator.judging.weighing.scoring import score
 from tests.builders import simulated_votes
+from tests.judging.evaluation.graded import graded_votes
 from tests.judging.strategies import coded
 
 
@@ -22,7 +26,7 @@ def test_figures_are_means_over_splits_of_out_of_fold_results() -> None:
     fits = cross_fits(LinearRegression(), votes, gold, Splits(seed=3))
     assert found.method == "lr"
     assert found.auroc.value == pytest.approx(np.mean([auroc(fit.scores, gold) for fit in fits]))
-    assert found.accuracy.value == pytest.approx(np.mean([accuracy(fit.scores, gold) for fit in fits]))
+    assert found.accuracy.value == pytest.approx(np.mean([accuracy(fit.probabilities, gold) for fit in fits]))
     assert found.ece_score.value == pytest.approx(np.mean([ece(fit.scores, gold) for fit in fits]))
     assert found.ece_confidence.value == pytest.approx(np.mean([ece(fit.probabilities, gold) for fit in fits]))
     assert found.auroc.n == 40
@@ -48,10 +52,61 @@ def test_zero_shot_is_the_model_that_is_right_most_often_asked_once() -> None:
         assert found.accuracy.value == pytest.approx(np.mean(votes.codes[:, 1, 0, 0] == gold))
 
 
+def test_the_accuracy_of_a_method_that_learns_nothing_is_that_of_its_own_label() -> None:
+    votes, gold = graded_votes([1.0])
+    raw = score(votes, optimisers.create("uniform").fit(votes, gold, 0))
+    learned, equal, hard = cross_validate(votes, gold, ["logit", "uniform", "zero-shot"], resamples=20)
+    assert equal.accuracy.value == pytest.approx(accuracy(raw, gold))
+    assert hard.accuracy.value == pytest.approx(np.mean(votes.codes[:, 0, 0, 0] == gold))
+    assert learned.accuracy.value > equal.accuracy.value + 0.1  # the models favour one label
+
+
+def test_methods_that_are_defined_on_labels_see_no_log_probabilities() -> None:
+    votes, gold = graded_votes([1.0, 2.0])
+    names = ["uniform", "majority", "zero-shot"]
+    graded, hard = (cross_validate(one, gold, names, resamples=20) for one in (votes, votes.hard()))
+    assert graded[0].auroc.value > hard[0].auroc.value
+    for ours, theirs in zip(graded[1:], hard[1:], strict=True):
+        assert (ours.auroc, ours.accuracy, ours.graded) == (theirs.auroc, theirs.accuracy, False)
+    assert graded[0].graded
+
+
+def test_majority_is_graded_only_where_it_is_the_method_of_the_run() -> None:
+    votes, gold = graded_votes([1.0, 2.0])
+    [own] = cross_validate(votes, gold, ["majority"], resamples=20)
+    assert own.graded
+    assert own.questions == 2
+
+
+def test_graded_votes_are_compared_with_what_one_graded_question_gives() -> None:
+    votes, gold = graded_votes([1.0, 2.0])
+    assert references(votes) == (*REFERENCES, "logprob", "scaled logprob", "first question only")
+    assert references(votes.hard()) == REFERENCES
+    assert references(votes.select(relations=["original"])) == (*REFERENCES, "logprob", "scaled logprob")
+    assert references(votes.select(relations=["order"])) == REFERENCES
+
+    found = {one.method: one for one in cross_validate(votes, gold, ["logit", *references(votes)], resamples=20)}
+    assert [one.questions for one in found.values()] == [4, 4, 2, 1, 2, 2, 2]
+    assert [name for name, one in found.items() if one.graded] == [
+        "logit", "uniform", "logprob", "scaled logprob", "first question only"
+    ]  # fmt: skip
+    assert found["logprob"].auroc.value == pytest.approx(auroc(LogProb().scores(votes), gold))
+    assert found["scaled logprob"].accuracy.value > found["logprob"].accuracy.value + 0.1
+    [first] = cross_validate(votes.select(relations=["original"]), gold, ["logit"], resamples=20)
+    assert found["first question only"].auroc == first.auroc
+
+
 def test_figures_survive_json() -> None:
-    votes, names = simulated_votes([0.8, 0.6], items=30)
-    for figures in cross_validate(votes, coded(votes, names), ["uniform", "majority"], resamples=20):
+    votes, gold = graded_votes([1.0], items=30)
+    for figures in cross_validate(votes, gold, ["uniform", "majority"], resamples=20):
         assert Figures.from_dict(json.loads(json.dumps(figures.to_dict()))) == figures
+
+
+def test_figures_of_an_earlier_version_can_be_read() -> None:
+    votes, gold = graded_votes([1.0], items=30)
+    [figures] = cross_validate(votes, gold, ["uniform"], resamples=20)
+    old = {name: value for name, value in figures.to_dict().items() if name not in ("questions", "graded")}
+    assert Figures.from_dict(old) == figures._replace(questions=None, graded=False)
 
 
 def test_a_method_is_not_behind_itself() -> None:

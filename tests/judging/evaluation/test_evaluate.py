@@ -12,14 +12,16 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.result_table import number_of
 from pcs_annotator.core.votes import Votes, read_vote_table
 from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.baselines.logprob import LogProb
 from pcs_annotator.judging.evaluation.evaluate import HARD_AND_GRADED, EvaluationOptions, evaluate
 from pcs_annotator.judging.evaluation.evaluation_tables import evaluation_tables
-from pcs_annotator.judging.evaluation.methods import FIGURES, OnCells, hard_scores
+from pcs_annotator.judging.evaluation.methods import FIGURES, Method, OnCells, hard_scores
 from pcs_annotator.judging.metrics import metrics
 from pcs_annotator.judging.metrics.significance import delong, holm
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fit
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from tests.builders import simulated_votes
+from tests.judging.evaluation.graded import graded_votes
 from tests.judging.evaluation.test_methods import FirstVote
 from tests.judging.strategies import coded
 
@@ -45,8 +47,8 @@ def test_figures_are_those_of_the_same_splits() -> None:
     raw = [metrics.chosen_on(fit.scores, gold, once) for fit in fits]
     sure = [metrics.chosen_on(fit.probabilities, gold, once, (0.5, 0.8), (0.9, 0.95)) for fit in fits]
     expected = {
-        "accuracy": [one.accuracy for one in raw],
-        "macro_f1": [one.macro_f1 for one in raw],
+        "accuracy": [one.accuracy for one in sure],
+        "macro_f1": [one.macro_f1 for one in sure],
         "ece_score": [one.ece for one in raw],
         "ece_confidence": [one.ece for one in sure],
         "brier": [one.brier for one in sure],
@@ -115,6 +117,72 @@ def test_one_call_gives_no_grades() -> None:
     figures = found.methods[0].figures
     assert figures["auroc"] == figures["auroc_hard"]
     assert HARD_AND_GRADED in found.notes
+
+
+def test_the_label_of_a_method_that_learns_is_the_most_probable_one() -> None:
+    votes, gold = graded_votes([1.5], relations=1)
+    equal, learned, hard = (
+        one.figures for one in evaluate(votes, gold, ["uniform", "logit", "zero-shot"], QUICK).methods
+    )
+    fits = [cross_fit(optimisers.create("logit"), votes, gold, Splits(seed=seed)) for seed in (0, 1)]
+    labels = [hard_scores(fit.probabilities, votes.labels) for fit in fits]
+    assert learned["accuracy"].value == pytest.approx(np.mean([metrics.accuracy(one, gold) for one in labels]))
+    assert learned["auroc_hard"].value == pytest.approx(np.mean([metrics.auroc(one, gold) for one in labels]))
+    answered = np.mean(votes.codes[:, 0, 0, 0] == gold)
+    assert equal["accuracy"].value == hard["accuracy"].value == pytest.approx(answered)
+
+
+def test_methods_that_use_log_probabilities_are_marked() -> None:
+    votes, gold = graded_votes([1.0, 2.0])
+    methods: list[Method] = ["logit", "uniform", "majority", "zero-shot", "scaled logprob", LogProb()]
+    found = evaluate(votes, gold, methods, QUICK)
+    assert {one.method: (one.graded, one.calls.total) for one in found.methods} == {
+        "logit": (True, 4),
+        "uniform": (True, 4),
+        "majority": (False, 2),
+        "zero-shot": (False, 1),
+        "scaled logprob": (True, 2),
+        "logprob": (True, 2),
+    }
+    table = evaluation_tables(found)[0]
+    assert table.columns[:4] == ("Method", "Calls per item", "Log-probs", "AUROC")
+    assert [row[2] for row in table.rows] == ["yes", "yes", "no", "no", "yes", "yes"]
+    assert any(note.startswith("Log-probs:") for note in table.notes)
+    assert all(number_of(table.rows[row][column]) is not None for row, column in table.best)
+
+
+def test_hard_votes_have_no_column_for_log_probabilities() -> None:
+    votes, gold = judged()
+    found = evaluate(votes, gold, ["lr", LogProb(), "scaled logprob"], QUICK)
+    assert set(found.missing) == {"logprob", "scaled logprob"}
+    assert all("--answers graded" in reason for reason in found.missing.values())
+    assert "Log-probs" not in evaluation_tables(found)[0].columns
+
+
+def test_self_consistency_counts_the_labels_of_graded_draws() -> None:
+    votes, gold = graded_votes([1.0], relations=1)
+    assert votes.grades is not None
+    again = np.roll(votes.codes, 1, axis=0)
+    both = replace(
+        votes,
+        codes=np.concatenate([votes.codes, again], axis=3),
+        grades=np.concatenate([votes.grades, np.roll(votes.grades, 1, axis=0)], axis=3),
+    )
+    for one in (both, both.hard()):
+        found = {method.method: method for method in evaluate(one, gold, ["logit"], QUICK).methods}
+        assert not found["self-consistency, 2 draws"].graded
+        assert not found["self-consistency, 2 draws, logit"].graded
+        figures = found["self-consistency, 2 draws, logit"].figures
+        assert figures["auroc"].value == pytest.approx(
+            np.mean(
+                [
+                    metrics.auroc(
+                        cross_fit(optimisers.create("logit"), both.hard(), gold, Splits(seed=seed)).scores, gold
+                    )
+                    for seed in (0, 1)
+                ]
+            )
+        )
 
 
 def test_a_row_whose_labels_all_tie_has_chosen_nothing() -> None:

@@ -28,10 +28,12 @@ class Asks(NamedTuple):
     Attributes:
         cells: True for the answers it uses, `[annotator, relation, draw]`.
         rewrites: Relations whose text a model must write first.
+        graded: Whether it needs the log-probabilities of these answers, not just their labels.
     """
 
     cells: Mask
     rewrites: frozenset[str] = frozenset()
+    graded: bool = False
 
     def calls(self, annotators: Sequence[str]) -> int:
         """Return the calls per item: one or two for every answer, and one for every rewrite."""

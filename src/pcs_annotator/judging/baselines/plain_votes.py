@@ -1,4 +1,7 @@
-"""Baselines that need plain labels on the unchanged text: zero-shot, majority vote, self-consistency."""
+"""Baselines that need plain labels on the unchanged text: zero-shot, majority vote, self-consistency.
+
+They are defined on labels, so graded votes count as the label that was answered.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ class ZeroShot:
     def scores(self, votes: Votes) -> Floats:
         """Return the first label as 1, the others as 0."""
         rows, column = plain_rows(votes, self.name), original_column(votes, self.name)
-        return mean_scores(votes.select(draws=1).shares()[:, rows, column])
+        return mean_scores(votes.hard().select(draws=1).shares()[:, rows, column])
 
     def asks(self, votes: Votes) -> Asks:
         """Return one call per annotator."""
@@ -91,7 +94,7 @@ class SelfConsistency:
     def scores(self, votes: Votes) -> Floats:
         """Return the share of draws for every label."""
         rows, column = self._places(votes)
-        return mean_scores(votes.select(draws=self.draws).shares()[:, rows, column])
+        return mean_scores(votes.hard().select(draws=self.draws).shares()[:, rows, column])
 
     def asks(self, votes: Votes) -> Asks:
         """Return one call per annotator and draw."""

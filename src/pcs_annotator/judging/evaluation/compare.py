@@ -12,13 +12,27 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.evaluation.methods import ZERO_SHOT, Resampled, all_figures
+from pcs_annotator.judging.baselines.logprob import LogProb, graded_rows
+from pcs_annotator.judging.evaluation.methods import (
+    MAJORITY,
+    SCALED_LOGPROB,
+    ZERO_SHOT,
+    Entrant,
+    Method,
+    OnCells,
+    Resampled,
+    all_figures,
+    original_of,
+    ready,
+)
 from pcs_annotator.judging.metrics.bootstrap import interval_around
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest, bootstrap_test
-from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
-from pcs_annotator.judging.weighing.optimiser import optimisers
+from pcs_annotator.judging.weighing.crossfit import Splits
 
+REFERENCES = ("uniform", MAJORITY, ZERO_SHOT)
+LOGPROB = LogProb.name
+FIRST_QUESTION = "first question only"
 ESTIMATES = ("auroc", "accuracy", "ece_score", "ece_confidence")
 TESTS = ("behind", "accuracy_behind")
 
@@ -27,13 +41,16 @@ class Figures(NamedTuple):
     """Cross-validated figures of one method.
 
     Attributes:
-        method: Registry name of the optimiser, or `zero-shot` and the name of an annotator.
+        method: Registry name of the optimiser, `zero-shot` and the name of an annotator, `logprob`,
+            `scaled logprob`, or `first question only`.
         auroc: Macro one-vs-rest, of the raw scores.
-        accuracy: Of the label with the highest raw score.
+        accuracy: Of the most probable label, or for methods that learn nothing, of the label with the highest score.
         ece_score: Calibration error of the raw score.
         ece_confidence: Calibration error of the calibrated probability.
         behind: By how much the first method's AUROC is higher, tested on the same rows; None for the first itself.
         accuracy_behind: The same for accuracy.
+        questions: Questions per text; None when an earlier version did not count them.
+        graded: Whether it uses the log-probabilities of answers.
     """
 
     method: str
@@ -43,6 +60,8 @@ class Figures(NamedTuple):
     ece_confidence: Estimate
     behind: BootstrapTest | None
     accuracy_behind: BootstrapTest | None = None
+    questions: float | None = None
+    graded: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -51,6 +70,8 @@ class Figures(NamedTuple):
             "method": self.method,
             **{name: {"value": of.value, "interval": list(of.interval), "n": of.n} for name, of in estimates.items()},
             **{name: None if (test := getattr(self, name)) is None else list(test) for name in TESTS},
+            "questions": self.questions,
+            "graded": self.graded,
         }
 
     @classmethod
@@ -61,7 +82,8 @@ class Figures(NamedTuple):
             for name in ESTIMATES
         }
         tests: dict[str, Any] = {name: _test(values.get(name)) for name in TESTS}
-        return cls(method=values["method"], **estimates, **tests)
+        counted: dict[str, Any] = {name: values[name] for name in ("questions", "graded") if name in values}
+        return cls(method=values["method"], **estimates, **tests, **counted)
 
 
 def _test(values: Sequence[Any] | None) -> BootstrapTest | None:
@@ -71,12 +93,23 @@ def _test(values: Sequence[Any] | None) -> BootstrapTest | None:
     return BootstrapTest(difference, Interval(*interval), p_value, n)
 
 
+def references(votes: Votes) -> tuple[str, ...]:
+    """Return the simpler methods to compare with; for graded votes also what one graded question gives."""
+    try:
+        graded_rows(votes, LOGPROB)
+    except UndefinedMetric:
+        return REFERENCES
+    first = (FIRST_QUESTION,) if len(votes.relations) > 1 else ()
+    return (*REFERENCES, LOGPROB, SCALED_LOGPROB, *first)
+
+
 def cross_validate(
     votes: Votes, gold: Codes, methods: Sequence[str], splits: Splits | None = None, *, resamples: int = 300
 ) -> list[Figures]:
     """Return cross-validated figures of every method on fully labelled rows, all on the same splits.
 
     The method `zero-shot` is one question to one annotator: the most accurate one on these same rows, which favours it.
+    `first question only` is the first method on the votes about the unchanged text.
     """
     splits = splits or Splits()
     folds = splits.folds
@@ -85,26 +118,35 @@ def cross_validate(
             f"{folds}-fold cross-validation needs at least {2 * folds} gold rows and two classes, "
             f"there are {len(gold)} rows of {len(np.unique(gold))}: label more rows"
         )
-    names, fits = [], []
-    for method in methods:
-        name, asked = _best_zero_shot(votes, gold) if method == ZERO_SHOT else (method, votes)
-        chosen = optimisers.create("uniform" if method == ZERO_SHOT else method)
-        names.append(name)
-        fits.append(cross_fits(chosen, asked, gold, splits))
+    entrants = [ready(_method(method, methods[0], votes, gold), votes) for method in methods]
+    fits = [entrant.cross_fits(gold, splits) for entrant in entrants]
     observed, resampled = all_figures(fits, gold, votes.labels, resamples, splits.seed)
-    return [_figures(name, place, observed, resampled, len(gold)) for place, name in enumerate(names)]
+    return [_figures(entrant, place, observed, resampled, len(gold)) for place, entrant in enumerate(entrants)]
 
 
-def _best_zero_shot(votes: Votes, gold: Codes) -> tuple[str, Votes]:
+def _method(name: str, first: str, votes: Votes, gold: Codes) -> Method:
+    """Return the method of this name; `first` is the name of the first one."""
+    if name == ZERO_SHOT:
+        return _best_zero_shot(votes, gold)
+    if name == MAJORITY:
+        views = [ORIGINAL] if ORIGINAL in votes.relations else None
+        return OnCells(name=name, optimiser=MAJORITY, relations=views, hard=name != first)
+    if name == FIRST_QUESTION:
+        return OnCells(name=name, optimiser=first, relations=[ORIGINAL], draws=1)
+    return LogProb() if name == LOGPROB else name
+
+
+def _best_zero_shot(votes: Votes, gold: Codes) -> OnCells:
     """Return the first vote on the original text of the annotator that is right most often there."""
-    relation = ORIGINAL if ORIGINAL in votes.relations else votes.relations[0]
+    relation = original_of(votes)
     right = (votes.codes[:, :, votes.relations.index(relation), 0] == gold[:, np.newaxis]).mean(axis=0)
     best = votes.annotators[int(np.argmax(right))]
-    return f"{ZERO_SHOT} {best}", votes.select(annotators=[best], relations=[relation], draws=1)
+    name = f"{ZERO_SHOT} {best}"
+    return OnCells(name=name, optimiser="uniform", annotators=[best], relations=[relation], draws=1, hard=True)
 
 
 def _figures(
-    method: str, place: int, observed: Sequence[Mapping[str, float]], resampled: Sequence[Resampled], n: int
+    entrant: Entrant, place: int, observed: Sequence[Mapping[str, float]], resampled: Sequence[Resampled], n: int
 ) -> Figures:
     def estimate(name: str) -> Estimate:
         value = observed[place][name]
@@ -117,4 +159,11 @@ def _figures(
         return bootstrap_test(difference, resampled[0][name] - resampled[place][name], n)
 
     estimates: dict[str, Any] = {name: estimate(name) for name in ESTIMATES}
-    return Figures(method=method, **estimates, behind=test("auroc"), accuracy_behind=test("accuracy"))
+    return Figures(
+        method=entrant.name,
+        **estimates,
+        behind=test("auroc"),
+        accuracy_behind=test("accuracy"),
+        questions=entrant.calls.questions,
+        graded=entrant.graded,
+    )

@@ -14,11 +14,19 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import MismatchError, UndefinedMetric, UnknownNameError
-from pcs_annotator.judging.evaluation.methods import Calls, Entrant, Method, all_figures, ready, self_consistency
+from pcs_annotator.judging.evaluation.methods import (
+    Calls,
+    Entrant,
+    Fits,
+    Method,
+    all_figures,
+    method_name,
+    ready,
+    self_consistency,
+)
 from pcs_annotator.judging.metrics.bootstrap import interval_around
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest, PairedTest, bootstrap_test, delong, holm
-from pcs_annotator.judging.weighing.crossfit import CrossFit
 
 HARD_AND_GRADED = (
     "Graded AUROC ranks rows by the score, hard AUROC by the chosen label alone (1 for it, 0 for the others); one "
@@ -74,12 +82,21 @@ class Against(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodFigures:
-    """One method: its figures by name (see `FIGURES`), its calls per item, and its test against the first."""
+    """One method.
+
+    Attributes:
+        method: Its name.
+        calls: Its calls per item.
+        figures: Its figures by name, see `FIGURES`.
+        against: Its test against the first method; None for the first itself.
+        graded: Whether it uses the log-probabilities of answers.
+    """
 
     method: str
     calls: Calls
     figures: Mapping[str, Estimate]
     against: Against | None = None
+    graded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +142,10 @@ def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: Evaluati
         raise UndefinedMetric(f"nothing to evaluate: {reasons}")
     extra, notes = _at_equal_calls(votes, entrants[0])
     entrants += extra
-    fits = [[entrant.cross_fit(gold, how.folds, seed, how.calibration) for seed in how.seeds] for entrant in entrants]
+    fits = [
+        Fits([one.cross_fit(gold, how.folds, seed, how.calibration) for seed in how.seeds], one.learns)
+        for one in entrants
+    ]
     observed, resampled = all_figures(fits, gold, votes.labels, how.resamples, how.seed)
     tests = _tests(fits, gold, observed, resampled)
     found = [
@@ -137,6 +157,7 @@ def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: Evaluati
                 for name, value in observed[place].items()
             },
             against=tests[place],
+            graded=entrant.graded,
         )
         for place, entrant in enumerate(entrants)
     ]
@@ -166,7 +187,7 @@ def _entrants(
         try:
             found.append(ready(method, votes, rewritten))
         except (UndefinedMetric, MismatchError, UnknownNameError) as error:
-            missing[method if isinstance(method, str) else method.name] = str(error)
+            missing[method_name(method)] = str(error)
     return found, missing
 
 
@@ -192,8 +213,9 @@ def _notes(votes: Votes, gold: Codes, how: EvaluationOptions) -> list[str]:
     notes = [
         f"{len(gold)} gold rows; {how.folds}-fold stratified cross-validation, seeds {seeds}; 95 % intervals from "
         f"{how.resamples} resamples of the rows.",
-        "AUROC, accuracy, F1 and the first ECE are of the raw score; the second ECE, Brier, AURC, accuracy at coverage "
-        "and rows for review are of the probability calibrated on other folds.",
+        "AUROC and the first ECE are of the raw score. Accuracy, F1 and hard AUROC are of the label: the most probable "
+        "one for methods that learn from gold, else the one with the highest score. The second ECE, Brier, AURC, "
+        "accuracy at coverage and rows for review are of the probability calibrated on other folds.",
     ]
     absent = [repr(label) for code, label in enumerate(votes.labels) if not (gold == code).any()]
     if absent:
@@ -207,7 +229,7 @@ def _notes(votes: Votes, gold: Codes, how: EvaluationOptions) -> list[str]:
 
 
 def _tests(
-    fits: Sequence[Sequence[CrossFit]],
+    fits: Sequence[Fits],
     gold: Codes,
     observed: Sequence[Mapping[str, float]],
     resampled: Sequence[Mapping[str, Floats]],
@@ -221,7 +243,7 @@ def _tests(
     others = range(1, len(fits))
     by_auroc = [bootstrap(place, "auroc") for place in others]
     by_accuracy = [bootstrap(place, "accuracy") for place in others]
-    by_delong = [_delong(fits[0][0].scores, fits[place][0].scores, gold) for place in others]
+    by_delong = [_delong(fits[0].splits[0].scores, fits[place].splits[0].scores, gold) for place in others]
     adjusted = holm([test.p_value for test in by_auroc])
     adjusted_accuracy = holm([test.p_value for test in by_accuracy])
     adjusted_delong = iter(holm([test.p_value for test in by_delong if test]))

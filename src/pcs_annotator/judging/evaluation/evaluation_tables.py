@@ -17,17 +17,25 @@ TITLES = dict(
         strict=True,
     )
 )  # fmt: skip
+LOG_PROBS = "Log-probs"
+ABOUT_LOG_PROBS = (
+    f"{LOG_PROBS}: whether a method uses the log-probabilities of answers, which not every provider gives; the others "
+    "need labels only."
+)
 LOWER_IS_BETTER = {"ece_score", "ece_confidence", "brier", "aurc", "review_share_90", "review_share_95"}
 
 
 def evaluation_tables(evaluation: Evaluation) -> list[ResultTable]:
     """Return a table of figures and one of tests against the first method."""
     absent = [f"{name} is not shown: {reason}." for name, reason in evaluation.missing.items()]
-    columns = ("Method", "Calls per item", *TITLES.values())
+    graded = any(one.graded for one in evaluation.methods)
+    leading = ("Method", "Calls per item", *([LOG_PROBS] if graded else []))
+    columns = (*leading, *TITLES.values())
     rows: list[list[Content]] = [
         [
             one.method,
             one.calls.total,
+            *([yes_or_no(one.graded)] if graded else []),
             *(Figure(one.figures[name].value, one.figures[name].interval) for name in FIGURES),
         ]
         for one in evaluation.methods
@@ -38,16 +46,21 @@ def evaluation_tables(evaluation: Evaluation) -> list[ResultTable]:
         title=f"Methods on the same {evaluation.n} gold rows and the same splits",
         columns=columns,
         rows=rows,
-        notes=[*evaluation.notes, *absent],
-        best=_best(evaluation),
+        notes=[*evaluation.notes, *([ABOUT_LOG_PROBS] if graded else []), *absent],
+        best=_best(evaluation, len(leading)),
         digits={**dict.fromkeys(TITLES.values(), 3), "Calls per item": 1},
     )
     return [figures, _tests(evaluation)] if len(evaluation.methods) > 1 else [figures]
 
 
-def _best(evaluation: Evaluation) -> frozenset[tuple[int, int]]:
+def yes_or_no(value: bool) -> str:
+    """Return the content of a cell."""
+    return "yes" if value else "no"
+
+
+def _best(evaluation: Evaluation, first: int) -> frozenset[tuple[int, int]]:
     marked = set()
-    for column, name in enumerate(FIGURES, 2):
+    for column, name in enumerate(FIGURES, first):
         sign = -1 if name in LOWER_IS_BETTER else 1
         values = [round(sign * one.figures[name].value, 3) for one in evaluation.methods]
         marked |= {(row, column) for row, value in enumerate(values) if value == max(values)}

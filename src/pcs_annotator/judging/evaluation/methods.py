@@ -1,10 +1,10 @@
-"""Methods that can be evaluated: an optimiser on some cells, one zero-shot call, a published baseline."""
+"""Methods that can be evaluated: an optimiser on some cells, one question, a published baseline."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.baselines.baseline import Baseline
+from pcs_annotator.judging.baselines.logprob import graded_rows
 from pcs_annotator.judging.metrics.bootstrap import resample_counts
 from pcs_annotator.judging.metrics.metrics import auroc_on, chosen_on
 from pcs_annotator.judging.weighing import crossfit
@@ -37,44 +38,55 @@ FIGURES = (
     *(f"accuracy_at_{coverage:.0%}".rstrip("%") for coverage in COVERAGES),
     *(f"review_share_{target:.0%}".rstrip("%") for target in TARGETS),
 )
-"""Names of the figures; the first five use the raw score, the others the calibrated probability."""
+"""Names of the figures.
+
+`auroc` and `ece_score` are of the raw score. `auroc_hard`, `accuracy` and `macro_f1` are of the label: the most
+probable one for methods that learn from gold, else the one with the highest score. The others are of the calibrated
+probability.
+"""
 
 Resampled = dict[str, Floats]
 """Name of a figure → its value on every resample."""
 
 
+class Fits(NamedTuple):
+    """A method's out-of-fold results, one per split, and whether it learns, so that its label is the most probable."""
+
+    splits: Sequence[crossfit.CrossFit]
+    learns: bool
+
+
 def all_figures(
-    fits: Sequence[Sequence[crossfit.CrossFit]], gold: Codes, labels: Sequence[str], resamples: int, seed: int
+    methods: Sequence[Fits], gold: Codes, labels: Sequence[str], resamples: int, seed: int
 ) -> tuple[list[dict[str, float]], list[Resampled]]:
     """Return every method's figures, on the rows and on every resample; all methods see the same resamples."""
     once = np.ones((len(gold), 1))
-    observed = [{name: float(values[0]) for name, values in _figures(fit, gold, labels, once).items()} for fit in fits]
-    parts: list[list[Resampled]] = [[] for _ in fits]
+    observed = [
+        {name: float(values[0]) for name, values in _figures(fits, gold, labels, once).items()} for fits in methods
+    ]
+    parts: list[list[Resampled]] = [[] for _ in methods]
     for counts in resample_counts(gold, resamples, seed):
-        for place, fit in enumerate(fits):
-            parts[place].append(_figures(fit, gold, labels, counts))
+        for place, fits in enumerate(methods):
+            parts[place].append(_figures(fits, gold, labels, counts))
     joined = [{name: np.concatenate([part[name] for part in own]) for name in FIGURES} for own in parts]
     return observed, joined
 
 
-def _figures(fits: Sequence[crossfit.CrossFit], gold: Codes, labels: Sequence[str], counts: Floats) -> Resampled:
+def _figures(fits: Fits, gold: Codes, labels: Sequence[str], counts: Floats) -> Resampled:
     """Return the mean over splits of every figure, `[resample]`."""
-    same = all(np.array_equal(fit.scores, fits[0].scores) for fit in fits)
-    raw = [_raw_figures(fit.scores, gold, labels, counts) for fit in (fits[:1] if same else fits)]
-    sure = [chosen_on(fit.probabilities, gold, counts, COVERAGES, TARGETS) for fit in fits]
-    calibrated = [(one.ece, one.brier, one.aurc, *one.accuracy_at, *one.review_share) for one in sure]
-    return dict(zip(FIGURES, [*np.mean(raw, axis=0), *np.mean(calibrated, axis=0)], strict=True))
-
-
-def _raw_figures(scores: Floats, gold: Codes, labels: Sequence[str], counts: Floats) -> list[Floats]:
-    chosen = chosen_on(scores, gold, counts)
-    return [
-        auroc_on(scores, gold, counts),
-        auroc_on(hard_scores(scores, labels), gold, counts),
-        chosen.accuracy,
-        chosen.macro_f1,
-        chosen.ece,
-    ]
+    splits = fits.splits
+    distinct = splits[:1] if all(np.array_equal(fit.scores, splits[0].scores) for fit in splits) else splits
+    raw = [chosen_on(fit.scores, gold, counts) for fit in distinct]
+    sure = [chosen_on(fit.probabilities, gold, counts, COVERAGES, TARGETS) for fit in splits]
+    deciding = [fit.probabilities for fit in splits] if fits.learns else [fit.scores for fit in distinct]
+    parts = (
+        [(auroc_on(fit.scores, gold, counts),) for fit in distinct],
+        [(auroc_on(hard_scores(values, labels), gold, counts),) for values in deciding],
+        [(one.accuracy, one.macro_f1) for one in (sure if fits.learns else raw)],
+        [(one.ece,) for one in raw],
+        [(one.ece, one.brier, one.aurc, *one.accuracy_at, *one.review_share) for one in sure],
+    )
+    return dict(zip(FIGURES, (values for part in parts for values in np.mean(part, axis=0)), strict=True))
 
 
 def hard_scores(scores: Floats, labels: Sequence[str]) -> Floats:
@@ -86,21 +98,25 @@ def hard_scores(scores: Floats, labels: Sequence[str]) -> Floats:
 
 ZERO_SHOT = "zero-shot"
 MAJORITY = "majority"
+SCALED_LOGPROB = "scaled logprob"
+SCALING = "logit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnCells:
-    """An optimiser on part of the votes; None takes all of an axis."""
+    """An optimiser on part of the votes; None takes all of an axis, `hard` takes labels without log-probabilities."""
 
     name: str
     optimiser: str | Optimiser
     annotators: Sequence[str] | None = None
     relations: Sequence[str] | None = None
     draws: int | None = None
+    hard: bool = False
 
 
 Method = str | OnCells | Baseline
-"""A registry name of an optimiser (on all cells), `zero-shot`, `majority`, an optimiser on some cells, or a baseline.
+"""A registry name of an optimiser (on all cells), `zero-shot`, `majority`, `scaled logprob`, an optimiser on some
+cells, or a baseline.
 
 Optimisers see plain annotators only: those that also state a confidence are for baselines.
 """
@@ -120,13 +136,37 @@ class Calls(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Entrant:
-    """A method prepared for some votes: the votes it sees, and its optimiser or its scores."""
+    """A method prepared for some votes.
+
+    Attributes:
+        name: For tables.
+        votes: The votes it sees.
+        optimiser: How it learns; None for a method with scores.
+        scores: Its scores; None for a method with an optimiser.
+        calls: What it pays for on every item.
+        graded: Whether it uses the log-probabilities of answers.
+    """
 
     name: str
     votes: Votes
     optimiser: Optimiser | None = None
     scores: Floats | None = None
     calls: Calls
+    graded: bool = False
+
+    @property
+    def learns(self) -> bool:
+        """Whether it learns from gold, so that its label is the most probable one; choosing a model is not learning."""
+        chosen = self.optimiser
+        return chosen is not None and chosen.needs_gold and not isinstance(chosen, BestAnnotator)
+
+    def cross_fits(self, gold: Codes, splits: crossfit.Splits) -> Fits:
+        """Return the results over several random splits."""
+        if self.optimiser is not None:
+            return Fits(crossfit.cross_fits(self.optimiser, self.votes, gold, splits), self.learns)
+        turns = range(splits.turns(len(gold)))
+        fits = [self.cross_fit(gold, splits.folds, splits.seed + turn, splits.calibration) for turn in turns]
+        return Fits(fits, self.learns)
 
     def cross_fit(self, gold: Codes, folds: int, seed: int, calibration: str) -> crossfit.CrossFit:
         """Return scores from fits on other folds; a method that learns nothing is only calibrated on them."""
@@ -160,6 +200,11 @@ def original_of(votes: Votes) -> str:
     return ORIGINAL if ORIGINAL in votes.relations else votes.relations[0]
 
 
+def method_name(method: Method) -> str:
+    """Return the name of a method for tables."""
+    return method if isinstance(method, str) else method.name
+
+
 def plain_votes(votes: Votes) -> Votes:
     """Return the votes of the annotators that gave plain labels, without stating a confidence."""
     plain = [name for name in votes.annotators if not elicitations.kind_of(name)]
@@ -179,23 +224,29 @@ def ready(method: Method, votes: Votes, rewritten: AbstractSet[str] = frozenset(
     if isinstance(method, OnCells):
         part = plain_votes(votes) if method.annotators is None else votes.select(annotators=method.annotators)
         part = part.select(relations=method.relations, draws=method.draws)
-        chosen = method.optimiser
-        chosen = optimisers.create(chosen) if isinstance(chosen, str) else chosen
-        return Entrant(name=method.name, votes=part, optimiser=chosen, calls=calls_of(part, rewritten))
+        return _learner(method.name, method.optimiser, part.hard() if method.hard else part, rewritten)
     asked = method.asks(votes)
     calls = calls_of(votes, rewritten & asked.rewrites, asked.cells)
-    return Entrant(name=method.name, votes=votes, scores=method.scores(votes), calls=calls)
+    return Entrant(name=method.name, votes=votes, scores=method.scores(votes), calls=calls, graded=asked.graded)
 
 
 def _named(name: str, votes: Votes, rewritten: AbstractSet[str]) -> Entrant:
+    if name == SCALED_LOGPROB:
+        graded = [votes.annotators[row] for row in graded_rows(votes, name)]
+        return _learner(name, SCALING, votes.select(annotators=graded, relations=[ORIGINAL], draws=1))
     if name not in (ZERO_SHOT, MAJORITY):
-        return Entrant(name=name, votes=votes, optimiser=optimisers.create(name), calls=calls_of(votes, rewritten))
-    part = votes.select(relations=[original_of(votes)], draws=1)
-    calls = calls_of(part, frozenset())
+        return _learner(name, name, votes, rewritten)
+    part = votes.hard().select(relations=[original_of(votes)], draws=1)
     if name == MAJORITY:
-        return Entrant(name=name, votes=part, optimiser=optimisers.create("uniform"), calls=calls)
-    calls = Calls(calls.questions / len(votes.annotators), 0.0)
-    return Entrant(name=name, votes=part, optimiser=BestAnnotator(), calls=calls)
+        return _learner(name, "uniform", part)
+    found = _learner(name, BestAnnotator(), part)
+    return replace(found, calls=Calls(found.calls.questions / len(votes.annotators), 0.0))
+
+
+def _learner(name: str, optimiser: str | Optimiser, votes: Votes, rewritten: AbstractSet[str] = frozenset()) -> Entrant:
+    chosen = optimisers.create(optimiser) if isinstance(optimiser, str) else optimiser
+    graded = votes.grades is not None and not np.isnan(votes.grades).all()
+    return Entrant(name=name, votes=votes, optimiser=chosen, calls=calls_of(votes, rewritten), graded=bool(graded))
 
 
 def calls_of(votes: Votes, rewritten: AbstractSet[str], cells: Mask | None = None) -> Calls:
@@ -227,4 +278,4 @@ def self_consistency(votes: Votes, budget: float) -> OnCells:
         )
     draws = int(np.clip(round(budget / len(annotators)), 1, drawn.max()))
     name = f"self-consistency, {draws} draws"
-    return OnCells(name=name, optimiser="uniform", annotators=annotators, relations=[original], draws=draws)
+    return OnCells(name=name, optimiser="uniform", annotators=annotators, relations=[original], draws=draws, hard=True)

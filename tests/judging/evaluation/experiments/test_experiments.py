@@ -11,11 +11,18 @@ import pytest
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.result_table import Content, Experiment, Figure, ResultTable, number_of
 from pcs_annotator.core.votes import Votes, read_vote_table
+from pcs_annotator.judging.baselines.logprob import LogProb
+from pcs_annotator.judging.baselines.plain_votes import ZeroShot
 from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions
 from pcs_annotator.judging.evaluation.experiments import EXPERIMENTS, Settings, Study
 from pcs_annotator.judging.evaluation.experiments.baselines import NOT_RECORDED
+from pcs_annotator.judging.evaluation.methods import Method, hard_scores
 from pcs_annotator.judging.evaluation.published import SEVERAL, SINGLE
+from pcs_annotator.judging.metrics.metrics import auroc
+from pcs_annotator.judging.weighing.crossfit import Splits, cross_fit
+from pcs_annotator.judging.weighing.optimiser import optimisers
 from tests.builders import simulated_votes
+from tests.judging.evaluation.graded import graded_votes
 from tests.judging.evaluation.test_methods import FirstVote
 from tests.judging.strategies import coded
 
@@ -29,6 +36,14 @@ def panel(items: int = 80, names: list[str] | None = None, seed: int = 0) -> tup
     names = names or PAPER_MODELS
     votes, gold = simulated_votes([0.75, 0.6, 0.85, 0.7][: len(names)], items=items, seed=seed)
     return replace(votes, annotators=names), coded(votes, gold)
+
+
+def only_first_graded(votes: Votes) -> Votes:
+    """Votes in which only the first model gave log-probabilities."""
+    assert votes.grades is not None
+    grades = votes.grades.copy()
+    grades[:, 1:] = np.nan
+    return replace(votes, grades=grades)
 
 
 def run(name: str, sets: Mapping[str, tuple[Votes, Codes]], settings: Settings = SETTINGS) -> Experiment:
@@ -117,6 +132,62 @@ def test_real_baselines_skip_what_was_not_asked() -> None:
     assert spuq_of_b[4] is None
     assert noted(table, "p-true is not recorded")
     assert not noted(table, "majority-vote")
+
+
+def test_one_graded_question_is_among_the_baselines_where_there_are_grades() -> None:
+    known: list[Method] = [LogProb(), "scaled logprob", ZeroShot()]
+    votes, gold = graded_votes([1.5, 0.5], items=80)
+    mixed = only_first_graded(votes)
+    table = run("rq2", {"mine": (mixed, gold)}, replace(SETTINGS, baselines=known)).tables[0]
+    needed = {(row[1], row[2]): row[4] for row in table.rows if row[3] is not None}
+    assert needed == {
+        ("model-0", "PCS"): "yes",
+        ("model-0", "logprob"): "yes",
+        ("model-0", "scaled logprob"): "yes",
+        ("model-0", "zero-shot"): "no",
+        ("model-1", "PCS"): "no",
+        ("model-1", "zero-shot"): "no",
+    }
+    assert table.columns[4] == "Log-probs"
+    assert {row[3] for row in table.rows if row[2] in ("logprob", "scaled logprob")} == {1}
+    assert all(number_of(table.rows[row][column]) is not None for row, column in table.best)
+    assert noted(table, "Log-probs: ")
+    assert noted(table, "logprob is not recorded")
+
+
+def test_figures_of_labels_are_the_same_for_hard_and_for_graded_votes() -> None:
+    votes, gold = graded_votes([1.5, 0.5], items=80, relations=3)
+    graded, hard = ({"mine": (one, gold)} for one in (votes, votes.hard()))
+    for name, places in (("rq1", (2,)), ("rq3", (2,)), ("rq4", (2, 3, 4))):
+        ours, theirs = (run(name, sets).tables[0] for sets in (graded, hard))
+        for place in places:
+            assert [row[place] for row in ours.rows] == [row[place] for row in theirs.rows], name
+        pcs = [number_of(one) or 0 for one in column(ours, "PCS")]
+        assert all(one > (number_of(other) or 0) for one, other in zip(pcs, column(theirs, "PCS"), strict=True)), name
+
+
+def test_the_hard_figure_of_pcs_is_of_the_most_probable_label() -> None:
+    votes, gold = graded_votes([1.5], items=80)
+    settings = replace(SETTINGS, optimiser="logit")
+    [bench] = Study.of({"mine": (votes, gold)}, settings).benches
+    scored = bench.on_cells("logit", ["model-0"])
+    [probabilities] = [
+        cross_fit(optimisers.create("logit"), votes, gold, Splits(seed=seed)).probabilities for seed in (0,)
+    ]
+    assert scored.hard().value == pytest.approx(auroc(hard_scores(probabilities, votes.labels), gold))
+    table = run("rq1", {"mine": (votes, gold)}, settings).tables[0]
+    assert column(table, "PCS hard") == [scored.hard()]
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_takes_mixed_votes(name: str) -> None:
+    votes, gold = graded_votes([1.5, 0.5], items=60)
+    asked = np.ones((2, 2, 1), dtype=np.bool_)
+    asked[1, 1] = False
+    mixed = replace(only_first_graded(votes).only(asked), annotators=["a@0", "b@0"])
+    for table in run(name, {"mine": (mixed, gold)}).tables:
+        values = [number_of(cell) for row in table.rows for cell in row]
+        assert any(value is not None for value in values)
 
 
 def test_a_model_without_votes_has_no_row_among_baselines() -> None:
@@ -274,7 +345,8 @@ def test_panels_that_questions_share_are_scored_once() -> None:
     study = Study.of({"mine": panel()}, SETTINGS)
     first = study.benches[0].on_cells("lr", ["gemma-2-9b"])
     assert study.benches[0].on_cells("lr", ["gemma-2-9b"]) is first
-    assert first.graded() == first.graded()
+    assert first.figure() == first.figure()
+    assert study.benches[0].on_cells("lr", ["gemma-2-9b"], hard=True) is not first
 
 
 def test_pcs_can_be_restricted_to_some_relations() -> None:

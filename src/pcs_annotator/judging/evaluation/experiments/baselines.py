@@ -7,11 +7,13 @@ import numpy as np
 from pcs_annotator.core.elicitations import base_annotator
 from pcs_annotator.core.result_table import Content, Experiment, ResultTable, best_in_groups
 from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.evaluation.evaluation_tables import ABOUT_LOG_PROBS, LOG_PROBS, yes_or_no
 from pcs_annotator.judging.evaluation.experiments.study import ExperimentBench, Scored, Study
+from pcs_annotator.judging.evaluation.methods import method_name
 from pcs_annotator.judging.evaluation.published import BASELINES, PCS, published_key
 from pcs_annotator.judging.metrics.significance import bootstrap_test, p_value_text, stars
 
-COLUMNS = ("Dataset", "LLM", "Method", "Calls", "AUROC", "p-value", "Significance")
+COLUMNS = ("Dataset", "LLM", "Method", "Calls", LOG_PROBS, "AUROC", "p-value", "Significance")
 PAPER_COLUMNS = ("paper: AUROC", "paper: Significance")
 EXPECTED = ("1s-top-2", "2s-top-2", "ling-1s", "spuq")
 """The paper's baselines; those not recorded get a row marked as such."""
@@ -26,9 +28,10 @@ def published_baselines(study: Study) -> Experiment:
     for bench in study.benches:
         for annotator in bench.plain.annotators:
             rows += _rows(study, bench, annotator, reasons)
-    paper = any(row[7] is not None for row in rows)
-    columns = (*COLUMNS, *PAPER_COLUMNS) if paper else COLUMNS
-    rows = [row[: len(columns)] for row in rows]
+    columns = [*COLUMNS, *PAPER_COLUMNS] if any(row[8] is not None for row in rows) else [*COLUMNS]
+    graded = any(row[4] == yes_or_no(True) for row in rows)
+    kept = [place for place, column in enumerate(columns) if graded or column != LOG_PROBS]
+    columns, rows = [columns[place] for place in kept], [[row[place] for place in kept] for row in rows]
     table = ResultTable(
         name="rq2",
         title="PCS with a single model against published baselines (AUROC)",
@@ -37,12 +40,13 @@ def published_baselines(study: Study) -> Experiment:
         notes=[
             *study.notes(),
             "Calls: questions per item, and rewriting calls where a model wrote the variants.",
+            *([ABOUT_LOG_PROBS] if graded else []),
             "p-values: paired bootstrap of PCS against each baseline on the same rows, two-sided; "
             "*** p < 0.001, ** p < 0.01, * p < 0.05. The paper reports paired t-tests.",
             "spuq takes paraphrases and dummy tokens where they are recorded, else whatever relations there are.",
             *(f"{name} is {NOT_RECORDED}: {reason}." for name, reason in reasons.items()),
         ],
-        best=best_in_groups(rows, column=4, by=2),
+        best=best_in_groups(rows, column=columns.index("AUROC"), by=2),
         digits={"Calls": 1},
     )
     return Experiment(name="rq2", tables=[table])
@@ -58,10 +62,10 @@ def _rows(study: Study, bench: ExperimentBench, annotator: str, reasons: dict[st
         reasons[f"PCS of {annotator}"] = str(error)
         return []
     found, absent = _scored(study, bench, annotator, reasons)
-    rows: list[tuple[str, list[Content]]] = [(PCS, [ours.calls, ours.graded(), None, None])]
-    for name, scored in sorted(found.items(), key=lambda one: -one[1].graded().value):
+    rows: list[tuple[str, list[Content]]] = [(PCS, [ours.calls, yes_or_no(ours.graded), ours.figure(), None, None])]
+    for name, scored in sorted(found.items(), key=lambda one: -one[1].figure().value):
         rows.append((name, _against(ours, scored)))
-    rows += [(name, [None, None, None, NOT_RECORDED]) for name in absent]
+    rows += [(name, [None, None, None, None, NOT_RECORDED]) for name in absent]
     return [
         [bench.dataset, annotator, name, *cells, *_printed(paper.get(name.replace("top-k", "top-2")))]
         for name, cells in rows
@@ -77,24 +81,24 @@ def _scored(
     answered = np.asarray((votes.codes >= 0).any(axis=(0, 1, 3)))
     votes = votes.select(relations=[name for name, any_vote in zip(votes.relations, answered, strict=True) if any_vote])
     found: dict[str, Scored] = {}
-    given = [baseline.name for baseline in study.settings.baselines]
+    given = [method_name(method) for method in study.settings.baselines]
     absent = [name for name in EXPECTED if not {name, name.replace("top-2", "top-k")} & set(given)]
     reasons.update({name: "no such baseline was given" for name in absent})
-    for baseline in study.settings.baselines:
-        if baseline.name == FOR_SEVERAL_MODELS:
+    for name, method in zip(given, study.settings.baselines, strict=True):
+        if name == FOR_SEVERAL_MODELS:
             continue
         try:
-            found[baseline.name] = bench.score(baseline, votes)
+            found[name] = bench.score(method, votes)
         except UndefinedMetric as error:
-            reasons.setdefault(baseline.name, str(error))
-            absent += [baseline.name] if baseline.name.replace("top-k", "top-2") in EXPECTED else []
+            reasons.setdefault(name, str(error))
+            absent += [name] if name.replace("top-k", "top-2") in EXPECTED else []
     return found, absent
 
 
 def _against(ours: Scored, theirs: Scored) -> list[Content]:
-    figure, own = theirs.graded(), ours.graded()
+    figure, own = theirs.figure(), ours.figure()
     test = bootstrap_test(own.value - figure.value, ours.resampled() - theirs.resampled(), len(ours.gold))
-    return [theirs.calls, figure, p_value_text(test.p_value), stars(test.p_value)]
+    return [theirs.calls, yes_or_no(theirs.graded), figure, p_value_text(test.p_value), stars(test.p_value)]
 
 
 def _printed(row: tuple[float, float | None, str] | None) -> list[Content]:

@@ -74,7 +74,7 @@ def _at_equal_calls(bench: ExperimentBench, annotator: str) -> Figure:
     """Return self-consistency of one model with as many calls as its PCS makes."""
     panel = bench.plain.select(annotators=[annotator], draws=1)
     own = bench.plain.select(annotators=[annotator])
-    return bench.score(self_consistency(own, calls_of(panel, bench.how.rewritten).total)).graded()
+    return bench.score(self_consistency(own, calls_of(panel, bench.how.rewritten).total)).figure()
 
 
 def _pairs(rows: list[list[Content]], ours: int) -> list[Pair]:

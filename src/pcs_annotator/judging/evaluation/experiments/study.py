@@ -12,13 +12,12 @@ from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.result_table import Content, Figure, number_of
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.baselines.baseline import Baseline
 from pcs_annotator.judging.evaluation import methods
 from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions, labelled_rows
 from pcs_annotator.judging.metrics.bootstrap import interval_around, resample_counts
 from pcs_annotator.judging.metrics.metrics import auroc_on
 from pcs_annotator.judging.metrics.significance import average_relative_improvement, p_value_text, paired_t_test, stars
-from pcs_annotator.judging.weighing.crossfit import CrossFit
+from pcs_annotator.judging.weighing.crossfit import CrossFit, calibrated_out_of_fold, stratified_folds
 
 Recorded = tuple[Votes, Codes]
 """Votes, and each item's gold label as a position in their labels, or `UNLABELLED`."""
@@ -34,7 +33,7 @@ class Settings:
         how: Splits, seeds, resamples, and which relations a model wrote.
         optimiser: Learns the weights of PCS; the paper's is `lr`.
         relations: Relations that PCS uses, of those recorded; None for all.
-        baselines: Baselines for RQ2.
+        baselines: Methods to compare with in RQ2.
         optimisers: Optimisers to compare; the first is tested against the others.
         sizes: Numbers of gold rows for the learning curve.
         draws: Random draws of gold rows for every point of that curve.
@@ -43,7 +42,7 @@ class Settings:
     how: EvaluationOptions = field(default_factory=lambda: EvaluationOptions(resamples=2000))
     optimiser: str = "lr"
     relations: Sequence[str] | None = None
-    baselines: Sequence[Baseline] = ()
+    baselines: Sequence[methods.Method] = ()
     optimisers: Sequence[str] = (
         "lr", "ga", "auto", "logit", "naive-bayes", "least-squares", "lr-authors", "dawid-skene", "uniform", "majority"
     )  # fmt: skip
@@ -53,22 +52,35 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scored:
-    """A method's out-of-fold results on one dataset, one per split, and its calls per item."""
+    """A method's out-of-fold results on one dataset, and its calls per item.
+
+    Attributes:
+        fits: One per split.
+        gold: Label code of every row.
+        labels: The labels.
+        how: Splits and resamples.
+        calls: Calls per item.
+        learns: Whether it learns from gold.
+        graded: Whether it uses the log-probabilities of answers.
+    """
 
     fits: Sequence[CrossFit]
     gold: Codes
     labels: Sequence[str]
     how: EvaluationOptions
     calls: float
+    learns: bool
+    graded: bool
     _kept: dict[str, Floats] = field(default_factory=dict)
 
-    def graded(self) -> Figure:
+    def figure(self) -> Figure:
         """Return the AUROC of the scores with its interval."""
         return self._figure("graded", self._scores())
 
     def hard(self) -> Figure:
         """Return the AUROC of the chosen labels alone, with its interval."""
-        return self._figure("hard", [methods.hard_scores(scores, self.labels) for scores in self._scores()])
+        deciding = self._probabilities() if self.learns else self._scores()
+        return self._figure("hard", [methods.hard_scores(values, self.labels) for values in deciding])
 
     def resampled(self) -> Floats:
         """Return the graded AUROC on every resample; all methods on a dataset see the same resamples."""
@@ -81,6 +93,13 @@ class Scored:
     def _scores(self) -> list[Floats]:
         scores = [fit.scores for fit in self.fits]
         return scores[:1] if all(np.array_equal(one, scores[0]) for one in scores) else scores
+
+    def _probabilities(self) -> list[Floats]:
+        folds = [stratified_folds(self.gold, min(self.how.folds, len(self.gold)), seed) for seed in self.how.seeds]
+        return [
+            calibrated_out_of_fold(fit.scores, self.gold, fold, self.labels, self.how.calibration)
+            for fit, fold in zip(self.fits, folds, strict=True)
+        ]
 
     def _resampled(self, kind: str, scores: Sequence[Floats]) -> Floats:
         if kind not in self._kept:
@@ -111,19 +130,21 @@ class ExperimentBench:
     how: EvaluationOptions
     _seen: dict[tuple[object, ...], Scored] = field(default_factory=dict)
 
-    def on_cells(self, optimiser: str, annotators: Sequence[str], relations: Sequence[str] | None = None) -> Scored:
-        """Return the results of an optimiser on the first draw of some cells.
+    def on_cells(
+        self, optimiser: str, annotators: Sequence[str], relations: Sequence[str] | None = None, *, hard: bool = False
+    ) -> Scored:
+        """Return the results of an optimiser on the first draw of some cells, or on their labels alone.
 
         Raises:
             UndefinedMetric: No row has a vote there.
         """
-        key = (optimiser, tuple(annotators), tuple(relations or self.plain.relations))
+        key = (optimiser, tuple(annotators), tuple(relations or self.plain.relations), hard)
         if key not in self._seen:
             part = self.plain.select(annotators=annotators, relations=relations, draws=1)
             if part.silent.all():
                 where = f" on {', '.join(relations)}" if relations else ""
                 raise UndefinedMetric(f"{self.dataset}: {' + '.join(annotators)} never gave a label{where}")
-            method = methods.OnCells(name=optimiser, optimiser=optimiser, annotators=annotators)
+            method = methods.OnCells(name=optimiser, optimiser=optimiser, annotators=annotators, hard=hard)
             self._seen[key] = self.score(method, part)
         return self._seen[key]
 
@@ -131,16 +152,24 @@ class ExperimentBench:
         """Return the results of a method on all votes, or on those given."""
         entrant = methods.ready(method, self.votes if votes is None else votes, self.how.rewritten)
         fits = [entrant.cross_fit(self.gold, self.how.folds, seed, "none") for seed in self.how.seeds]
-        calls = entrant.calls.total
-        return Scored(fits=fits, gold=self.gold, labels=self.votes.labels, how=self.how, calls=calls)
+        return Scored(
+            fits=fits,
+            gold=self.gold,
+            labels=self.votes.labels,
+            how=self.how,
+            calls=entrant.calls.total,
+            learns=entrant.learns,
+            graded=entrant.graded,
+        )
 
     def pcs(self, notes: list[str], optimiser: str, annotators: Sequence[str]) -> Figure | None:
         """Return the graded AUROC of an optimiser on all relations; if undefined, None and a note with the reason."""
-        return attempt(notes, lambda: self.on_cells(optimiser, annotators).graded())
+        return attempt(notes, lambda: self.on_cells(optimiser, annotators).figure())
 
     def alone(self, notes: list[str], annotators: Sequence[str], relation: str = "") -> Figure | None:
-        """Return the AUROC of the vote share on one relation, by default the unchanged text; None as in `pcs`."""
-        return attempt(notes, lambda: self.on_cells("uniform", annotators, [relation or self.original]).graded())
+        """Return the AUROC of the share of labels on one relation, by default the unchanged text; None as in `pcs`."""
+        views = [relation or self.original]
+        return attempt(notes, lambda: self.on_cells("uniform", annotators, views, hard=True).figure())
 
     @property
     def original(self) -> str:
