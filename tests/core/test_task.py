@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator import Item, Task, UserError
-from pcs_annotator.core.task import MAX_LABELS, check_labels, label_lookup, unknown_label
+from pcs_annotator.core.task import MAX_LABELS, Phrasing, check_labels, label_lookup, unknown_label
 from pcs_annotator.errors import LabelError
 
 
@@ -42,13 +42,37 @@ def test_meanings_are_optional() -> None:
 
 
 def test_later_changes_to_the_callers_values_do_not_leak_in() -> None:
-    labels, meanings = ["a", "b"], {"a": "first"}
-    task = Task("Which?", labels, meanings)
+    labels, meanings, wordings = ["a", "b"], {"a": "first"}, ["Which one?"]
+    task = Task("Which?", labels, meanings, wordings)
 
     labels.append("c")
     meanings["b"] = "second"
+    wordings.append("Which of them?")
 
-    assert task == Task("Which?", ["a", "b"], {"a": "first"})
+    assert task == Task("Which?", ["a", "b"], {"a": "first"}, ["Which one?"])
+
+
+def test_wordings_are_optional_and_become_a_tuple_in_the_order_given() -> None:
+    assert Task("Which?", ["a", "b"]).wordings == ()
+    assert Task("Which?", ["a", "b"], wordings=["Name one.", "Choose."]).wordings == ("Name one.", "Choose.")
+
+
+def test_tasks_with_other_wordings_differ() -> None:
+    assert Task("Which?", ["a", "b"], wordings=["Choose."]) != Task("Which?", ["a", "b"])
+
+
+def test_a_question_is_put_as_the_annotator_puts_it_unless_asked_for_in_one_message() -> None:
+    task = Task("Which?", ["a", "b"])
+
+    assert Phrasing(task=task) == Phrasing(task=task, one_message=False)
+    assert Phrasing(task=task, one_message=True) != Phrasing(task=task)
+
+
+def test_phrasing_is_frozen() -> None:
+    phrasing = Phrasing(task=Task("Which?", ["a", "b"]))
+
+    with pytest.raises(FrozenInstanceError):
+        phrasing.one_message = True  # type: ignore[misc]  # that is what is tested
 
 
 def test_task_is_frozen() -> None:

@@ -25,6 +25,15 @@ def with_stated() -> Votes:
     return replace(votes, annotators=["m", "m/1s-top-2"], stated=stated)
 
 
+def with_grades() -> Votes:
+    """The same votes, and the first annotator is graded, except for one hard vote."""
+    grades = np.full((3, 2, 1, 2, 2), np.nan, dtype=np.float32)
+    grades[0, 0, 0, 0] = 0.7, 0.1
+    grades[0, 0, 0, 1] = 1 / 3, 2 / 3
+    grades[1, 0, 0, 1] = 1e-9, 0.0
+    return replace(with_stated(), grades=grades)
+
+
 def axes_of(votes: Votes) -> VoteAxes:
     return VoteAxes(votes.ids, votes.annotators, votes.relations, votes.labels, votes.codes.shape[3])
 
@@ -47,8 +56,21 @@ def test_probabilities_requested_but_not_given_differ_from_none_requested(tmp_pa
         assert (read_votes(tmp_path / "votes.parquet", axes_of(votes)).stated is None) == (stated is None)
 
 
+@pytest.mark.parametrize("name", ["votes.parquet", "votes.csv"])
+def test_grades_are_read_back_as_they_were_written(name: str, tmp_path: Path) -> None:
+    votes = with_grades()
+    write_votes(tmp_path / name, votes)
+    read = read_votes(tmp_path / name, axes_of(votes))
+    assert read.grades is not None
+    assert votes.grades is not None
+    np.testing.assert_array_equal(read.grades, votes.grades)
+    np.testing.assert_array_equal(read.codes, votes.codes)
+    write_votes(tmp_path / name, votes.hard())
+    assert read_votes(tmp_path / name, axes_of(votes)).grades is None
+
+
 def test_names_that_are_not_in_the_file_keep_their_place(tmp_path: Path) -> None:
-    votes = with_stated()
+    votes = with_grades()
     write_votes(tmp_path / "votes.parquet", votes)
     axes = axes_of(votes)._replace(
         ids=["new", *reversed(votes.ids)], annotators=["m/1s-top-2", "other", "m"], relations=["r", "original"], draws=3
@@ -61,6 +83,11 @@ def test_names_that_are_not_in_the_file_keep_their_place(tmp_path: Path) -> None
     assert again.stated is not None
     assert votes.stated is not None
     np.testing.assert_array_equal(again.stated, votes.stated)
+    assert again.grades is not None
+    assert votes.grades is not None
+    np.testing.assert_array_equal(again.grades, votes.grades)
+    assert read.grades is not None
+    assert np.isfinite(read.grades).all(axis=-1).sum() == 3
     assert read.stated is not None
     assert np.nansum(read.stated) == pytest.approx(1 + 2 / 3)
 

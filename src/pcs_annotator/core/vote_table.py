@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core import vote_columns
-from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core import probability_columns, vote_columns
+from pcs_annotator.core.arrays import Array, Codes, Floats, Grades, Integers, Mask
 from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, text_column
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.vote import NOT_ASKED
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
 Form = Literal["wide", "long"]
 
-LONG_COLUMNS = ("annotator", "relation", "label")
 MAX_DRAWS = 1000
 
 
 class VoteArrays(NamedTuple):
-    """The content of a table of votes, as in `Votes`: codes, names on the axes and stated probabilities."""
+    """The content of a table of votes, as in `Votes`: codes, names on the axes and probabilities."""
 
     codes: Codes
     ids: Sequence[str]
@@ -34,6 +33,7 @@ class VoteArrays(NamedTuple):
     relations: Sequence[str]
     labels: Sequence[str]
     stated: Floats | None = None
+    grades: Grades | None = None
 
 
 class ParsedTable(NamedTuple):
@@ -59,7 +59,13 @@ def parse_vote_table(
     columns = columns_of(as_arrow(table))
     if not columns or not len(next(iter(columns.values()))):
         raise TableError(f"{name} has no rows: it needs at least one item with votes")
-    return (_read_long if set(LONG_COLUMNS) <= set(columns) else _read_wide)(columns, labels, unknown, name)
+    return (_read_long if is_long(columns) else _read_wide)(columns, labels, unknown, name)
+
+
+def is_long(columns: Collection[str]) -> bool:
+    """Return whether a table with these columns has one row per vote."""
+    labelled = "label" in columns or probability_columns.look_graded(columns)
+    return labelled and "annotator" in columns and "relation" in columns
 
 
 def _read_wide(
@@ -69,7 +75,7 @@ def _read_wide(
     cells = _cells([column for column in columns if column not in ("id", "gold")], name)
     texts = {column: vote_columns.indexed(column, columns[column]) for column in cells}
     gold = vote_columns.indexed("gold", columns["gold"]) if "gold" in columns else None
-    known = check_labels(labels) if labels is not None else vote_columns.seen_labels([*texts.values()], gold)
+    known = check_labels(_seen(texts.values(), gold, (), name) if labels is None else labels)
     annotators = list(dict.fromkeys(cell.annotator for cell in cells.values()))
     relations = list(dict.fromkeys(cell.relation for cell in cells.values()))
     draws = 1 + max(cell.draw for cell in cells.values())
@@ -90,34 +96,65 @@ def _read_long(
         row = int(np.flatnonzero(row_ids.positions < 0)[0]) + 1
         raise TableError(f"{name}: the long form needs an 'id' in every row, but row {row} has none")
     ids, item = vote_columns.in_order(row_ids)
-    votes, gold = vote_columns.indexed("label", columns["label"]), None
-    known = check_labels(labels) if labels is not None else None
+    votes, gold = _labels_given(columns), None
     if "gold" in columns:
         gold = _gold_by_item(vote_columns.indexed("gold", columns["gold"]), ids, item, name)
-    if known is None:
-        known = vote_columns.with_stated_labels(vote_columns.seen_labels([votes], gold), columns)
+    known = check_labels(_seen([votes], gold, columns, name) if labels is None else labels)
     annotators, annotator = vote_columns.in_order(vote_columns.indexed("annotator", columns["annotator"]))
     relations, relation = vote_columns.in_order(vote_columns.indexed("relation", columns["relation"]))
-    asked = _asked({"annotator": annotator, "relation": relation}, votes, name)
-    draw = _draws(columns.get("draw"), len(item), name)
-    draw[~asked] = 0
     row_names = [ids[position] for position in item]
     values = vote_columns.label_codes(votes, known, unknown, row_names)
-    codes = np.full((len(ids), len(annotators), len(relations), 1 + int(draw.max())), NOT_ASKED, dtype=np.int8)
+    empty, grades = votes.positions < 0, probability_columns.read_grades(columns, known, unknown, name)
+    if grades is not None:
+        values = probability_columns.graded_codes(values, empty, grades, known)
+        empty &= np.isnan(grades[:, 0])
+        grades[values < 0] = np.nan
+    asked = _asked({"annotator": annotator, "relation": relation}, empty, name)
+    draw = _draws(columns.get("draw"), len(item), name)
+    draw[~asked] = 0
+    shape = (len(ids), len(annotators), len(relations), 1 + int(draw.max()))
     place = (item[asked], annotator[asked], relation[asked], draw[asked])
-    _refuse_repeated(np.ravel_multi_index(place, codes.shape), np.flatnonzero(asked), row_names, name)
+    _refuse_repeated(np.ravel_multi_index(place, shape), np.flatnonzero(asked), row_names, name)
+    codes = np.full(shape, NOT_ASKED, dtype=np.int8)
     codes[place] = values[asked]
-    stated, given = None, vote_columns.read_stated(columns, known)
-    if given is not None:
-        stated = np.full((*codes.shape, len(known)), np.nan)
-        stated[place] = given[asked]
-    arrays = VoteArrays(codes, ids, annotators, relations, known, stated)
+    stated = probability_columns.read_stated(columns, known, name)
+    probabilities = (_in_cells(given, asked, place, shape) for given in (stated, grades))
+    arrays = VoteArrays(codes, ids, annotators, relations, known, *probabilities)
     return ParsedTable(arrays, vote_columns.texts_of(gold, len(ids)))
 
 
-def _asked(who: Mapping[str, Integers], votes: vote_columns.Column, table: str) -> Mask:
+def _labels_given(columns: Mapping[str, pa.ChunkedArray]) -> vote_columns.Column:
+    if "label" in columns:
+        return vote_columns.indexed("label", columns["label"])
+    return vote_columns.Column("label", [], np.full(len(columns["id"]), -1, dtype=np.intp))
+
+
+def _seen(
+    votes: Iterable[vote_columns.Column], gold: vote_columns.Column | None, columns: Collection[str], table: str
+) -> tuple[str, ...]:
+    """Return the labels found in votes, gold and the names of columns with probabilities."""
+    seen = vote_columns.seen_labels([*votes], gold)
+    labels = probability_columns.with_named_labels(seen, columns, table)
+    if not labels:
+        raise TableError(
+            f"{table}: all votes are empty and no gold is given: name the labels yourself, or check the file"
+        )
+    return labels
+
+
+def _in_cells(values: Array | None, asked: Mask, place: tuple[Integers, ...], shape: Sequence[int]) -> Array | None:
+    """Return `[row, label]` as `[item, annotator, relation, draw, label]`, nan in cells without a row."""
+    if values is None:
+        return None
+    cells = np.full((*shape, values.shape[1]), np.nan, dtype=values.dtype)
+    cells[place] = values[asked]
+    cells.flags.writeable = False  # else `Votes` would copy it
+    return cells
+
+
+def _asked(who: Mapping[str, Integers], blank: Mask, table: str) -> Mask:
     """Return which rows hold a vote; a row with only an id stands for an item that was not asked about."""
-    empty = np.all([positions < 0 for positions in who.values()], axis=0) & (votes.positions < 0)
+    empty = np.all([positions < 0 for positions in who.values()], axis=0) & blank
     for column, positions in who.items():
         half = np.flatnonzero((positions < 0) & ~empty)
         if len(half):
@@ -203,7 +240,9 @@ def _draws(column: pa.ChunkedArray | None, rows: int, table: str) -> Integers:
     if column is None:
         return np.zeros(rows, dtype=np.intp)
     texts = text_column("draw", column).to_pylist()
-    draws = [_draw(text or "0", f"{table}, row {row}, column 'draw'") for row, text in enumerate(texts, start=1)]
+    # pandas writes whole numbers as 0.0 into a file as soon as one cell is empty
+    whole = ((text or "0").removesuffix(".0") for text in texts)
+    draws = [_draw(text, f"{table}, row {row}, column 'draw'") for row, text in enumerate(whole, start=1)]
     return np.array(draws, dtype=np.intp)
 
 
@@ -263,7 +302,6 @@ def _write_long(votes: VoteArrays) -> pa.Table:
     unasked = sorted(set(range(len(votes.ids))) - set(item))
     blank: list[None] = [None] * len(unasked)
     names = np.array([*votes.labels, None], dtype=object)
-    stated = {} if votes.stated is None else vote_columns.write_stated(votes.stated[place], votes.labels, len(unasked))
     table = pa.table(
         {
             "id": pa.array([votes.ids[i] for i in [*item, *unasked]], pa.string()),
@@ -271,8 +309,16 @@ def _write_long(votes: VoteArrays) -> pa.Table:
             "relation": pa.array([*(votes.relations[r] for r in relation), *blank], pa.string()),
             "draw": pa.array([*draw, *blank], pa.int64()),
             "label": pa.array([*names[values], *blank], pa.string()),
-            **stated,
+            **_write_probabilities(votes, place, len(unasked)),
         }
     )
     # items keep their order, because gold may be a list in that order
     return table.take(pa.array(np.argsort([*item, *unasked], kind="stable")))
+
+
+def _write_probabilities(votes: VoteArrays, place: tuple[Integers, ...], empty_rows: int) -> dict[str, pa.Array]:
+    columns: dict[str, pa.Array] = {}
+    for kind, values in ((probability_columns.STATED, votes.stated), (probability_columns.GRADE, votes.grades)):
+        if values is not None:
+            columns |= probability_columns.write_columns(kind, values[place], votes.labels, empty_rows)
+    return columns

@@ -11,6 +11,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Array, Codes, Floats, Grades, Integers, Mask, frozen
 from pcs_annotator.core.elicitations import kind_of
+from pcs_annotator.core.probability_columns import GRADE_TOLERANCE
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.vote_columns import Unknown
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 MAX_LISTED = 20
 PER_LABEL: Mapping[str, type[np.generic]] = {"stated": np.float64, "grades": np.float32}
-# Grades are stored as float32, and servers round log-probabilities.
-GRADE_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,10 +60,11 @@ class Votes:
             values = getattr(self, name)
             if values is None:
                 continue
-            object.__setattr__(self, name, frozen(values, dtype))
-            if values.shape != (*self.codes.shape, len(self.labels)):
+            kept = frozen(values, dtype)
+            object.__setattr__(self, name, kept)
+            if kept.shape != (*self.codes.shape, len(self.labels)):
                 raise ValueError(
-                    f"{name} has shape {values.shape}, codes {self.codes.shape}: {name} needs an axis for labels"
+                    f"{name} has shape {kept.shape}, codes {self.codes.shape}: {name} needs an axis for labels"
                 )
         self._check_grades()
 
@@ -200,8 +200,12 @@ class Votes:
         """Read votes from a pandas, polars or pyarrow table, a dict of columns, or a CSV or Parquet file.
 
         Wide form has the columns `id`, optionally `gold`, and `<annotator>|<relation>` or
-        `<annotator>|<relation>|<draw>`; long form has `id`, `annotator`, `relation`, `label` and optionally `draw`,
-        `gold` and, for probabilities that annotators stated, `stated_<label>`. An empty cell is an abstention.
+        `<annotator>|<relation>|<draw>`; long form has `id`, `annotator`, `relation`, `label` and optionally `draw` and
+        `gold`. An empty cell is an abstention.
+
+        Only the long form has probabilities: grades as `p_<label>`, or their natural logarithms as `logp_<label>` and
+        optionally `mass`; and `stated_<label>` for those that annotators stated. A row whose grades are empty is a hard
+        vote; a graded row without a label is a vote for the most probable one.
 
         Args:
             table: The table or its path.
@@ -215,10 +219,10 @@ class Votes:
         """Return the votes as a pyarrow table that `from_table` reads back.
 
         The wide form holds labels only, with empty cells for both `ABSTAINED` and `NOT_ASKED`; the long form leaves out
-        what was not asked, and keeps stated probabilities.
+        what was not asked, and keeps grades (`p_<label>`) and stated probabilities.
         """
-        arrays = VoteArrays(self.codes, self.ids, self.annotators, self.relations, self.labels, self.stated)
-        return write_vote_table(arrays, form)
+        names = (self.ids, self.annotators, self.relations, self.labels)
+        return write_vote_table(VoteArrays(self.codes, *names, self.stated, self.grades), form)
 
 
 def _graded_shares(codes: Codes, grades: Grades) -> Floats:

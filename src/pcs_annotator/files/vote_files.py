@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pcs_annotator.core.arrays import Array
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL, Variant
 from pcs_annotator.core.vote import NOT_ASKED
@@ -73,15 +74,22 @@ def read_votes(path: Path, axes: VoteAxes) -> Votes:
         range(read.codes.shape[3]),
     )
     codes[place] = read.codes
-    stated = None
-    if read.stated is not None:
-        stated = np.full((*shape, len(axes.labels)), np.nan)
-        stated[place] = read.stated
     return Votes(
         codes=codes,
         ids=axes.ids,
         annotators=axes.annotators,
         relations=axes.relations,
         labels=axes.labels,
-        stated=stated,
+        stated=_spread(read.stated, place, shape),
+        grades=_spread(read.grades, place, shape),
     )
+
+
+def _spread(values: Array | None, place: tuple[Array, ...], shape: tuple[int, ...]) -> Array | None:
+    """Return probabilities in their places along longer axes, nan elsewhere."""
+    if values is None:
+        return None
+    result = np.full((*shape, values.shape[-1]), np.nan, dtype=values.dtype)
+    result[place] = values
+    result.flags.writeable = False  # else `Votes` would copy it
+    return result

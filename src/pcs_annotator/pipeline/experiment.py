@@ -12,12 +12,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from pcs_annotator.core import elicitations
+from pcs_annotator.core.arrays import Array
 from pcs_annotator.core.result_table import Experiment
 from pcs_annotator.core.tabular import as_arrow
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.vote_table import LONG_COLUMNS
-from pcs_annotator.core.votes import Votes, check_known
+from pcs_annotator.core.vote_table import is_long
+from pcs_annotator.core.votes import PER_LABEL, Votes, check_known
 from pcs_annotator.errors import ConfigError, GoldError, MissingPackage, UndefinedMetric, UnknownNameError
 from pcs_annotator.files import plots, runs, sources, vote_files
 from pcs_annotator.files.config import Config
@@ -161,7 +162,7 @@ def _source(given: str) -> ExperimentSource:
     if path.is_dir():
         return ExperimentSource(name or _stem(path), spec, "run")
     columns = as_arrow(path).column_names
-    has_votes = set(LONG_COLUMNS) <= set(columns) or any("|" in column for column in columns)
+    has_votes = is_long(columns) or any("|" in column for column in columns)
     return ExperimentSource(name or _stem(path), spec, "votes" if has_votes else "texts")
 
 
@@ -224,19 +225,28 @@ def _with_elicited(votes: Votes, elicited: Votes) -> Votes:
     names = [name for name in elicited.annotators if elicitations.kind_of(name) and name not in votes.annotators]
     more = elicited.select(annotators=names, relations=[ORIGINAL])
     place = votes.relations.index(ORIGINAL)
-    shape = (len(votes), len(names), *votes.codes.shape[2:])
-    codes = np.full(shape, NOT_ASKED, dtype=np.int8)
-    codes[:, :, place] = more.codes[:, :, 0]
-    stated = np.full((*shape, len(votes.labels)), np.nan)
-    if more.stated is not None:
-        stated[:, :, place] = more.stated[:, :, 0]
-    nothing = np.full((*votes.codes.shape, len(votes.labels)), np.nan)
+
+    def joined(ours: Array, theirs: Array, nothing: float) -> Array:
+        added = np.full((len(votes), len(names), *ours.shape[2:]), nothing, dtype=ours.dtype)
+        added[:, :, place] = theirs[:, :, 0]
+        return np.concatenate([ours, added], axis=1)
+
+    probabilities: dict[str, Any] = {
+        name: joined(_or_nan(votes, name), _or_nan(more, name), np.nan)
+        for name in PER_LABEL
+        if any(getattr(one, name) is not None for one in (votes, more))
+    }
     return replace(
         votes,
-        codes=np.concatenate([votes.codes, codes], axis=1),
+        codes=joined(votes.codes, more.codes, NOT_ASKED),
         annotators=(*votes.annotators, *names),
-        stated=np.concatenate([nothing if votes.stated is None else votes.stated, stated], axis=1),
+        **probabilities,
     )
+
+
+def _or_nan(votes: Votes, name: str) -> Array:
+    given: Array | None = getattr(votes, name)
+    return np.full((*votes.codes.shape, len(votes.labels)), np.nan, PER_LABEL[name]) if given is None else given
 
 
 def _chosen(found: RecordedVotes, request: ExperimentRequest, source: ExperimentSource) -> RecordedVotes:
