@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pcs_annotator.errors import LabelError
+from pcs_annotator.errors import ConfigError, LabelError
 
 MAX_LABELS = 127  # codes are int8
 
@@ -25,7 +25,13 @@ class Item:
 class Task:
     """An instruction, a closed set of labels and, optionally, what each label means.
 
-    `wordings` are other instructions that ask for the same decision; the relation `wording` uses them.
+    Attributes:
+        instruction: What to decide, in a sentence or more.
+        labels: The labels to choose from.
+        meanings: What labels mean, where a name is not enough.
+        wordings: Other instructions that ask for the same decision, for the relations `wording`, `wording:2`, ….
+        written_wording: The one that a model wrote for the relation `llm:wording`; if empty, one is written before the
+            first question.
 
     Examples:
         >>> Task("How does the writer feel?", labels=["positive", "neutral", "negative"]).labels
@@ -36,6 +42,7 @@ class Task:
     labels: Sequence[str]
     meanings: Mapping[str, str] = field(default_factory=dict)
     wordings: Sequence[str] = ()
+    written_wording: str = ""
 
     def __post_init__(self) -> None:
         labels = check_labels(self.labels)
@@ -48,7 +55,7 @@ class Task:
         meanings = {labels[known[label.casefold()]]: meaning for label, meaning in self.meanings.items()}
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "meanings", meanings)
-        object.__setattr__(self, "wordings", tuple(self.wordings))
+        object.__setattr__(self, "wordings", _check_wordings(self.wordings))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +69,18 @@ class Phrasing:
 
     task: Task
     one_message: bool = False
+
+
+def _check_wordings(wordings: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(wordings, str):
+        raise ConfigError(f"wordings must be a list of instructions, not the single text {wordings!r}")
+    checked = tuple(wordings)
+    for number, wording in enumerate(checked, 1):
+        if not isinstance(wording, str) or not wording.strip():
+            raise ConfigError(
+                f"wordings: number {number} is {wording!r}, must be an instruction: write one, or remove it"
+            )
+    return checked
 
 
 def check_labels(labels: Iterable[str]) -> tuple[str, ...]:

@@ -15,8 +15,8 @@ from pcs_annotator.relations.parse import Parser
 AskRewriter = Callable[[Request], Awaitable[Reply]]
 """Calls the model that rewrites; the engine adds ledger, rate limit and budget."""
 
-Need = Literal["rewriter", "parser"]
-"""What a relation requires."""
+Need = Literal["rewriter", "parser", "wording"]
+"""What a relation requires; a `wording` is written once per task by a rewriter, unless the task already has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +75,10 @@ class Relation(Protocol):
 
 @runtime_checkable
 class QuestionRelation(Relation, Protocol):
-    """A relation that changes the question instead of the text.
+    """A relation that changes the question.
 
-    It applies to every text in every language, costs nothing to make and needs no check; `rewrite` returns the text as
-    it is.
+    Alone, it leaves every text as it is, so it applies in every language, costs nothing to make and needs no check. In
+    turn with relations of the text, it changes both.
     """
 
     def rephrase(self, question: Phrasing) -> Phrasing:
@@ -91,12 +91,12 @@ def rephrased(relation: Relation, question: Phrasing) -> Phrasing:
     return relation.rephrase(question) if isinstance(relation, QuestionRelation) else question
 
 
-_RULES = ("clauses.voice", "plain.contraction", "plain.frame", "plain.number_format", "plain.punctuation",
-          "statements.double_negation", "synonyms.synonym")  # fmt: skip
+_BUILT_IN = ("prompted.prompted", "question.layout", "question.order", "question.wording", "rules.clauses.voice",
+             "rules.plain.case", "rules.plain.contraction", "rules.plain.frame", "rules.plain.number_format",
+             "rules.plain.punctuation", "rules.plain.typo", "rules.statements.double_negation",
+             "rules.synonyms.synonym")  # fmt: skip
 relations: Registry[Relation] = Registry(
-    "relation",
-    "pcs_annotator.relations",
-    [f"{__package__}.prompted.prompted", *(f"{__package__}.rules.{rule}" for rule in _RULES)],
+    "relation", "pcs_annotator.relations", [f"{__package__}.{module}" for module in _BUILT_IN]
 )
 
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.errors import ConfigError, UnknownNameError
-from pcs_annotator.relations.base import Relation, relations
+from pcs_annotator.relations.base import QuestionRelation, Relation, relations
 from pcs_annotator.relations.checks.run import CheckedRelation
 from pcs_annotator.relations.compose import FirstOf, InTurn
 from pcs_annotator.relations.prompted.joint import join
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
+from pcs_annotator.relations.question.order import LabelOrder
+from pcs_annotator.relations.question.wording import Wording
 
 BY_MODEL, BY_RULE = "llm:", "rule:"
 # Old run folders may name them and still open: reading votes needs only names.
 REMOVED = frozenset({"cleft", "attribution"})
+_NUMBERED = re.compile(r"(order|wording):([1-9]\d{0,2})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +67,21 @@ def known_relations(own: Mapping[str, Relation] | None = None) -> list[Relation]
 
 def _first_of(spec: str, options: RelationOptions) -> Relation:
     alternatives = [_in_turn(part.strip(), options) for part in spec.split("|")]
-    return alternatives[0] if len(alternatives) == 1 else FirstOf(_shared_name(spec), tuple(alternatives))
+    if len(alternatives) == 1:
+        return alternatives[0]
+    for one in alternatives:
+        if _changes_question(one):
+            raise ConfigError(
+                f"relation {spec!r}: {one.name!r} changes the question and always applies, so it cannot be one of "
+                "several alternatives: name it as a relation of its own"
+            )
+    return FirstOf(_shared_name(spec), tuple(alternatives))
+
+
+def _changes_question(relation: Relation) -> bool:
+    if isinstance(relation, InTurn):
+        return any(map(_changes_question, relation.parts))
+    return isinstance(relation, QuestionRelation)
 
 
 def _in_turn(spec: str, options: RelationOptions) -> Relation:
@@ -75,7 +93,9 @@ def _in_turn(spec: str, options: RelationOptions) -> Relation:
 
 
 def _ready(relation: Relation, name: str, options: RelationOptions) -> Relation:
-    if relation.name == ORIGINAL or not options.checked or isinstance(relation, CheckedRelation | InTurn | FirstOf):
+    if relation.name == ORIGINAL or not options.checked:
+        return relation
+    if isinstance(relation, CheckedRelation | InTurn | FirstOf | QuestionRelation):
         return relation
     return CheckedRelation(relation, name, options.judged)
 
@@ -88,12 +108,21 @@ def find_relation(name: str, options: RelationOptions) -> Relation:
     if name not in known and ":" not in name:
         prefixes = (BY_MODEL, BY_RULE) if options.rewriter else (BY_RULE, BY_MODEL)
         name = next((prefix + name for prefix in prefixes if prefix + name in known), name)
+    if name not in known and (found := _NUMBERED.fullmatch(name)):
+        return _numbered(found[1], int(found[2]))
     if name not in known and name.removeprefix(BY_RULE) in REMOVED:
         raise UnknownNameError(f"relation {name!r} was removed: use 'frame' or 'contraction' instead")
     relation = relations.create(name)
     if "rewriter" in relation.needs and not options.rewriter:
         raise ConfigError(f"relation {name!r} needs a model that rewrites: name one as rewriter (--rewriter MODEL)")
     return relation
+
+
+def _numbered(family: str, number: int) -> Relation:
+    name = f"{family}:{number}"
+    if number == 1:
+        raise ConfigError(f"relation {name!r} is called {family!r}: numbers start at 2")
+    return LabelOrder(name, number) if family == "order" else Wording(name, number)
 
 
 def _joined(given: Sequence[str | Relation], options: RelationOptions) -> dict[str, Relation]:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from pcs_annotator.core.variant import Expectation, Variant, Verdict
-from pcs_annotator.relations.base import Context, Need, Relation
+from pcs_annotator.core.task import Phrasing
+from pcs_annotator.core.variant import Expectation, Status, Variant, Verdict
+from pcs_annotator.relations.base import Context, Need, Original, QuestionRelation, Relation, rephrased
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class _Several:
 
 
 class InTurn(_Several):
-    """`a+b`: each part rewrites the result of the one before; all must apply."""
+    """`a+b`: each part changes the result of the one before; all must apply."""
 
     __slots__ = ()
 
@@ -47,9 +48,16 @@ class InTurn(_Several):
         """Return the calls of all parts together."""
         return sum(part.calls(text) for part in self.parts)
 
+    def rephrase(self, question: Phrasing) -> Phrasing:
+        """Return the question after all parts that change it."""
+        for part in self.parts:
+            question = rephrased(part, question)
+        return question
+
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the text after all parts, or not applicable if one part fails."""
         current = text
+        status: Status = "original"
         checks: tuple[Verdict, ...] = ()
         for part in self.parts:
             step = await part.rewrite(current, context)
@@ -57,7 +65,9 @@ class InTurn(_Several):
                 reason = f"{part.name}: {step.reason}"
                 return Variant(relation=self.name, status="not_applicable", reason=reason, source=text)
             current, checks = step.text, checks + step.checks
-        return Variant(relation=self.name, status="changed", text=current, source=text, checks=checks)
+            if step.status != "original":
+                status = step.status
+        return Variant(relation=self.name, status=status, text=current, source=text, checks=checks)
 
 
 class FirstOf(_Several):
@@ -82,6 +92,13 @@ class FirstOf(_Several):
             if variant.status == "changed":
                 break
         return variant
+
+
+def text_parts(relation: Relation) -> tuple[Relation, ...]:
+    """Return the relations that a relation applies to texts, in order; none if it leaves texts as they are."""
+    if isinstance(relation, InTurn):
+        return tuple(part for part in relation.parts if text_parts(part))
+    return () if isinstance(relation, QuestionRelation | Original) else (relation,)
 
 
 def _all_that_any_may(parts: Sequence[Expectation]) -> Expectation:

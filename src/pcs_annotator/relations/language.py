@@ -82,16 +82,26 @@ def why_not_english(text: str) -> str:
     return "no words" if reason == "empty text" and text.strip() else reason
 
 
-# All rules look up the same few texts.
-@lru_cache(maxsize=1024)
-def _why_not(sample: str) -> str:
-    if not sample.strip():
+def why_not_prose(text: str) -> str:
+    """Return why a text is not prose in any language, such as code or a bare link; empty when it may be.
+
+    >>> why_not_prose("Le chat dort sur le lit."), why_not_prose("x = f(y);")
+    ('', 'looks like code')
+    """
+    sample = text[:SAMPLE]
+    if not text.strip():
         return "empty text"
     if _is_code(sample):
         return "looks like code"
+    return "" if _words(sample) else "no words"
+
+
+# All rules look up the same few texts.
+@lru_cache(maxsize=1024)
+def _why_not(sample: str) -> str:
+    if reason := why_not_prose(sample):
+        return reason
     words = _words(sample)
-    if not words:
-        return "no words"
     # Includes scripts that no entry of the table covers.
     if _script_of(words):
         return "not English"

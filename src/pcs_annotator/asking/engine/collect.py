@@ -11,7 +11,7 @@ from functools import partial
 from pcs_annotator.asking.engine.adaptive import Work, adaptive_work
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.item_asker import ItemAsker
-from pcs_annotator.asking.engine.job import Job
+from pcs_annotator.asking.engine.job import Job, with_written_wording
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
@@ -43,7 +43,7 @@ async def run_job(
         ModelError: A wrong key, model name or server; no call would be answered.
         LedgerError: Replies can no longer be stored.
     """
-    item_asker = ItemAsker(job, asker)
+    item_asker = ItemAsker(await with_written_wording(job, asker), asker)
     # enough items in progress to keep every model busy while some wait for a rewrite
     if strategy is None:
         work = _ask_everything(item_asker, items)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -10,18 +10,18 @@ import numpy as np
 
 from pcs_annotator.asking.annotators.annotator import Annotator, Question
 from pcs_annotator.asking.engine.ask import Asker, Call, Rewriter
-from pcs_annotator.asking.engine.job import Job
-from pcs_annotator.asking.engine.ledger import call_key
+from pcs_annotator.asking.engine.job import Asking, Job
+from pcs_annotator.asking.engine.ledger import CallKey, Ledger, call_key
 from pcs_annotator.core.arrays import Codes, Floats, Grades
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.concurrency import gather_all
 from pcs_annotator.core.elicitations import kind_of
-from pcs_annotator.core.task import Item, Phrasing, Task, label_lookup
+from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, Vote
-from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import BudgetReached, RateLimited, ServerTrouble, TableError, Unanswerable
-from pcs_annotator.relations.base import Context, Relation, rephrased
+from pcs_annotator.relations.base import Context
 
 FIRST_ROWS = 1024
 BUDGET_REACHED = "budget reached"
@@ -79,6 +79,10 @@ class VoteBuffer:
         """Return the codes of one item so far, `[annotator, relation, draw]`; a view, which changes with new votes."""
         return self._codes[row]
 
+    def grades_of(self, row: int) -> Grades | None:
+        """Return the grades of one item so far, nan where there are none; None if no vote on any item is graded."""
+        return None if self._grades is None else self._grades[row]
+
     def votes(self) -> Votes:
         """Return all votes stored so far."""
         return Votes(
@@ -98,38 +102,8 @@ class _PendingQuestion(NamedTuple):
     annotator: int
     draw: int
     question: Question
-    key: bytes
+    key: CallKey
     replies: tuple[Reply, ...] = ()
-
-
-class _Asking(NamedTuple):
-    """How the question is put under one relation.
-
-    Attributes:
-        task: The task as it is asked.
-        annotators: The job's annotators, as they ask it.
-        order: For each label of the job's task, its position in the task as asked; empty if the order is the same.
-    """
-
-    task: Task
-    annotators: Sequence[Annotator]
-    order: tuple[int, ...]
-
-    @classmethod
-    def of(cls, job: Job, relation: Relation) -> _Asking:
-        put = rephrased(relation, Phrasing(task=job.task))
-        order = tuple(positions_of(job.task.labels, put.task.labels, "label"))
-        annotators = [annotator for annotator, _ in job.annotators]
-        if put.one_message:
-            annotators = [replace(annotator, style="plain") for annotator in annotators]
-        return cls(put.task, annotators, () if order == tuple(range(len(order))) else order)
-
-    def in_task_order(self, vote: Vote) -> Vote:
-        """Return the vote with its probabilities in the order of the job's labels."""
-        if not self.order or (vote.stated is None and vote.grades is None):
-            return vote
-        stated, grades = (given and tuple(given[at] for at in self.order) for given in (vote.stated, vote.grades))
-        return replace(vote, stated=stated, grades=grades)
 
 
 class ItemAsker:
@@ -140,7 +114,8 @@ class ItemAsker:
         names = [annotator.name for annotator, _ in job.annotators]
         self.buffer = VoteBuffer(names, [relation.name for relation in job.relations], job.task.labels, job.draws)
         self._context = Context(ask=None if job.rewriter is None else Rewriter(job.rewriter, asker))
-        self._asking = [_Asking.of(job, relation) for relation in job.relations]
+        annotators = _as_remembered(job, asker.ledger)
+        self._asking = [Asking.of(job.task, annotators, relation) for relation in job.relations]
         self._asked_under = [job.asked_under(relation) for relation in range(len(job.relations))]
 
     async def ask_everything(self, row: int, item: Item) -> None:
@@ -185,21 +160,44 @@ class ItemAsker:
         await self._ask_all(row, relation, asked)
 
     async def _ask_all(self, row: int, relation: int, asked: Sequence[_PendingQuestion]) -> None:
-        known = self.asker.ledger.get_many([one.key for one in asked])
-        further = [self._read(row, relation, one, known[one.key]) for one in asked if one.key in known]
+        known = self.asker.ledger.get_many([key for one in asked for key in one.key])
         self.tally.questions += len(asked)
-        self.tally.from_ledger += len(further)
-        work = [self._ask_one(row, relation, one) for one in asked if one.key not in known]
-        following = [one for one in further if one is not None]
+        work, following = [], []
+        for one in asked:
+            heard = self._known(one, relation, known)
+            if heard is None:
+                work.append(self._ask_one(row, relation, one))
+                continue
+            self.tally.from_ledger += 1
+            further = self._read(row, relation, *heard)
+            if further is not None:
+                following.append(further)
         if following:
             work.append(self._ask_all(row, relation, following))
         await gather_all(work)
+
+    def _known(
+        self, asked: _PendingQuestion, relation: int, known: Mapping[bytes, Reply]
+    ) -> tuple[_PendingQuestion, Reply] | None:
+        """Return a question and its reply in the ledger: its own, or that to the same question with other answers."""
+        reply = known.get(asked.key.own)
+        if reply is not None:
+            return asked, reply
+        reply = known.get(asked.key.twin)
+        request = asked.question.request
+        if reply is None or (
+            request.logprobs and self._asking[relation].annotators[asked.annotator].answers == "graded"
+        ):
+            return None
+        hard = replace(asked.question, request=replace(request, logprobs=0))
+        return asked._replace(question=hard), reply
 
     async def _ask_one(self, row: int, relation: int, asked: _PendingQuestion) -> None:
         model = self.job.annotators[asked.annotator][1]
         request = asked.question.request
         try:
-            reply = await self.asker.ask(Call(model, request, asked.key, "label", self.asker.expected(model, request)))
+            expected = self.asker.expected(model, request)
+            reply = await self.asker.ask(Call(model, request, asked.key.own, "label", expected))
         except Unanswerable as error:
             self._store(row, relation, asked.annotator, asked.draw, Vote(label=None, reason=_short(error)))
         except (ServerTrouble, RateLimited, BudgetReached) as error:
@@ -226,7 +224,23 @@ class ItemAsker:
             self.tally.silences[vote.reason] += 1
         if vote.cut:
             self.tally.cut += 1
+        if vote.grades is not None:
+            self.tally.graded += 1
+            self.tally.bounded += vote.remark != ""
+        elif vote.remark:
+            self.tally.hard[vote.remark] += 1
         self.buffer.put(row, annotator, relation, draw, self._asking[relation].in_task_order(vote))
+
+
+def _as_remembered(job: Job, ledger: Ledger) -> list[Annotator]:
+    """Return the annotators; those whose model is known to give no log-probabilities do not ask for them."""
+    gives = ledger.graded_models()
+    return [
+        annotator
+        if annotator.answers == "graded" or gives.get(model.name, True)
+        else replace(annotator, answers="hard")
+        for annotator, model in job.annotators
+    ]
 
 
 def _short(error: Exception) -> str:

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from math import ceil
+from typing import NamedTuple
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.annotators.length import estimate_tokens
-from pcs_annotator.asking.engine.ask import PriceOf
+from pcs_annotator.asking.engine.ask import Asker, PriceOf, Rewriter
 from pcs_annotator.asking.engine.budget import Tokens, expected_tokens
 from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.core.elicitations import calls_of, kind_of
 from pcs_annotator.core.strategy import Strategy
-from pcs_annotator.core.task import Item, Task
+from pcs_annotator.core.task import Item, Phrasing, Task
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.vote import Vote
+from pcs_annotator.core.votes import positions_of
 from pcs_annotator.errors import ConfigError
-from pcs_annotator.relations.base import Original, Relation
+from pcs_annotator.relations.base import Original, Relation, rephrased
+from pcs_annotator.relations.compose import text_parts
 from pcs_annotator.relations.prompted.windows import cut_windows
+from pcs_annotator.relations.question.wording import write_wording
 
 OnVariant = Callable[[Item, Variant], None]
+OnWording = Callable[[str], None]
 REWRITE_OVERHEAD_TOKENS = 120
+WORDING_OVERHEAD_TOKENS = 400
 FOLLOW_UP_TOKENS = 120
 
 
@@ -38,6 +46,7 @@ class Job:
         draws: How many times each question is asked.
         on_variant: Called with every item and variant, in no particular order.
         questions: Annotator → the relations it is asked under; an annotator that is not listed is asked under all.
+        on_wording: Called with the wording that the rewriter wrote for `llm:wording`, before the first question.
     """
 
     task: Task
@@ -47,14 +56,40 @@ class Job:
     draws: int = 1
     on_variant: OnVariant | None = None
     questions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    on_wording: OnWording | None = None
 
     def __post_init__(self) -> None:
         if not self.annotators or not self.relations or self.draws < 1:
             raise ConfigError("nothing to ask: name at least one annotator, one relation and one draw")
         for relation in self.relations:
-            if "rewriter" in relation.needs and self.rewriter is None:
+            if self.rewriter is None and ("rewriter" in relation.needs or self._lacks_wording(relation)):
                 raise ConfigError(f"relation {relation.name!r} needs a model that rewrites: set `rewriter`")
         self._check_questions()
+        self._refuse_same_questions()
+
+    def _lacks_wording(self, relation: Relation) -> bool:
+        return "wording" in relation.needs and not self.task.written_wording
+
+    @property
+    def lacks_wording(self) -> bool:
+        """Whether the rewriter has yet to write another wording of the instruction."""
+        return any(map(self._lacks_wording, self.relations))
+
+    def _refuse_same_questions(self) -> None:
+        """Raise if two relations ask the same question about the same text: it would count twice."""
+        annotators = [annotator for annotator, _ in self.annotators]
+        asked = [
+            (relation, text_parts(relation), Asking.of(self.task, annotators, relation))
+            for relation in self.relations
+            if not self._lacks_wording(relation)
+        ]
+        for (one, one_texts, one_asking), (other, other_texts, other_asking) in combinations(asked, 2):
+            if one_texts == other_texts and one_asking == other_asking:
+                two_labels = bool(one_asking.order) and len(self.task.labels) == 2
+                why = ", because two labels have only one other order" if two_labels else ""
+                raise ConfigError(
+                    f"relations {one.name!r} and {other.name!r} ask the same question{why}: leave one of them out"
+                )
 
     def _check_questions(self) -> None:
         annotators = [annotator.name for annotator, _ in self.annotators]
@@ -96,6 +131,46 @@ class Job:
         return len(names if self.rewriter is None else names | {self.rewriter.name})
 
 
+class Asking(NamedTuple):
+    """How the question is put under one relation.
+
+    Attributes:
+        task: The task as it is asked.
+        annotators: The job's annotators, as they ask it.
+        order: For each label of the job's task, its position in the task as asked; empty if the order is the same.
+    """
+
+    task: Task
+    annotators: Sequence[Annotator]
+    order: tuple[int, ...]
+
+    @classmethod
+    def of(cls, task: Task, annotators: Sequence[Annotator], relation: Relation) -> Asking:
+        """Return how a relation puts the question."""
+        put = rephrased(relation, Phrasing(task=task))
+        order = tuple(positions_of(task.labels, put.task.labels, "label"))
+        if put.one_message:
+            annotators = [replace(annotator, style="plain") for annotator in annotators]
+        return cls(put.task, annotators, () if order == tuple(range(len(order))) else order)
+
+    def in_task_order(self, vote: Vote) -> Vote:
+        """Return the vote with its probabilities in the order of the job's labels."""
+        if not self.order or (vote.stated is None and vote.grades is None):
+            return vote
+        stated, grades = (given and tuple(given[at] for at in self.order) for given in (vote.stated, vote.grades))
+        return replace(vote, stated=stated, grades=grades)
+
+
+async def with_written_wording(job: Job, asker: Asker) -> Job:
+    """Return the job with the wording that `llm:wording` asks with; the rewriter writes it if the task has none."""
+    if job.rewriter is None or not job.lacks_wording:
+        return job
+    written = await write_wording(job.task, Rewriter(job.rewriter, asker))
+    if job.on_wording is not None:
+        job.on_wording(written)
+    return replace(job, task=replace(job.task, written_wording=written))
+
+
 def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
     """Return the calls, tokens and maximum cost of a job with an empty ledger; no model is called.
 
@@ -113,11 +188,14 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
         entry[1] += calls * tokens.input
         entry[2] += calls * tokens.output
 
-    rows, asked = 0, [len(job.questions.get(annotator.name, job.relations)) for annotator, _ in job.annotators]
+    if job.rewriter is not None and job.lacks_wording:
+        length = estimate_tokens(job.task.instruction)
+        count(job.rewriter, "rewrite", 1, Tokens(length + WORDING_OVERHEAD_TOKENS, 3 * length))
+    rows, ways = 0, _ways_of_asking(job)
     for item in items:
         rows += 1
-        for (annotator, model), relations in zip(job.annotators, asked, strict=True):
-            question = annotator.question(job.task, item.text, model)
+        for annotator, model, task, relations in ways:
+            question = annotator.question(task, item.text, model)
             if isinstance(question, Vote):
                 continue
             answers, tokens = relations * job.draws, expected_tokens(model, question.request)
@@ -143,6 +221,25 @@ def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:
             for (model, purpose), (calls, tokens_in, tokens_out) in sums.items()
         ),
     )
+
+
+def _ways_of_asking(job: Job) -> list[tuple[Annotator, ChatModel, Task, int]]:
+    """Return every annotator as often as it puts the question differently, with the task and the relations for it."""
+    # A wording that is not written yet is expected to be as long as the instruction.
+    task = replace(job.task, written_wording=job.task.written_wording or job.task.instruction)
+    annotators = [annotator for annotator, _ in job.annotators]
+    ways: list[tuple[Asking, Counter[int]]] = []
+    for place, relation in enumerate(job.relations):
+        asking = Asking.of(task, annotators, relation)
+        known = next((asked for way, asked in ways if way == asking), None)
+        if known is None:
+            ways.append((asking, known := Counter()))
+        known.update(job.asked_under(place))
+    return [
+        (way.annotators[place], job.annotators[place][1], way.task, times)
+        for way, asked in ways
+        for place, times in sorted(asked.items())
+    ]
 
 
 def _rewriting(relations: Sequence[Relation], text: str) -> tuple[int, Tokens]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pcs_annotator.relations.checks.reading import Rewrite, addresses, mentions, prose, quoted, words
 from pcs_annotator.relations.checks.surface import SPELT
-from pcs_annotator.relations.rules.words import word_set
+from pcs_annotator.relations.rules.words import LOUD, SMALL, word_set
 
 _CAPITALISED = re.compile(r"(?<![\w'])[A-ZÀ-ÖØ-Þ][^\W_]*(?:['&-][^\W_]+)*")
 _WORD = re.compile(r"(?<![\w'])[^\W\d_][^\W_]*")
@@ -23,31 +23,6 @@ _WITHIN = re.compile(r"\s(?:(?:de|del|della|von|van|der|den|la|le|al|bin)\s)?$")
 # Headline words such as "wrapup" and "lockdown" are in no dictionary, but they are not names.
 _PARTICLE = re.compile(r"(?<=\w{3})(?:up|off|out|down)s?$")
 
-SMALL = word_set(
-    "a an the and or but nor so yet if of in on at to for from by with about as into over after before under between "
-    "against during without through while when where why how who whom whose what which that this these those there "
-    "here it its he she his her him they them their we us our you your i me my mine is are was were be been being am "
-    "do does did has have had will would can could may might must shall should not no yes all any some each every "
-    "both more most many much few such only own same than too very just also now then once again up down out off oh "
-    "ok okay hey hi hello wow yeah yay lol lmao omg wtf haha ha hahaha xoxo ugh aww gosh thanks thank please sorry "
-    "because since until whilst amid unlike upon within among toward towards across besides whereas although though "
-    "however despite yesterday today tomorrow tonight mr mrs ms dr sir sen rep gov pres gen col lt sgt st jr sr said "
-    "says new old let's it's i'm i'll i've i'd that's what's he's she's don't can't im ive ill dont"
-)
-# Words that people capitalise although they are not names.
-_LOUD = word_set(
-    "mom mum dad mommy daddy mother father grandma grandpa god lord internet love hate baby girl boy ever never "
-    "always so much really best worst good great bad happy sad birthday bday day night week weekend year work home "
-    "fun free life people guy guys man woman thing things time way lot big little go going gone get got want need "
-    "know think see saw look make made take back come came like miss one two win won app update version star stars "
-    "phone wish hope feel still soon first last next breaking exclusive update watch video photos photo pics pic live "
-    "read must report opinion review fake news real true fact check spoiler warning sooo soooo waaay please "
-    "everything everyone anything something nothing nobody everybody awesome amazing cool hot cold sick tired dead "
-    "killing bring stop start wait wanna gonna gotta cant wont dont aint isnt lots huge super total totally "
-    "absolutely full stupid crazy damn hell shit fuck crap ass sucks suck hard easy fast slow ugly cute sweet nice "
-    "funny family friend friends school class morning afternoon evening summer winter spring fall autumn internet web "
-    "wifi tv pm am"
-)
 # Names that are also words.
 _NAMES_TOO = word_set(
     "trump bush apple amazon google mars rose drake prince grant hope grace mark bill pitt west swift gates cook rock "
@@ -133,7 +108,7 @@ def _is_name(word: str, title: bool) -> bool:
         return False
     if title:
         return low in _NAMES_TOO or not is_word(low)
-    return low not in _LOUD and not (word.isupper() and len(word) > 5)
+    return low not in LOUD and not (word.isupper() and len(word) > 5)
 
 
 def _parts(group: list[tuple[str, bool]]) -> list[str]:
@@ -150,7 +125,7 @@ def bare(word: str) -> str:
 @lru_cache(maxsize=20_000)
 def is_word(word: str) -> bool:
     """Return whether a word is an ordinary English word; without lemminflect, only common ones are known."""
-    if word in SMALL or word in _LOUD or word in SPELT:
+    if word in SMALL or word in LOUD or word in SPELT:
         return True
     if find_spec("lemminflect") is None:
         return False

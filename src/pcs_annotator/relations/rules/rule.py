@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.relations.base import Context, Need, relations
-from pcs_annotator.relations.language import why_not_english
+from pcs_annotator.relations.language import why_not_english, why_not_prose
 from pcs_annotator.relations.parse import LONGEST
 
 if TYPE_CHECKING:
@@ -77,14 +77,19 @@ class ByFunction(Generic[F]):
         return 0.0
 
 
+@dataclass(frozen=True, slots=True)
 class TextRule(ByFunction[TextFunction]):
-    """A rule that works on the characters of a text."""
+    """A rule that works on the characters of a text.
 
-    __slots__ = ()
+    Attributes:
+        english: Whether it is for English only.
+    """
+
+    english: bool = True
 
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the rewrite, or why there is none."""
-        reason = why_not_english(text)
+        reason = why_not_english(text) if self.english else why_not_prose(text)
         result = NotApplicable(reason) if reason else self.function(text)
         return as_variant(self.name, text, result)
 
@@ -109,12 +114,12 @@ def why_not_parsed(text: str) -> str:
 
 
 def text_rule(
-    name: str, *, version: str = "1", expects: Expectation | None = None
+    name: str, *, version: str = "1", expects: Expectation | None = None, english: bool = True
 ) -> Callable[[TextFunction], TextFunction]:
-    """Return a decorator that registers a function of a text as a relation."""
+    """Return a decorator that registers a function of a text as a relation; by default for English only."""
 
     def decorate(function: TextFunction) -> TextFunction:
-        rule = TextRule(name, function, version, expects or Expectation())
+        rule = TextRule(name, function, version, expects or Expectation(), english)
         relations.register(name)(lambda: rule)
         return function
 

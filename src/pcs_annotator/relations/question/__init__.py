@@ -1,0 +1,1 @@
+"""Relations that change the question instead of the text."""

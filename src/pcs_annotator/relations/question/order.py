@@ -1,0 +1,82 @@
+"""The labels listed in another order: models favour labels by their place in the list."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from math import factorial
+from typing import Literal
+
+from pcs_annotator.core.task import Phrasing
+from pcs_annotator.errors import ConfigError
+from pcs_annotator.relations.base import relations
+from pcs_annotator.relations.question.rephrasing import Rephrasing
+
+Which = Literal["reversed", "rotated"] | int
+"""Which order: reversed, rotated by one, or the permutation of a number from 2 on."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelOrder(Rephrasing):
+    """The labels in another order.
+
+    Attributes:
+        which: Which order.
+    """
+
+    name: str = "order"
+    which: Which = "reversed"
+
+    def rephrase(self, question: Phrasing) -> Phrasing:
+        """Return the question with its labels in the other order, also where its instruction lists them."""
+        task = question.task
+        labels = [task.labels[place] for place in self.permutation(len(task.labels))]
+        listed = rf"(?<!\w){re.escape(', '.join(task.labels))}(?!\w)"
+        instruction = re.sub(listed, lambda _: ", ".join(labels), task.instruction)
+        return replace(question, task=replace(task, labels=labels, instruction=instruction))
+
+    def permutation(self, size: int) -> tuple[int, ...]:
+        """Return the place of each listed label in the task's list.
+
+        >>> LabelOrder().permutation(3), LabelOrder("order:rotated", "rotated").permutation(3)
+        ((2, 1, 0), (1, 2, 0))
+
+        Raises:
+            ConfigError: So many labels do not have that many orders.
+        """
+        same = tuple(range(size))
+        if self.which == "reversed":
+            return same[::-1]
+        rotated = (*same[1:], 0)
+        if self.which == "rotated":
+            return rotated
+        taken = {same, same[::-1], rotated}
+        if self.which - 1 > factorial(size) - len(taken):
+            raise ConfigError(f"relation {self.name!r}: {_orders_of(size)}: leave {self.name!r} out")
+        attempt = 0
+        for _ in range(self.which - 1):
+            while (drawn := _shuffled(size, attempt)) in taken:
+                attempt += 1
+            taken.add(drawn)
+        return drawn
+
+
+def _shuffled(size: int, attempt: int) -> tuple[int, ...]:
+    # By hashes, because another version of Python may shuffle differently, and answers in ledgers would be lost.
+    def place(number: int) -> bytes:
+        return blake2b(f"{size} {attempt} {number}".encode(), digest_size=8).digest()
+
+    return tuple(sorted(range(size), key=place))
+
+
+def _orders_of(size: int) -> str:
+    if size == 2:
+        return "two labels have only one other order, which is 'order'"
+    numbers = factorial(size) - 3
+    last = "" if numbers < 2 else f" to 'order:{numbers + 1}'"
+    return f"{size} labels have no more orders than 'order', 'order:rotated' and 'order:2'{last}"
+
+
+relations.register("order")(LabelOrder)
+relations.register("order:rotated")(lambda: LabelOrder("order:rotated", "rotated"))

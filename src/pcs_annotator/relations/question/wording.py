@@ -1,0 +1,133 @@
+"""The question in other words: the user's own, a template around the instruction, or words that a model wrote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from pcs_annotator.core.task import Phrasing, Task
+from pcs_annotator.core.variant import Expectation
+from pcs_annotator.errors import ConfigError
+from pcs_annotator.relations.base import AskRewriter, Need, relations
+from pcs_annotator.relations.checks.negation import negation
+from pcs_annotator.relations.checks.reading import Rewrite, quoted, words
+from pcs_annotator.relations.checks.surface import length, numbers
+from pcs_annotator.relations.language import language_of
+from pcs_annotator.relations.prompted.cleaning import Refused
+from pcs_annotator.relations.prompted.prompted import PromptedRelation, prompt_file
+from pcs_annotator.relations.question.rephrasing import Rephrasing
+
+PLACE = "{instruction}"
+# The instruction stays as it is, whatever it says and in whatever language.
+TEMPLATES = (
+    f"This is what has to be decided about the text:\n\n{PLACE}",
+    f"{PLACE}\n\nRead the text closely before you choose, and choose as an experienced human annotator would.",
+    f"Several people label texts like this one, and all of them follow this guideline:\n\n{PLACE}\n\nFollow it too.",
+)
+_LABEL_TAG = re.compile(r"<\s*/?\s*label\s*>", re.IGNORECASE)
+_WRITTEN = Expectation(reorders=True, shortest=0.4, longest=2.5, renumbers=True)
+
+
+def wordings_of(task: Task) -> tuple[str, ...]:
+    """Return all other instructions: those of the task, then one per template."""
+    return (*task.wordings, *(template.replace(PLACE, task.instruction.strip()) for template in TEMPLATES))
+
+
+@dataclass(frozen=True, slots=True)
+class Wording(Rephrasing):
+    """Another instruction: one of the task's, else a template around the task's instruction.
+
+    Attributes:
+        number: Which one, from 1 on.
+    """
+
+    name: str = "wording"
+    number: int = 1
+
+    def rephrase(self, question: Phrasing) -> Phrasing:
+        """Return the question with the other instruction.
+
+        Raises:
+            ConfigError: There are not that many wordings.
+        """
+        task = question.task
+        wordings = wordings_of(task)
+        if self.number > len(wordings):
+            raise ConfigError(
+                f"relation {self.name!r}: there are only {len(wordings)} wordings, {len(task.wordings)} of your own "
+                f"and {len(TEMPLATES)} built in: leave it out, or add your own to `wordings` of the task"
+            )
+        return replace(question, task=replace(task, instruction=wordings[self.number - 1]))
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenWording(Rephrasing):
+    """Another instruction, which a model wrote; it is written once per task, before the first question."""
+
+    name: str = "llm:wording"
+    needs: ClassVar[frozenset[Need]] = frozenset({"wording"})
+
+    def rephrase(self, question: Phrasing) -> Phrasing:
+        """Return the question with the instruction that a model wrote.
+
+        Raises:
+            ConfigError: None is written yet.
+        """
+        written = question.task.written_wording
+        if not written:
+            raise ConfigError(f"relation {self.name!r}: the task has no `written_wording` yet: name a rewriter")
+        return replace(question, task=replace(question.task, instruction=written))
+
+
+async def write_wording(task: Task, ask: AskRewriter) -> str:
+    """Return the task's instruction in a model's words; a rejected one is tried once more, with the reason.
+
+    Raises:
+        ConfigError: Neither attempt can be used.
+    """
+    prompt = prompt_file("_wording")
+    listed = "\n".join(f"- {label}" for label in task.labels)
+    relation = PromptedRelation("llm:wording", f"{prompt.parts[0]}\n\nThe labels:\n{listed}", prompt.version, _WRITTEN)
+    complaint = ""
+    for _ in range(2):
+        written = await relation.rewrite_window(task.instruction, ask, complaint)
+        complaint = written.reason if isinstance(written, Refused) else wording_complaint(task, written)
+        if not complaint and isinstance(written, str):
+            return written
+    raise ConfigError(
+        f"relation 'llm:wording': the rewriter's wording of the instruction cannot be used: {complaint}. Use 'wording' "
+        "instead, with an instruction of your own in `wordings` of the task"
+    )
+
+
+def wording_complaint(task: Task, written: str) -> str:
+    """Return what is wrong with another wording of a task's instruction; empty if nothing was found.
+
+    >>> feeling = Task("How does the writer feel?", ["positive", "neutral", "negative"])
+    >>> wording_complaint(feeling, "Which feeling does the author express?")
+    ''
+    >>> wording_complaint(feeling, "Does the writer feel positive or negative?")
+    'it names "positive", "negative" but not all labels; name no label, or all of them'
+    """
+    rewrite = Rewrite(task.instruction, written, _WRITTEN)
+    if words(task.instruction) == words(written):
+        return "it is the same as the instruction; put it in other words"
+    if _LABEL_TAG.search(written) and not _LABEL_TAG.search(task.instruction):
+        return "it has label tags; write none"
+    named = _named(task.labels, written)
+    if named and named not in (list(task.labels), _named(task.labels, task.instruction)):
+        return f"it names {quoted(named)} but not all labels; name no label, or all of them"
+    before, after = language_of(task.instruction), language_of(written)
+    if before and after and before != after:
+        return f"the instruction is in one language ({before}), this in another ({after}); keep the language"
+    return length(rewrite) or numbers(rewrite) or negation(rewrite)
+
+
+def _named(labels: Sequence[str], text: str) -> list[str]:
+    return [label for label in labels if re.search(rf"(?<!\w){re.escape(label)}(?!\w)", text, re.IGNORECASE)]
+
+
+relations.register("wording")(Wording)
+relations.register("llm:wording")(WrittenWording)
