@@ -130,6 +130,13 @@ def test_labels_may_be_known_from_the_grades_alone(prefix: str) -> None:
         assert Votes.from_table(empty).labels == ("fake", "real")
 
 
+def test_neither_labels_nor_grades_are_no_votes() -> None:
+    given = {"id": ["i"], "annotator": ["m"], "relation": ["original"], "p_x": [None], "p_y": [None]}
+
+    with pytest.raises(TableError, match=r"^the table has no votes: .*'label'.*'x', 'y'"):
+        Votes.from_table(given)
+
+
 def test_one_column_alone_does_not_make_a_label_of_its_name() -> None:
     with pytest.raises(TableError, match="the table: all votes are empty"):
         Votes.from_table(table(label=[None], p_value=[0.03]))

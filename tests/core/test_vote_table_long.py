@@ -52,6 +52,14 @@ def test_long_and_wide_form_of_the_same_votes_agree() -> None:
     assert long.codes.tolist() == wide.codes.tolist()
 
 
+def test_draws_may_be_written_as_pandas_writes_them_beside_empty_cells() -> None:
+    rows = {"id": "iii", "annotator": "aaa", "relation": "rrs", "label": "xyx", "draw": ["0.0", "1.0", ""]}
+
+    assert Votes.from_table({name: list(cells) for name, cells in rows.items()}).codes.tolist() == [
+        [[[0, 1], [0, NOT_ASKED]]]
+    ]
+
+
 def test_order_of_rows_does_not_matter() -> None:
     votes = Votes.from_table(LONG)
     turned = Votes.from_table({name: values[::-1] for name, values in LONG.items()})

@@ -105,6 +105,9 @@ def _read_long(
     row_names = [ids[position] for position in item]
     values = vote_columns.label_codes(votes, known, unknown, row_names)
     empty, grades = votes.positions < 0, probability_columns.read_grades(columns, known, unknown, name)
+    if grades is None and "label" not in columns:
+        listed = ", ".join(map(repr, known))
+        raise TableError(f"{name} has no votes: add a column 'label', or grades of the labels {listed}")
     if grades is not None:
         values = probability_columns.graded_codes(values, empty, grades, known)
         empty &= np.isnan(grades[:, 0])
@@ -239,11 +242,13 @@ def _draw(text: str, where: str) -> int:
 def _draws(column: pa.ChunkedArray | None, rows: int, table: str) -> Integers:
     if column is None:
         return np.zeros(rows, dtype=np.intp)
-    texts = text_column("draw", column).to_pylist()
-    # pandas writes whole numbers as 0.0 into a file as soon as one cell is empty
-    whole = ((text or "0").removesuffix(".0") for text in texts)
-    draws = [_draw(text, f"{table}, row {row}, column 'draw'") for row, text in enumerate(whole, start=1)]
-    return np.array(draws, dtype=np.intp)
+    draws: list[int] = []
+    texts = vote_columns.indexed("draw", column)
+    for position, text in enumerate(texts.distinct):
+        row = int(np.argmax(texts.positions == position)) + 1
+        # pandas writes whole numbers as 0.0 into a file as soon as one cell is empty
+        draws.append(_draw(text.removesuffix(".0") or "0", f"{table}, row {row}, column 'draw'"))
+    return np.array([*draws, 0], dtype=np.intp)[texts.positions]
 
 
 def _gold_by_item(column: vote_columns.Column, ids: Sequence[str], item: Integers, table: str) -> vote_columns.Column:
