@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pcs_annotator import Item, Task, UserError
 from pcs_annotator.core.task import MAX_LABELS, Phrasing, check_labels, label_lookup, unknown_label
-from pcs_annotator.errors import LabelError
+from pcs_annotator.errors import ConfigError, LabelError
 
 
 def test_item_has_no_field_for_gold() -> None:
@@ -58,7 +58,25 @@ def test_wordings_are_optional_and_become_a_tuple_in_the_order_given() -> None:
 
 
 def test_tasks_with_other_wordings_differ() -> None:
-    assert Task("Which?", ["a", "b"], wordings=["Choose."]) != Task("Which?", ["a", "b"])
+    plain = Task("Which?", ["a", "b"])
+
+    assert Task("Which?", ["a", "b"], wordings=["Choose."]) != plain
+    assert Task("Which?", ["a", "b"], written_wording="Choose.") != plain
+
+
+@pytest.mark.parametrize(
+    ("wordings", "parts"),
+    [
+        pytest.param("Choose.", ["list", "'Choose.'"], id="one string instead of a list"),
+        pytest.param(["Choose.", " "], ["number 2", "' '", "remove"], id="blank"),
+        pytest.param([7], ["number 1", "7"], id="a number"),
+    ],
+)
+def test_unusable_wordings_are_refused(wordings: list[str], parts: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Task("Which?", ["a", "b"], wordings=wordings)
+
+    assert [part for part in parts if part not in str(caught.value)] == []
 
 
 def test_a_question_is_put_as_the_annotator_puts_it_unless_asked_for_in_one_message() -> None:

@@ -10,7 +10,7 @@ from pcs_annotator.core.vote import Vote
 def test_vote_is_a_plain_label_by_default() -> None:
     vote = Vote(label="real")
 
-    assert vote == Vote(label="real", reason="", asked=True, cut=0, stated=None)
+    assert vote == Vote(label="real", reason="", asked=True, cut=0, stated=None, grades=None)
 
 
 def test_vote_is_frozen() -> None:
