@@ -2,11 +2,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from pcs_annotator.judging.evaluation.compare import cross_validate, references
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, audit, no_promise
-from pcs_annotator.pipeline.certificate_text import promised
+from pcs_annotator.pipeline.certificate_text import promised, what_more_questions_bought
+from tests.judging.evaluation.graded import graded_votes
 
 PROMISE = Promise(max_error=0.05)
 HOLDING = Certificate(promise=PROMISE, gold_rows=100, thresholds={EVERY_LABEL: 0.9123}, split="100 gold rows")
@@ -50,3 +53,30 @@ def test_an_audit_is_reported_in_numbers(wrong: int, words: str) -> None:
     assert words in sentence
     assert f"{wrong} of 60 accepted rows" in sentence
     assert text.headline.startswith("no promise") == (wrong == 30)
+
+
+def test_what_more_questions_bought_is_said_where_it_was_measured() -> None:
+    votes, gold = graded_votes([1.0], items=200, relations=3)
+    two = votes.select(relations=["original", "order"])
+    found = cross_validate(two, gold, ["logit", *references(two)], resamples=50)
+    assert what_more_questions_bought(found).startswith("Asking twice bought +")
+    assert what_more_questions_bought(found).endswith("] for 2 × the questions.")
+    all_three = cross_validate(votes, gold, ["logit", *references(votes)], resamples=50)
+    assert what_more_questions_bought(all_three, "calls").startswith(
+        "Asking every question, not just the first, bought"
+    )
+    assert what_more_questions_bought(all_three, "calls").endswith("] for 3 × the calls.")
+    assert what_more_questions_bought(found[:-1]) == ""
+
+
+def test_a_gain_that_cannot_be_shown_is_not_claimed() -> None:
+    votes, gold = graded_votes([1.0])
+    assert votes.grades is not None
+    same = replace(
+        votes, codes=np.repeat(votes.codes[:, :, :1], 2, axis=2), grades=np.repeat(votes.grades[:, :, :1], 2, axis=2)
+    )
+    found = cross_validate(same, gold, ["uniform", "first question only"], resamples=50)
+    assert what_more_questions_bought(found) == (
+        "Asking twice bought +0.0 points of AUROC [0.0, 0.0] and +0.0 points of accuracy [0.0, 0.0] for 2 × the "
+        "questions; a gain in AUROC cannot be shown on these rows."
+    )

@@ -1,9 +1,12 @@
-"""A certificate as text, the same on the command line and in the report."""
+"""What was promised and measured as text, the same on the command line and in the report."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from pcs_annotator.judging.evaluation.compare import FIRST_QUESTION, Figures
+from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
 from pcs_annotator.judging.promising.certificate import Audit, Certificate
 
@@ -56,6 +59,26 @@ def _audited(audit: Audit) -> str:
     }[audit.finding]
     low, high = (_percent(end) for end in audit.error)
     return f"{found}: {audit.wrong} of {audit.rows} accepted rows were wrong, an error rate of {low} to {high}"
+
+
+def what_more_questions_bought(figures: Sequence[Figures], unit: str = "questions") -> str:
+    """Return in one sentence what all questions bought over the first one alone; empty if that was not measured.
+
+    `unit` is what the price is counted in.
+    """
+    first = next((one for one in figures if one.method == FIRST_QUESTION), None)
+    if first is None or first.behind is None or first.accuracy_behind is None:
+        return ""
+    times = (figures[0].questions or 0) / (first.questions or 1)
+    asking = "Asking twice" if round(times, 1) == 2 else "Asking every question, not just the first,"
+    gains = f"{_points(first.behind, 'AUROC')} and {_points(first.accuracy_behind, 'accuracy')}"
+    found = "" if first.behind.interval.low > 0 else "; a gain in AUROC cannot be shown on these rows"
+    return f"{asking} bought {gains} for {times:.2g} × the {unit}{found}."
+
+
+def _points(test: BootstrapTest, metric: str) -> str:
+    value, low, high = (f"{100 * one:+.1f}".replace("-", "−") for one in (test.difference, *test.interval))
+    return f"{value} points of {metric} [{low.lstrip('+')}, {high.lstrip('+')}]"
 
 
 def _percent(share: float) -> str:

@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pcs_annotator.faces.cli.main import main
 from tests.builders import simulated_votes
+from tests.judging.evaluation.graded import graded_votes
 
 QUICK = ["--resamples", "20", "--repeats", "1"]
 ODD = {
@@ -33,6 +35,20 @@ def write_votes(path: Path, *, names: dict[str, str] | None = None, keep: int = 
                     label = votes.labels[votes.codes[row, place, view, 0]]
                     said = called.get(label, label), called.get(truth[row], truth[row]) if gold else ""
                     writer.writerow([name, called.get(annotator, annotator), relation, 0, *said])
+    return str(path)
+
+
+def write_graded(path: Path, *, relations: int = 2) -> str:
+    """Votes of a model with log-probabilities, and of one without."""
+    votes, gold = graded_votes([1.5, 1.5], items=60, relations=relations)
+    assert votes.grades is not None
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "annotator", "relation", "label", "gold", *(f"p_{label}" for label in votes.labels)])
+        for row, place, view in np.ndindex(votes.codes.shape[:3]):
+            label, truth = votes.labels[votes.codes[row, place, view, 0]], votes.labels[gold[row]]
+            grades = ["", "", ""] if place else votes.grades[row, place, view, 0].tolist()
+            writer.writerow([votes.ids[row], votes.annotators[place], votes.relations[view], label, truth, *grades])
     return str(path)
 
 
@@ -73,6 +89,61 @@ def test_the_text_shows_intervals_calls_and_why_hard_and_graded_figures_differ(
         assert words in text
     assert re.search(r"0\.\d{3} to [01]\.\d{3}", text)
     assert "nan" not in text.split()
+
+
+def test_one_graded_question_is_among_the_methods_and_log_probabilities_are_marked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    votes = write_graded(Path("votes.csv"))
+    chosen = ["evaluate", votes, *QUICK, "--methods", "logit,majority,zero-shot,logprob,scaled logprob,spuq"]
+    found = shown(chosen, capsys)
+    assert {one["method"]: one["uses_log_probabilities"] for one in found["methods"]} == {
+        "logit": True,
+        "majority": False,
+        "zero-shot": False,
+        "logprob": True,
+        "scaled logprob": True,
+        "spuq": False,
+    }
+    by_name = {one["method"]: one for one in found["methods"]}
+    assert by_name["logprob"]["calls_per_text"]["total"] == 1
+    assert by_name["scaled logprob"]["figures"]["auroc"]["value"] > by_name["zero-shot"]["figures"]["auroc"]["value"]
+    assert main([*chosen, "--out", "tables"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Log-probs: whether a method uses" in text
+    assert "Log-probs" in Path("tables/evaluation.md").read_text(encoding="utf-8").splitlines()[2]
+
+
+def test_every_method_is_tried_and_those_without_log_probabilities_say_what_to_record(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = shown(["evaluate", write_votes(Path("votes.csv")), *QUICK, "--optimiser", "lr"], capsys)
+    for name in ("logprob", "scaled logprob"):
+        assert "--answers graded" in found["missing"][name]
+    with_grades = shown(["evaluate", write_graded(Path("graded.csv")), *QUICK, "--optimiser", "lr"], capsys)
+    assert {"logprob", "scaled logprob"} <= {one["method"] for one in with_grades["methods"]}
+
+
+def test_a_fit_of_graded_votes_is_compared_with_one_graded_question(capsys: pytest.CaptureFixture[str]) -> None:
+    fit = ["fit", write_graded(Path("votes.csv")), "--optimiser", "logit", "--folds", "2", "--resamples", "20"]
+    found = shown(fit, capsys)["cross_validation"]
+    assert [(one["method"], one["questions"], one["uses_log_probabilities"]) for one in found] == [
+        ("logit", 4, True),
+        ("uniform", 4, True),
+        ("majority", 2, False),
+        (found[3]["method"], 1, False),
+        ("logprob", 1, True),
+        ("scaled logprob", 1, True),
+        ("first question only", 2, True),
+    ]
+    assert main(fit) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "scaled logprob * " in text
+    assert "majority * " not in text
+    assert "* uses the log-probabilities of answers" in text
+    assert re.search(r"Asking twice bought [+−]\d+\.\d points of AUROC \[", text)
+    assert main(["fit", write_graded(Path("one.csv"), relations=1), *fit[2:]]) == 0
+    assert "bought" not in capsys.readouterr().out
 
 
 def test_calls_of_rewriting_are_counted_where_a_model_wrote(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from tests.faces.cli.test_evaluate import ODD, in_a_folder_of_its_own, shown, write_votes
+from tests.faces.cli.test_evaluate import ODD, in_a_folder_of_its_own, shown, write_graded, write_votes
 
 __all__ = ["in_a_folder_of_its_own"]
 
@@ -46,6 +46,21 @@ def test_all_experiments_leave_tables_in_three_formats_plots_and_how_they_were_m
         assert title in text.out
     assert "rq1 …" in text.err
     assert not {"nan", "inf"} & set(text.out.split())
+
+
+def test_one_graded_question_is_among_the_baselines_of_rq2(capsys: pytest.CaptureFixture[str]) -> None:
+    found = shown(["experiment", "rq2", write_graded(Path("votes.csv")), *QUICK, "--optimiser", "uniform"], capsys)
+    (table,) = found["experiments"]["rq2"]
+    place = table["columns"].index("Log-probs")
+    needed = {(row[1], row[2]): row[place] for row in table["rows"] if row[2] in ("PCS", "logprob", "scaled logprob")}
+    assert needed == {
+        ("model-0", "PCS"): "yes",
+        ("model-0", "logprob"): "yes",
+        ("model-0", "scaled logprob"): "yes",
+        ("model-1", "PCS"): "no",
+    }
+    about = json.loads(Path("out/experiments.json").read_text(encoding="utf-8"))
+    assert {"logprob", "scaled logprob", "zero-shot"} <= set(about["settings"]["baselines"])
 
 
 def test_one_experiment_as_json_has_all_rows(capsys: pytest.CaptureFixture[str]) -> None:

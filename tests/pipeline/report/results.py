@@ -26,6 +26,7 @@ from pcs_annotator.pipeline.learn import Learned, learn_if_possible
 from pcs_annotator.pipeline.run_folder import RunResult
 
 QUICK = LearnSettings(optimiser="lr", resamples=20)
+OF_THE_QUESTION = ("order", "wording")
 QUICKER = replace(QUICK, folds=2)  # for many rows, labels or models
 
 
@@ -41,6 +42,7 @@ class Made:
     gold: bool = True
     votes: bool = True
     draws: int = 1
+    graded: tuple[bool, ...] = ()
     text: str = "The council approved the plan on Monday."
     instruction: str = "How does the writer feel?"
     prices: tuple[float | None, ...] = (0.25, None)
@@ -80,12 +82,14 @@ def made_learned(made: Made) -> tuple[Votes, tuple[str, ...], Learned]:
     """Return made-up votes, their gold labels, and the fit: all of it is frozen, so tests may share it."""
     rng = np.random.default_rng(0)
     truth = rng.integers(len(made.labels), size=made.rows)
+    codes = _codes(made, truth, rng)
     votes = Votes(
-        codes=_codes(made, truth, rng),
+        codes=codes,
         ids=[f"r{row}" for row in range(made.rows)],
         annotators=_names(made),
         relations=made.relations,
         labels=made.labels,
+        grades=_grades(made, codes, rng),
     )
     gold = tuple(made.labels[code] for code in truth) if made.gold else ()
     with warnings.catch_warnings():
@@ -105,8 +109,21 @@ def _codes(made: Made, truth: np.ndarray, rng: np.random.Generator) -> np.ndarra
     guess = rng.integers(len(made.labels), size=shape)
     codes = np.where(right, truth[:, np.newaxis, np.newaxis, np.newaxis], guess).astype(np.int8)
     codes[rng.random(shape) < 0.02] = ABSTAINED
-    codes[1::3, :, 1:] = NOT_ASKED
+    rewritten = [place for place, name in enumerate(made.relations) if name not in (ORIGINAL, *OF_THE_QUESTION)]
+    for place in rewritten:
+        codes[1::3, :, place] = NOT_ASKED
     return codes
+
+
+def _grades(made: Made, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+    """Probabilities of the models that are graded, with the most for the label that was answered."""
+    if not made.graded:
+        return None
+    spread = rng.dirichlet(np.ones(len(made.labels)), codes.shape)
+    grades = 0.39 * spread + 0.6 * np.eye(len(made.labels))[np.maximum(codes, 0)]
+    grades[codes < 0] = np.nan
+    grades[:, ~np.array(made.graded)] = np.nan
+    return grades.astype(np.float32)
 
 
 def _bills(names: Sequence[str], prices: Sequence[float | None]) -> list[Bill]:
@@ -125,6 +142,8 @@ def _write_variants(run: RunFolder, items: Sequence[Item], relations: Sequence[s
 
 def _variant(row: int, item: Item, relation: str) -> Variant:
     if relation == ORIGINAL:
+        return Variant(relation=relation, status="original", text=item.text)
+    if relation in OF_THE_QUESTION:
         return Variant(relation=relation, status="original", text=item.text)
     if row % 3 == 1:
         reason = f"no subject in {item.text[:20]}"

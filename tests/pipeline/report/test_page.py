@@ -31,6 +31,10 @@ CASES = {
     "thirty labels": Made(labels=tuple(f"label {number}" for number in range(30)), rows=150, learn=QUICKER),
     "three rows": Made(rows=3),
     "never wrong": Made(skills=(1.0, 1.0)),
+    "graded": Made(graded=(True, True), relations=("original", "order")),
+    "one graded question": Made(graded=(True, True), relations=("original",)),
+    "graded and hard": Made(graded=(True, False)),
+    "graded without gold": Made(graded=(True, False), gold=False),
     "right to left": Made(labels=("חיובי", "سلبي"), text="שלום עולם"),
 }
 

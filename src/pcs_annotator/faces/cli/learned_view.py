@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # this module imports the code that asks models
     from pcs_annotator.pipeline import label
 
 BAR_WIDTH = 30
+LEGEND = "* uses the log-probabilities of answers, which not every provider gives; the others use labels only"
 METRICS = (
     ("auroc", "AUROC"),
     ("accuracy", "accuracy"),
@@ -59,6 +60,7 @@ def _figures_json(figures: Any) -> dict[str, Any]:
             "high": estimate.interval.high,
             "n": estimate.n,
         }
+    result |= {"questions": figures.questions, "uses_log_probabilities": figures.graded}
     for name, metric in (("behind", "auroc"), ("accuracy_behind", "accuracy")):
         test = getattr(figures, name)
         if test:
@@ -84,8 +86,12 @@ def print_learned(learned: learn.Learned, votes: Votes, console: Console) -> Non
         gold_rows = learned.figures[0].auroc.n
         console.print(f"\ncross-validated on the {gold_rows:,} gold rows, with 95 % intervals")
         console.print(_figures_table(learned.figures))
+        if any(row.graded for row in learned.figures):
+            console.print(Text(LEGEND, style="dim"))
         console.print()
         console.print(_comparisons(learned.figures))
+        if found := certificate_text.what_more_questions_bought(learned.figures):
+            console.print(f"\n{found}", markup=False)
     else:
         console.print(Text(f"quality not measured: {learned.no_figures}", style="yellow"))
     print_promise(learned, len(votes), console)
@@ -119,7 +125,7 @@ def _figures_table(figures: Sequence[Any]) -> Table:
     for row in figures:
         cells = (getattr(row, name) for name, _ in METRICS)
         table.add_row(
-            row.method,
+            f"{row.method} *" if row.graded else row.method,
             *(f"{cell.value:.3f} [dim]{cell.interval.low:.2f}–{cell.interval.high:.2f}[/]" for cell in cells),
         )
     return table

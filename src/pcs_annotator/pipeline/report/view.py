@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pcs_annotator.core.arrays import Codes
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item, Task, label_lookup
 from pcs_annotator.core.variant import Variant
+from pcs_annotator.core.votes import Votes
 from pcs_annotator.pipeline import run_folder
 from pcs_annotator.pipeline.resolve_config import task_of
 
@@ -17,6 +20,8 @@ MOST_ROWS = 500
 # Keeps the page of 1,000 rows below 3 MB, however long the texts are and however many models voted.
 MOST_CELLS = 14_000
 MOST_BYTES = 700_000
+GRADED_CELL = 2
+"""A graded vote takes the room of so many hard ones."""
 LEAST_ROOM, MOST_ROOM = 160, 1_500
 ACCEPTED_SHARE = 0.3
 LOW = 0.7
@@ -32,6 +37,7 @@ class View:
         origin: Version and data file of the run.
         gold: The gold label of every row, spelled as in the task; None where unknown.
         rewrites: Rewrites counted by relation, status and reason.
+        question_relations: Relations that change the question and leave every text as it is.
     """
 
     result: run_folder.RunResult
@@ -39,6 +45,7 @@ class View:
     origin: run_folder.Origin
     gold: tuple[str | None, ...]
     rewrites: tuple[run_folder.VariantCount, ...]
+    question_relations: frozenset[str]
 
     @property
     def data_name(self) -> str:
@@ -49,6 +56,15 @@ class View:
     def gold_rows(self) -> int:
         """Number of rows with a gold label."""
         return sum(label is not None for label in self.gold)
+
+    @property
+    def graded_answers(self) -> dict[str, int] | None:
+        """Model → number of answers with log-probabilities; None if all votes are hard."""
+        votes = self.result.votes
+        if votes.grades is None:
+            return None
+        given = (~np.isnan(votes.grades).any(axis=-1)).sum(axis=(0, 2, 3))
+        return dict(zip(votes.annotators, given.tolist(), strict=True))
 
     @property
     def decided(self) -> bool:
@@ -76,12 +92,14 @@ def view_of(result: run_folder.RunResult) -> View:
     labels = tuple(result.votes.labels)
     lookup = label_lookup(labels)
     given = result.dataset.gold or (None,) * len(result.outcomes)
+    variants = tuple(run_folder.count_variants(result.folder))
     return View(
         result=result,
         task=task_of(result.config),
         origin=run_folder.read_origin(result.folder),
         gold=tuple(None if label is None else labels[lookup[label.casefold()]] for label in given),
-        rewrites=tuple(run_folder.count_variants(result.folder)),
+        rewrites=tuple(one for one in variants if one.status != "original"),
+        question_relations=frozenset(one.relation for one in variants if one.status == "original"),
     )
 
 
@@ -94,6 +112,8 @@ class Row:
         outcome: Its label, confidence and decision.
         gold: Its gold label, if known.
         codes: Its votes, `[annotator, relation, draw]`.
+        grades: The probability that each model gave to each label, `[annotator, relation, label]`, mean over draws; nan
+            where votes are hard, None if all are.
         variants: Relation → variant.
         certainty: Confidence, or the score if nothing is calibrated; -1 without a label.
         marks: The filters that it matches.
@@ -103,6 +123,7 @@ class Row:
     outcome: Outcome
     gold: str | None
     codes: Codes
+    grades: Floats | None
     variants: Mapping[str, Variant]
     certainty: float
     marks: tuple[str, ...]
@@ -125,6 +146,7 @@ def select(view: View) -> Selection:
     """Return all rows or, if there are too many, the least certain ones, with some accepted rows among them."""
     result = view.result
     cells = len(result.votes.annotators) * len(result.votes.relations)
+    cells *= 1 if result.votes.grades is None else GRADED_CELL
     most = max(20, min(MOST_ROWS, MOST_CELLS // max(cells, 1)))
     sure = [certainty(outcome) for outcome in result.outcomes]
     chosen = _chosen(sure, [outcome.decision == "accept" for outcome in result.outcomes], most)
@@ -165,10 +187,20 @@ def _row(view: View, at: int, sure: float, variants: Mapping[tuple[str, str], Va
         outcome=outcome,
         gold=gold,
         codes=result.votes.codes[at],
+        grades=_grades(result.votes, at),
         variants=own,
         certainty=sure,
         marks=_marks(outcome, gold, sure),
     )
+
+
+def _grades(votes: Votes, at: int) -> Floats | None:
+    if votes.grades is None:
+        return None
+    given = votes.grades[at]
+    graded = (~np.isnan(given)).sum(axis=2)
+    total = np.nansum(given, axis=2, dtype=np.float64)
+    return np.where(graded > 0, total / np.maximum(graded, 1), np.nan)
 
 
 def _marks(outcome: Outcome, gold: str | None, sure: float) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What the models answered: labels given, labels flipped by rewrites, and what is missing."""
+"""What the models answered: labels given, labels flipped by rewrites or by the question, and what is missing."""
 
 from __future__ import annotations
 
@@ -22,6 +22,15 @@ MOST_MATRICES = 60
 HEAT = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 """Shares above which a cell is one shade darker."""
 MOST_REASONS = 8
+BY_REWRITE = (
+    "A rewrite keeps the meaning, so a label that changes was uncertain. The table shows how often each model gave a "
+    "rewritten text a different label than the original text."
+)
+BY_QUESTION = (
+    "These relations leave the text as it is and put the question differently: labels in another order, other words, "
+    "another layout. A label that changes depends on how the model was asked. The table shows how often each model "
+    "changed its label."
+)
 
 
 def distribution(view: View) -> Markup:
@@ -69,23 +78,26 @@ def flips(view: View) -> Markup:
     """Return how often each relation made each model change its label, and from which to which."""
     matrices = [one for one in flip_matrices(view.result.votes) if one.flips.pairs]
     if not matrices:
-        why = "Nothing to compare: no model answered both a text and its rewrite."
-        return section("flips", "Labels flipped by rewrites", sentence(why))
+        why = "Nothing to compare: no model answered both a text and its rewrite, or the same question put differently."
+        return section("flips", "Flipped labels", sentence(why))
     shown = matrices[:MOST_MATRICES]
+    by_question = [one for one in matrices if one.relation in view.question_relations]
+    by_rewrite = [one for one in matrices if one.relation not in view.question_relations]
+    causes = [title for title, found in (("rewrites", by_rewrite), ("the question", by_question)) if found]
     return section(
         "flips",
-        "Labels flipped by rewrites",
-        sentence(
-            "A rewrite keeps the meaning, so a label that changes was uncertain. The table shows how often each model "
-            "gave a rewritten text a different label than the original text."
-        ),
-        _rates(matrices, view),
+        f"Labels flipped by {' and by '.join(causes)}",
+        *((sentence(BY_REWRITE), _rates(by_rewrite, view)) if by_rewrite else ()),
+        *((sentence(BY_QUESTION), _rates(by_question, view)) if by_question else ()),
         *(
             _relation(relation, list(group), view, not place or len(shown) <= MOST_OPEN)
             for place, (relation, group) in enumerate(groupby(shown, lambda one: one.relation))
         ),
         sentence(f"{len(matrices) - len(shown)} more tables are left out.", kind="note")
         if len(shown) < len(matrices)
+        else None,
+        sentence("A graded answer counts as the label that was answered.", kind="note")
+        if view.result.votes.grades is not None
         else None,
     )
 
@@ -126,7 +138,7 @@ def _relation(relation: str, matrices: Sequence[FlipMatrix], view: View, unfolde
         ),
         tag(
             "div",
-            *(figure(one.annotator, show(one, labels)) for one in matrices),
+            *(figure(one.annotator, show(one, labels, _heading(relation, view))) for one in matrices),
             class_="matrices wide" if len(labels) > MOST_NARROW else "matrices",
         ),
         class_="numbers",
@@ -134,10 +146,14 @@ def _relation(relation: str, matrices: Sequence[FlipMatrix], view: View, unfolde
     )
 
 
-def _matrix(one: FlipMatrix, labels: Sequence[str]) -> Markup:
+def _heading(relation: str, view: View) -> str:
+    return f"original → {'other question' if relation in view.question_relations else 'rewrite'}"
+
+
+def _matrix(one: FlipMatrix, labels: Sequence[str], heading: str) -> Markup:
     totals = one.counts.sum(axis=1)
     head = [
-        tag("th", "original → rewrite", scope="col"),
+        tag("th", heading, scope="col"),
         *(tag("th", user_text(to), scope="col", class_="number") for to in labels),
     ]
     lines = [
@@ -154,7 +170,7 @@ def _matrix(one: FlipMatrix, labels: Sequence[str]) -> Markup:
     return _heat_table("Labels before and after", head, lines)
 
 
-def _top(one: FlipMatrix, labels: Sequence[str]) -> Markup:
+def _top(one: FlipMatrix, labels: Sequence[str], heading: str) -> Markup:
     """Return the most frequent changes as a list; with many labels the matrix would be mostly empty."""
     changes = one.counts.copy()
     np.fill_diagonal(changes, 0)
@@ -171,7 +187,7 @@ def _top(one: FlipMatrix, labels: Sequence[str]) -> Markup:
     ]
     if not rows:
         return sentence("No answer changed.", kind="note")
-    return table([("original → rewrite", ""), ("answers", "number"), ("share", "number")], rows)
+    return table([(heading, ""), ("answers", "number"), ("share", "number")], rows)
 
 
 def _rate(changed: int, pairs: int) -> Markup:
@@ -208,7 +224,8 @@ def silences(view: View) -> Markup:
 
 def _rewrites(view: View) -> Markup:
     if not view.rewrites:
-        return sentence("No rewrites are recorded.", kind="note")
+        why = "No text was rewritten." if view.question_relations else "No rewrites are recorded."
+        return sentence(why, kind="note")
     ends: Counter[tuple[str, str]] = Counter()
     for one in view.rewrites:
         ends[one.relation, one.status] += one.times
@@ -222,14 +239,15 @@ def _rewrites(view: View) -> Markup:
 
 
 def _answers(view: View) -> Markup:
-    votes = view.result.votes
+    votes, graded = view.result.votes, view.graded_answers
     rows = []
     for position, name in enumerate(votes.annotators):
         codes = votes.codes[:, position]
         silent, unasked = int(np.sum(codes == ABSTAINED)), int(np.sum(codes == NOT_ASKED))
         given = codes.size - silent - unasked
-        rows.append(_count_row(name, [given, silent, unasked], given + silent))
-    titles = ("labels", "no label", "not asked", "share with label")
+        row = _count_row(name, [given, silent, unasked], given + silent)
+        rows.append(row if graded is None else [*row, percent(graded[name], given)])
+    titles = ["labels", "no label", "not asked", "share with label", *(["with log-probs"] if graded else [])]
     return table([("Model", ""), ("", "chart"), *((title, "number") for title in titles)], rows)
 
 

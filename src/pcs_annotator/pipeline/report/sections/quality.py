@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pcs_annotator.core.weights import Interval
+from pcs_annotator.judging.evaluation.compare import FIRST_QUESTION, LOGPROB
+from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
+from pcs_annotator.pipeline.certificate_text import what_more_questions_bought
 from pcs_annotator.pipeline.report.formats import capital, counted, estimate, interval, number, signed, span
 from pcs_annotator.pipeline.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
 from pcs_annotator.pipeline.report.view import View
@@ -16,11 +19,25 @@ METRICS = (
     ("ece_score", "ECE of PCS"),
     ("ece_confidence", "ECE calibrated"),
 )
-NAMES = {"uniform": "PCS, equal weights", "majority": "majority vote"}
-RIVALS = {"uniform": "equal weights", "majority": "a majority vote"}
+NAMES = {
+    "uniform": "PCS, equal weights",
+    "majority": "majority vote",
+    FIRST_QUESTION: f"PCS, {FIRST_QUESTION}",
+}
+RIVALS = {
+    "uniform": "equal weights",
+    "majority": "a majority vote",
+    LOGPROB: "one graded question (logprob)",
+    SCALED_LOGPROB: "one graded question scaled on gold (scaled logprob)",
+}
 GLOSSARY = (
     "AUROC: how well the score ranks correct labels above wrong ones (0.5 is chance, 1 is perfect). Accuracy: share of "
     "correct labels. ECE: how far the stated confidence is from the share of correct labels (0 is perfect)."
+)
+ABOUT_LOG_PROBS = (
+    " Log-probs: methods that use the log-probabilities of answers, which not every provider gives; the others use "
+    "labels only. Logprob is one graded question to each model that gives them, without learning; scaled logprob "
+    "learns a scale and an offset per label from gold."
 )
 CLASS_AWARE = "This optimiser also learns which labels each model confuses; the weights are a summary of that."
 
@@ -50,13 +67,29 @@ def quality(view: View) -> Markup:
             "weights learned without it. Brackets show 95 % intervals."
         ),
         _table(learned.figures, view),
-        *(_verdict(other) for other in learned.figures[1:] if other.behind is not None),
-        sentence(GLOSSARY, _zero_shot(learned.figures[1:]), kind="note"),
+        _bought(view),
+        *(_verdict(other) for other in learned.figures[1:] if other.behind is not None and _is_rival(other)),
+        sentence(GLOSSARY, _zero_shot(learned.figures[1:]), _log_probs(learned.figures), kind="note"),
     )
 
 
+def _bought(view: View) -> Markup | None:
+    """Return what more than the first question bought; questions are calls unless a model also rewrites texts."""
+    unit = "questions" if view.result.config.relations.rewriter else "calls"
+    found = what_more_questions_bought(view.result.learned.figures, unit)
+    return sentence(tag("strong", found), kind="verdict") if found else None
+
+
+def _is_rival(one: Any) -> bool:
+    return bool(one.method != FIRST_QUESTION)
+
+
+def _log_probs(figures: Sequence[Any]) -> str:
+    return ABOUT_LOG_PROBS if any(one.graded for one in figures) else ""
+
+
 def _zero_shot(rivals: Sequence[Any]) -> str:
-    if all(rival.method in NAMES for rival in rivals):
+    if not any(rival.method.startswith(ZERO_SHOT) for rival in rivals):
         return ""
     return " Zero-shot is one question to the model that does best on these same rows, which favours it."
 
@@ -65,20 +98,30 @@ def _table(figures: Sequence[Any], view: View) -> Markup:
     spans = [figure.auroc for figure in figures]
     low = max(0.0, min(estimate.interval.low for estimate in spans) - 0.02)
     high = min(1.0, max(estimate.interval.high for estimate in spans) + 0.02)
+    graded = any(one.graded for one in figures)
     columns = [
         ("Method", ""),
         ("AUROC", "number"),
         (f"{number(low)} to {number(high)}", "chart axis"),
         *((title, "number") for _, title in METRICS[1:]),
+        ("questions", "number"),
+        *([("log-probs", "number")] if graded else []),
         ("n", "number"),
     ]
-    return table(columns, (_row(one, view, low, high) for one in figures), kind="figures")
+    rows = []
+    for one in figures:
+        needs: list[Child] = ["yes" if one.graded else "no"] if graded else []
+        cells = [_cell(getattr(one, name)) for name, _ in METRICS]
+        drawing = span(one.auroc.value, one.auroc.interval, low=low, high=high)
+        rows.append([_name(one, view), cells[0], drawing, *cells[1:], _questions(one), *needs, str(one.auroc.n)])
+    return table(columns, rows, kind="figures")
 
 
-def _row(one: Any, view: View, low: float, high: float) -> list[Child]:
-    cells = [_cell(getattr(one, name)) for name, _ in METRICS]
-    drawing = span(one.auroc.value, one.auroc.interval, low=low, high=high)
-    return [_name(one, view), cells[0], drawing, *cells[1:], str(one.auroc.n)]
+def _questions(one: Any) -> str:
+    """Return the questions per text, with a decimal only if some texts were asked fewer."""
+    if one.questions is None:
+        return number(None)
+    return number(one.questions, 0 if round(one.questions, 1).is_integer() else 1)
 
 
 def _cell(estimate: Any) -> Markup:

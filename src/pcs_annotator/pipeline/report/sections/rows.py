@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from pcs_annotator.core.arrays import Codes
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL, Variant
 from pcs_annotator.core.vote import ABSTAINED
@@ -16,6 +18,9 @@ from pcs_annotator.pipeline.report.view import LOW, Row, Selection, View, select
 
 PREVIEW = 220
 MOST_SCORES = 6
+MOST_GRADES = 4
+LEAST_GRADE = 0.005
+SAME_TEXT = "same text, question put differently"
 DECISIONS = (("accept", "accepted"), ("review", "to review"), ("none", "no label"))
 FILTERS = (("wrong", "differs from gold"), ("low", f"low {{measure}} (below {LOW:.2f})"))
 CAUTION = (
@@ -64,6 +69,8 @@ def _measure(view: View) -> str:
 def _which(view: View, selection: Selection) -> str:
     shown, total = len(selection.rows), len(view.result.outcomes)
     opening = "Open a row to see its variants and every vote; votes for the chosen label are in bold."
+    if view.result.votes.grades is not None:
+        opening += " Numbers beside a vote are the probabilities that the model gave to the labels."
     if shown == total:
         return f"All {counted(total, 'row')}. {opening}"
     some = "" if not selection.accepted else f", including {count(selection.accepted)} accepted ones"
@@ -203,10 +210,7 @@ def votes_table(row: Row, view: View, room: int) -> Markup:
             "tr",
             tag("th", relation, scope="row", dir="auto"),
             tag("td", _shown(row, relation, room), class_="variant", dir="auto"),
-            *(
-                _cell(row.codes[annotator, position], view, row.outcome.label, votes.annotators[annotator])
-                for annotator in range(len(votes.annotators))
-            ),
+            *(_vote(row, annotator, position, view) for annotator in range(len(votes.annotators))),
         )
         for position, relation in enumerate(votes.relations)
     ]
@@ -220,6 +224,8 @@ def _shown(row: Row, relation: str, room: int) -> Markup:
     variant = row.variants.get(relation)
     if variant is None:
         return tag("span", "no variant recorded", class_="quiet")
+    if variant.status == "original":
+        return tag("span", SAME_TEXT, class_="quiet")
     if variant.text is not None:
         return marked(row.item.text, variant.text, room)
     return _missing(row, variant, room)
@@ -231,6 +237,32 @@ def _missing(row: Row, variant: Variant, room: int) -> Markup:
     if variant.refused is None:
         return reason
     return joined(reason, tag("span", marked(row.item.text, variant.refused, room), class_="refused"))
+
+
+def _vote(row: Row, annotator: int, relation: int, view: View) -> Markup:
+    """Return what a model answered under a relation."""
+    name = view.result.votes.annotators[annotator]
+    if row.grades is not None and not np.isnan(row.grades[annotator, relation]).any():
+        return _graded_cell(row.grades[annotator, relation], view, row.outcome.label, name)
+    return _cell(row.codes[annotator, relation], view, row.outcome.label, name)
+
+
+def _graded_cell(grades: Floats, view: View, label: str | None, annotator: str) -> Markup:
+    """Return the probability of each label, the most probable first; the least probable ones are left out."""
+    labels = view.result.votes.labels
+    order = np.argsort(-grades, kind="stable").tolist()
+    top, *others = order
+    known = [code for code in others if grades[code] >= LEAST_GRADE]
+    rest = [f"{labels[code]} {number(float(grades[code]))}" for code in known[: MOST_GRADES - 1]]
+    rest += ["…"] if len(known) >= MOST_GRADES else []
+    return tag(
+        "td",
+        f"{labels[top]} {number(float(grades[top]))} ",
+        tag("small", ", ".join(rest)) if rest else None,
+        class_=f"vote graded {'yes' if labels[top] == label else 'no'}",
+        data_by=annotator,
+        dir="auto",
+    )
 
 
 def _cell(draws: Codes, view: View, label: str | None, annotator: str) -> Markup:

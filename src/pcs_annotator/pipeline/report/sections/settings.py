@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from pcs_annotator.pipeline.report.formats import DASH
+from pcs_annotator.pipeline.report.formats import DASH, count
 from pcs_annotator.pipeline.report.markup import Markup, section, sentence, tag, user_text
 from pcs_annotator.pipeline.report.view import View
 
@@ -18,6 +18,8 @@ _PASSWORD = re.compile(r"(?<=//)[^/\s@#]+@")
 def settings(view: View) -> Markup:
     """Return the settings of the run, one list per part."""
     parts = [_part("run", {"version": view.origin.version, "data": view.data_name, "rows": len(view.result.votes)})]
+    if view.graded_answers is not None:
+        parts.append(_part("answers", _answers(view.graded_answers)))
     parts += [_part(name, values) for name, values in asdict(view.result.config).items()]
     return section(
         "settings",
@@ -25,6 +27,14 @@ def settings(view: View) -> Markup:
         tag("div", *parts, class_="settings"),
         sentence("pcs report FOLDER rebuilds this page from the run folder.", kind="note"),
     )
+
+
+def _answers(graded: Mapping[str, int]) -> dict[str, Any]:
+    """Return which models gave log-probabilities, with the number of such answers, and which gave labels only."""
+    return {
+        "graded": [f"{name} ({count(times)} with log-probabilities)" for name, times in graded.items() if times],
+        "hard": [name for name, times in graded.items() if not times],
+    }
 
 
 def _part(name: str, values: Mapping[str, Any]) -> Markup:
