@@ -22,7 +22,7 @@ from tests.builders import simulated_votes
 
 LABELS = ("alpha", "beta", "gamma", "delta")
 GENETIC = ("ga", "ga-auroc", "ga-brier")
-LEARNERS = ("auto", "dawid-skene", *GENETIC, "least-squares", "logit", "lr", "lr-authors", "naive-bayes")
+LEARNERS = ("auto", "dawid-skene", *GENETIC, "least-squares", "logit", "lr", "lr-authors", "naive-bayes", "scaling")
 BUILT_IN = (*LEARNERS, "majority", "uniform")
 
 

@@ -38,7 +38,7 @@ _HERE = f"{__package__}.optimisers"
 optimisers: Registry[Optimiser] = Registry(
     "optimiser",
     "pcs_annotator.optimisers",
-    [f"{_HERE}.{name}" for name in ("auto", "confusion", "ga", "logit", "regression", "simple")],
+    [f"{_HERE}.{name}" for name in ("auto", "confusion", "ga", "logit", "regression", "scaling", "simple")],
 )
 optimiser = optimisers.register
 """Decorator that registers an optimiser class under a name."""
@@ -57,7 +57,8 @@ def fit_optimiser(chosen: Optimiser, votes: Votes, gold: Codes, seed: int) -> We
     votes, gold = votes.take(labelled), gold[labelled]
     reason = _nothing_to_learn(votes, gold)
     if reason:
-        return Weights.uniform(votes, Diagnostics(flags=(Flag("uniform fallback", reason),)))
+        equal = optimisers.create("uniform").fit(votes, gold, seed)
+        return replace(equal, diagnostics=Diagnostics(flags=(Flag("uniform fallback", reason),)))
     return chosen.fit(votes, gold, seed)
 
 
@@ -68,6 +69,16 @@ def _nothing_to_learn(votes: Votes, gold: Codes) -> str:
     if votes.silent.all():
         return "no annotator voted on a gold row, so the weights stay equal: check the answers, or label other rows"
     return ""
+
+
+def any_graded(votes: Votes) -> bool:
+    """Return whether any vote is graded."""
+    return votes.grades is not None and not bool(np.isnan(votes.grades[..., 0]).all())
+
+
+def all_graded(votes: Votes) -> bool:
+    """Return whether there are votes and all of them are graded."""
+    return any_graded(votes) and votes.grades is not None and not np.isnan(votes.grades[votes.codes >= 0]).any()
 
 
 def one_hot(gold: Codes, labels: int) -> Floats:

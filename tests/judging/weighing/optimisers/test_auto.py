@@ -6,7 +6,7 @@ import pytest
 from pcs_annotator import fit_weights, score
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
 from pcs_annotator.judging.weighing.optimiser import optimisers
-from pcs_annotator.judging.weighing.optimisers.auto import Auto
+from pcs_annotator.judging.weighing.optimisers.auto import FOR_HARD_VOTES, Auto
 from tests.builders import simulated_votes
 from tests.judging.strategies import biased_votes, coded
 
@@ -35,8 +35,8 @@ def test_ties_go_to_the_first_candidate(candidates: tuple[str, ...]) -> None:
     assert diagnostics.optimiser == candidates[0]
 
 
-def test_default_candidates_begin_with_lr_so_that_it_wins_ties() -> None:
-    assert Auto().candidates[0] == "lr"
+def test_candidates_for_hard_votes_begin_with_lr_so_that_it_wins_ties() -> None:
+    assert FOR_HARD_VOTES[0] == "lr"
 
 
 def test_weights_are_those_of_the_winner_on_all_gold() -> None:
@@ -57,7 +57,7 @@ def test_every_fold_takes_the_candidate_that_predicts_the_other_folds_best() -> 
     votes, names = simulated_votes([0.85, 0.7, 0.4], items=60)
     gold, splits = coded(votes, names), Splits(repeats=2)
     rows = np.arange(len(gold))
-    own = {name: cross_fits(optimisers.create(name), votes, gold, splits) for name in Auto().candidates}
+    own = {name: cross_fits(optimisers.create(name), votes, gold, splits) for name in FOR_HARD_VOTES}
     losses = {
         name: np.mean([-np.log(fit.probabilities[rows, gold]) for fit in fits], axis=0) for name, fits in own.items()
     }

@@ -1,4 +1,4 @@
-"""`auto`: whichever of `lr`, `logit` and `naive-bayes` predicts held-out gold best."""
+"""`auto`: whichever of a few optimisers predicts held-out gold best."""
 
 from __future__ import annotations
 
@@ -13,26 +13,38 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.metrics.metrics import MIN_PROBABILITY, log_loss
 from pcs_annotator.judging.weighing.crossfit import CrossFit, Splits, cross_fits
-from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimiser, optimisers
+from pcs_annotator.judging.weighing.optimiser import any_graded, fit_optimiser, optimiser, optimisers
+
+FOR_HARD_VOTES = ("lr", "logit", "naive-bayes")
+FOR_GRADED_VOTES = ("scaling", *FOR_HARD_VOTES)
 
 
 @optimiser("auto")
 @dataclass(frozen=True, kw_only=True)
 class Auto:
-    """Picks by repeated cross-validated log-loss of the calibrated probability; ties go to the first candidate."""
+    """Picks by repeated cross-validated log-loss of the calibrated probability; ties go to the first candidate.
 
-    candidates: Sequence[str] = ("lr", "logit", "naive-bayes")
+    Attributes:
+        candidates: Names of optimisers; empty for `lr`, `logit` and `naive-bayes`, and if any vote is graded `scaling`.
+        folds: Folds of the cross-validation.
+    """
+
+    candidates: Sequence[str] = ()
     folds: int = 5
     needs_gold: ClassVar[bool] = True
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
         """Return the weights of the best candidate, fitted on all gold rows, with every candidate's loss."""
-        fits = [self._fits(name, votes, gold, Splits(folds=self.folds, seed=seed)) for name in self.candidates]
+        names = self._names(votes)
+        fits = [self._fits(name, votes, gold, Splits(folds=self.folds, seed=seed)) for name in names]
         losses = [float(np.mean([log_loss(fit.probabilities, gold) for fit in own])) for own in fits]
-        chosen = self.candidates[int(np.argmin(losses))]
+        chosen = names[int(np.argmin(losses))]
         weights = fit_optimiser(optimisers.create(chosen), votes, gold, seed)
-        candidates = dict(zip(self.candidates, losses, strict=True))
+        candidates = dict(zip(names, losses, strict=True))
         return replace(weights, diagnostics=replace(weights.diagnostics, optimiser=chosen, candidates=candidates))
+
+    def _names(self, votes: Votes) -> Sequence[str]:
+        return self.candidates or (FOR_GRADED_VOTES if any_graded(votes) else FOR_HARD_VOTES)
 
     def cross_fits(self, votes: Votes, gold: Codes, splits: Splits) -> list[CrossFit]:
         """Return out-of-fold results in which every fold uses the candidate that predicts the other folds best.
@@ -40,7 +52,7 @@ class Auto:
         The choice never sees the gold of the fold that it is made for. This estimates the quality of `auto` as well as
         a full choice inside every fold, with a thirtieth of the fits: see `docs/design/fitting.md`.
         """
-        fits = [self._fits(name, votes, gold, splits) for name in self.candidates]
+        fits = [self._fits(name, votes, gold, splits) for name in self._names(votes)]
         losses = np.array([np.mean([_row_losses(fit, gold) for fit in own], axis=0) for own in fits])
         results = []
         for turn, own in enumerate(zip(*fits, strict=True)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -10,20 +10,30 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Diagnostics, Flag, Weights
-from pcs_annotator.judging.weighing.optimiser import optimiser
+from pcs_annotator.core.weights import Diagnostics, Evidence, Flag, Weights
+from pcs_annotator.judging.weighing.optimiser import all_graded, optimiser
 
 
 @optimiser("uniform")
 @dataclass(frozen=True, kw_only=True)
 class Uniform:
-    """Every annotator and every relation counts the same."""
+    """Every annotator and every relation counts the same; if all votes are graded, by their log-odds."""
 
     needs_gold: ClassVar[bool] = False
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
-        """Return equal weights."""
-        return Weights.uniform(votes)
+        """Return equal weights; the score of graded votes is the softmax of their mean log-odds."""
+        equal = Weights.uniform(votes)
+        if not all_graded(votes):
+            return equal
+        annotators, relations, labels = len(votes.annotators), len(votes.relations), len(votes.labels)
+        evidence = Evidence(
+            labels=votes.labels,
+            log_prior=np.zeros(labels),
+            log_likelihood=np.broadcast_to(np.eye(labels) / annotators, (annotators, relations, labels, labels)),
+            reads="mean log-odds",
+        )
+        return replace(equal, evidence=evidence)
 
 
 @optimiser("majority")
