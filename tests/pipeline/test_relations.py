@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.errors import ConfigError
+from pcs_annotator.errors import ConfigError, TableError
 from pcs_annotator.pipeline.relations import (
     CheckRequest,
     RelationChoice,
@@ -13,6 +13,7 @@ from pcs_annotator.pipeline.relations import (
     list_relations,
     try_relation,
 )
+from pcs_annotator.pipeline.rewrite_audit import audit_rewrites
 
 TEXTS = [
     "The committee rejected the plan on Monday.",
@@ -88,9 +89,49 @@ def test_a_prompted_relation_without_a_rewriter_is_refused(tmp_path: Path) -> No
 
 
 def test_one_text_can_be_tried(tmp_path: Path) -> None:
-    variant = try_relation("voice+contraction", "The board did not accept the offer.", RelationChoice(folder=tmp_path))
-    assert variant.text == "The offer wasn't accepted by the board."
-    assert variant.checks
+    tried = try_relation("voice+contraction", "The board did not accept the offer.", RelationChoice(folder=tmp_path))
+    assert tried.variant.text == "The offer wasn't accepted by the board."
+    assert tried.variant.checks
+    assert not tried.question
+
+
+def test_a_relation_of_the_question_shows_what_models_read(tmp_path: Path) -> None:
+    tried = try_relation("order", "A text.", RelationChoice(folder=tmp_path))
+    assert (tried.variant.status, tried.variant.text) == ("original", "A text.")
+    assert "- negative\n- neutral\n- positive" in tried.question
+    assert "- positive\n- neutral\n- negative" in tried.usual_question
+    assert tried.example
+    (tmp_path / "pcs.toml").write_text(
+        '[task]\nlabels = ["spam", "ham"]\nwordings = ["Is it spam?"]\n', encoding="utf-8"
+    )
+    tried = try_relation("wording+layout", "A text.", RelationChoice(folder=tmp_path))
+    assert "Is it spam?" in tried.question
+    assert (tried.question.count("["), tried.usual_question.count("[system]")) == (4, 1)
+    assert not tried.example
+    with pytest.raises(ConfigError, match="'order:2': two labels"):
+        try_relation("order:2", "A text.", RelationChoice(folder=tmp_path))
+
+
+def test_a_wording_is_written_to_be_shown(tmp_path: Path) -> None:
+    (tmp_path / "pcs.toml").write_text('[task]\nlabels = ["spam", "ham"]\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"'llm:wording' needs a model.*--rewriter"):
+        try_relation("llm:wording", "A text.", RelationChoice(folder=tmp_path))
+    with pytest.raises(ConfigError, match="rewriter's wording of the instruction cannot be used"):
+        try_relation("llm:wording", "A text.", RelationChoice(folder=tmp_path, rewriter="scripted:hash"))
+    written = '[task]\nlabels = ["spam", "ham"]\nwritten_wording = "Choose."\n'
+    (tmp_path / "pcs.toml").write_text(written, encoding="utf-8")
+    assert "Choose." in try_relation("llm:wording", "A text.", RelationChoice(folder=tmp_path)).question
+
+
+def test_a_question_is_no_rewrite(texts: Path, tmp_path: Path) -> None:
+    request = CheckRequest(file=texts, relations=("order", "order+contraction"))
+    found = check_relations(request, RelationChoice(folder=tmp_path))
+    assert (found["order"].unchanged, found["order"].causes) == (len(TEXTS), {})
+    assert (found["order+contraction"].changed, found["order+contraction"].unchanged) == (1, 0)
+    rewrites = tmp_path / "rewrites.csv"
+    rewrites.write_text("relation,original,rewrite\norder,A text.,A text.\n", encoding="utf-8")
+    with pytest.raises(TableError, match=r"rewrites.csv: relation 'order' changes the question.*leave its rows out"):
+        audit_rewrites(rewrites, "", RelationChoice(folder=tmp_path), None)
 
 
 def test_needs_are_listed(tmp_path: Path) -> None:
@@ -100,3 +141,6 @@ def test_needs_are_listed(tmp_path: Path) -> None:
     assert listed["llm:voice"].needs == ("rewriter",)
     assert not listed["llm:voice"].deterministic
     assert listed["rule:frame"].needs == ()
+    assert listed["llm:wording"].needs == ("wording",)
+    changes = {name: listed[name].changes for name in ("original", "order", "layout", "llm:wording", "rule:frame")}
+    assert list(changes.values()) == ["nothing", "question", "question", "question", "text"]

@@ -58,6 +58,11 @@ class Task:
         object.__setattr__(self, "wordings", _check_wordings(self.wordings))
 
 
+def usual_instruction(labels: Sequence[str]) -> str:
+    """Return the instruction for a task whose user gives none."""
+    return f"Which label fits the text best: {', '.join(labels)}?"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phrasing:
     """How a question about a text is put; relations of the question change it.

@@ -10,7 +10,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal, NamedTuple
 
+from pcs_annotator.asking.annotators.prompt import build_messages
 from pcs_annotator.asking.engine.ask import Asker, Rewriter
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.ledger import Ledger
@@ -18,23 +20,28 @@ from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.concurrency import run_sync
-from pcs_annotator.core.task import Item
+from pcs_annotator.core.task import Item, Phrasing, Task, usual_instruction
 from pcs_annotator.core.variant import Status, Variant
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.files.config import RelationSettings, read_config
+from pcs_annotator.errors import ConfigError
+from pcs_annotator.files.config import RelationSettings, TaskSettings, read_config
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.files.tables import Columns, read_dataset, write_table
 from pcs_annotator.judging.evaluation.flips import Flips, flips_by_relation
 from pcs_annotator.pipeline.ask import pricing
-from pcs_annotator.relations.base import Context, Relation
+from pcs_annotator.relations.base import Context, QuestionRelation, Relation, rephrased
 from pcs_annotator.relations.choose import RelationOptions, choose_relations, known_relations
+from pcs_annotator.relations.compose import text_parts
 from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
+from pcs_annotator.relations.question.wording import write_wording
 from pcs_annotator.relations.rules.rule import why_not_parsed
 
 AT_ONCE = 256
 WARM_UP = "The council approved the plan on Monday, and it did not say why."
 DEFAULT = ("voice", "double-negation", "synonym")
+EXAMPLE = Task("How does the writer feel?", ["positive", "neutral", "negative"])
+"""The task that relations of the question are shown with if `pcs.toml` has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +51,7 @@ class KnownRelation:
     Attributes:
         name: As users write it.
         version: Changes whenever the rewrite of a text may change.
+        changes: What it changes.
         needs: What it cannot work without.
         deterministic: Whether the same text always gives the same rewrite.
         usable: Whether the packages it needs are installed.
@@ -51,6 +59,7 @@ class KnownRelation:
 
     name: str
     version: str
+    changes: Literal["text", "question", "nothing"]
     needs: tuple[str, ...]
     deterministic: bool
     usable: bool
@@ -95,6 +104,11 @@ class Coverage:
     def changed(self) -> int:
         """Number of rewritten texts."""
         return self.statuses.get("changed", 0)
+
+    @property
+    def unchanged(self) -> int:
+        """Number of texts that stay as they are, because the relation changes the question."""
+        return self.statuses.get("original", 0)
 
     @property
     def not_applicable(self) -> int:
@@ -143,6 +157,7 @@ def list_relations(choice: RelationChoice) -> list[KnownRelation]:
         KnownRelation(
             name=relation.name,
             version=relation.version,
+            changes=_changes(relation),
             needs=tuple(sorted(relation.needs)),
             deterministic=relation.deterministic,
             usable="parser" not in relation.needs or parses,
@@ -151,14 +166,65 @@ def list_relations(choice: RelationChoice) -> list[KnownRelation]:
     ]
 
 
-def try_relation(name: str, text: str, choice: RelationChoice) -> Variant:
-    """Return the rewrite of one text by one relation."""
+def _changes(relation: Relation) -> Literal["text", "question", "nothing"]:
+    if isinstance(relation, QuestionRelation):
+        return "question"
+    return "text" if text_parts(relation) else "nothing"
 
-    async def one() -> Variant:
+
+class TriedRelation(NamedTuple):
+    """A text under a relation.
+
+    Attributes:
+        variant: The text, or why there is none.
+        question: What models read under this relation; empty if it does not change the question.
+        usual_question: What they read under `original`.
+        example: Whether the question is an example, because `pcs.toml` has no labels.
+    """
+
+    variant: Variant
+    question: str = ""
+    usual_question: str = ""
+    example: bool = False
+
+
+def try_relation(name: str, text: str, choice: RelationChoice) -> TriedRelation:
+    """Return what one relation makes of one text, and of the question about it."""
+    settings = read_config(choice.config, choice.folder).task
+
+    async def one() -> TriedRelation:
         async with _opened([name], choice) as bench:
-            return await bench.relations[0].rewrite(text, bench.context)
+            relation = bench.relations[0]
+            variant = await relation.rewrite(text, bench.context)
+            usual = Phrasing(task=await _task_for(relation, settings, bench.context))
+            put = rephrased(relation, usual)
+            if put == usual:
+                return TriedRelation(variant)
+            return TriedRelation(
+                variant, _read_as(put, variant.text or text), _read_as(usual, text), not settings.labels
+            )
 
     return run_sync(one)
+
+
+async def _task_for(relation: Relation, settings: TaskSettings, context: Context) -> Task:
+    """Return the task of `pcs.toml`, or an example, with all that a relation needs."""
+    task = EXAMPLE
+    if settings.labels:
+        instruction = settings.instruction or usual_instruction(settings.labels)
+        task = Task(instruction, settings.labels, settings.meanings, settings.wordings, settings.written_wording)
+    if "wording" not in relation.needs or task.written_wording:
+        return task
+    if context.ask is None:
+        raise ConfigError(
+            f"relation {relation.name!r} needs a model that rewrites: name one as rewriter (--rewriter MODEL)"
+        )
+    return replace(task, written_wording=await write_wording(task, context.ask))
+
+
+def _read_as(question: Phrasing, text: str) -> str:
+    messages = build_messages(question.task, text, style="plain" if question.one_message else "chat")
+    return "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
 
 
 def check_relations(request: CheckRequest, choice: RelationChoice) -> dict[str, Coverage]:

@@ -16,6 +16,7 @@ from pcs_annotator.errors import TableError
 from pcs_annotator.files.config import read_config
 from pcs_annotator.files.tables import write_table
 from pcs_annotator.pipeline.relations import RelationChoice, relation_options_of
+from pcs_annotator.relations.base import QuestionRelation
 from pcs_annotator.relations.checks.run import check_rewrite
 from pcs_annotator.relations.choose import find_relation
 from pcs_annotator.relations.parse import Parser
@@ -87,7 +88,13 @@ def audit_rewrites(path: Path, relation: str, choice: RelationChoice, out: Path 
 
     @cache
     def expectation(name: str) -> Expectation:
-        return find_relation(name.strip(), options).expects
+        relation = find_relation(name.strip(), options)
+        if isinstance(relation, QuestionRelation):
+            raise TableError(
+                f"{path.name}: relation {relation.name!r} changes the question, not the text, so there is no rewrite "
+                "to check: leave its rows out"
+            )
+        return relation.expects
 
     async def all_of_them() -> list[AuditedRow]:
         parser = Parser()

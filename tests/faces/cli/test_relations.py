@@ -38,6 +38,7 @@ def test_list_names_every_relation_and_what_it_needs(capsys: pytest.CaptureFixtu
     assert listed["rule:frame"] == {
         "name": "rule:frame",
         "version": "1",
+        "changes": "text",
         "needs": [],
         "deterministic": True,
         "usable": True,
@@ -50,6 +51,25 @@ def test_try_shows_the_change_and_the_verdicts(capsys: pytest.CaptureFixture[str
     assert "→ 3 plans were rejected by the committee on Monday." in text
     assert "[-" in text
     assert "✓ numbers" in text
+
+
+def test_try_shows_how_the_question_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["relations", "try", "order", SENTENCE]) == 0
+    text = capsys.readouterr().out
+    assert "text unchanged" in text
+    assert "an example; [task] in pcs.toml has yours" in text
+    assert "- [-positive-]{+negative+}" in text
+    assert main(["relations", "try", "layout", SENTENCE, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["question"].startswith("[user]")
+    assert main(["relations", "try", "case", SENTENCE, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["question"] is None
+
+
+def test_check_says_that_texts_stay_as_they_are(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["relations", "check", str(texts), "--relations", "order,case"]) == 0
+    lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
+    assert "text unchanged" in lines["order"]
+    assert "2 (67%)" in lines["case"]
 
 
 def test_try_says_why_a_text_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:

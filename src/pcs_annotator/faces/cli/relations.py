@@ -45,11 +45,12 @@ def try_(name: str, text: str, rewriter: str, config: Path | None, to_json: bool
     """Show how relation NAME rewrites TEXT, and the result of every check.
 
     NAME may be a combination: voice+synonym applies one after the other, "rule:voice|llm:voice" the first that applies.
-    Exit code 1 if the text was not changed.
+    For a relation that changes the question, such as order, it shows how the question reads, with the task of pcs.toml.
+    Exit code 1 if the relation does not apply to the text.
     """
-    variant = relations.try_relation(name, text, relations.RelationChoice(rewriter=rewriter, config=config))
-    options.show(variant_json, print_variant, variant, to_json=to_json)
-    return exit_code(int(variant.text is None))
+    tried = relations.try_relation(name, text, relations.RelationChoice(rewriter=rewriter, config=config))
+    options.show(tried_json, print_tried, tried, to_json=to_json)
+    return exit_code(int(tried.variant.text is None))
 
 
 @command.command()
@@ -103,7 +104,11 @@ def audit(file: Path, relation: str, out: Path | None, config: Path | None, to_j
     options.show(audit_json, lambda audited: print_audit(audited, out), audited, to_json=to_json)
 
 
-NEEDS = {"rewriter": "a model: --rewriter", "parser": "the extra \\[rules]"}
+NEEDS = {
+    "rewriter": "a model: --rewriter",
+    "parser": "the extra \\[rules]",
+    "wording": "a model, once: --rewriter",
+}
 CAUSES_SHOWN = 3
 GONE, NEW = "red strike", "green"
 
@@ -116,23 +121,26 @@ def relations_json(known: Sequence[relations.KnownRelation]) -> list[dict[str, A
 def print_relations(known: Sequence[relations.KnownRelation]) -> None:
     """Print one line per relation."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("relation", "version", "deterministic", "needs"):
+    for heading in ("relation", "changes", "version", "deterministic", "needs"):
         table.add_column(heading)
     for relation in known:
         needs = ", ".join(NEEDS[need] for need in relation.needs)
         missing = "" if relation.usable else " [red](not installed)[/]"
-        table.add_row(relation.name, relation.version, "yes" if relation.deterministic else "no", needs + missing)
+        deterministic = "yes" if relation.deterministic else "no"
+        table.add_row(relation.name, relation.changes, relation.version, deterministic, needs + missing)
     console = Console(highlight=False)
     console.print(table)
     console.print(
         "\nA bare name such as [bold]voice[/] means llm:voice with a rewriter, else rule:voice.\n"
+        "More orders and wordings have numbers: [bold]order:2[/], [bold]order:3[/], …, [bold]wording:2[/], ….\n"
         "Combine them: [bold]voice+synonym[/] (one after the other), "
         "[bold]rule:voice|llm:voice[/] (the first that applies)."
     )
 
 
-def variant_json(variant: Variant) -> dict[str, Any]:
-    """Return a variant as plain values."""
+def tried_json(tried: relations.TriedRelation) -> dict[str, Any]:
+    """Return a variant, and the question if it changed, as plain values."""
+    variant = tried.variant
     return {
         "relation": variant.relation,
         "status": variant.status,
@@ -142,14 +150,25 @@ def variant_json(variant: Variant) -> dict[str, Any]:
         "reason": variant.reason,
         "edits": [edit._asdict() for edit in variant.edits],
         "checks": [verdict._asdict() for verdict in variant.checks],
+        "question": tried.question or None,
     }
 
 
-def print_variant(variant: Variant) -> None:
-    """Print the changes in colour, then every check."""
+def print_tried(tried: relations.TriedRelation) -> None:
+    """Print the changes of the text in colour, then every check, then the changes of the question."""
     console = Console(highlight=False, soft_wrap=True)
+    _print_variant(tried.variant, console)
+    if tried.question:
+        put = Variant(relation="", status="changed", text=tried.question, source=tried.usual_question)
+        example = " (an example; [task] in pcs.toml has yours)" if tried.example else ""
+        console.print(Text(f"\nThe question{example}:\n", "bold"))
+        console.print(difference(put, coloured=console.color_system is not None))
+
+
+def _print_variant(variant: Variant, console: Console) -> None:
     colour = {"changed": "green", "original": "green", "rejected": "red"}.get(variant.status, "yellow")
-    console.print(Text.assemble((variant.relation, "bold"), "  ", (variant.status.replace("_", " "), colour)))
+    status = "text unchanged" if variant.status == "original" else variant.status.replace("_", " ")
+    console.print(Text.assemble((variant.relation, "bold"), "  ", (status, colour)))
     if variant.reason:
         console.print(Text(variant.reason, colour))
     if variant.edits:
@@ -203,7 +222,7 @@ def print_coverage(found: Mapping[str, relations.Coverage], out: Path | None) ->
         table.add_column(heading, justify="right")
     for name, coverage in found.items():
         cells = [
-            _count(coverage.changed, coverage.texts),
+            "text unchanged" if coverage.unchanged else _count(coverage.changed, coverage.texts),
             _count(coverage.not_applicable, coverage.texts),
             _count(coverage.rejected, coverage.texts),
             f"{coverage.per_second:,.0f}",

@@ -41,14 +41,18 @@ def case(text: str) -> str | NotApplicable:
     names = _names(text, words, opening)
     changes: Sequence[Callable[[Word], str]] = (
         lambda word: word[0] if word.start() in names else word[0].lower(),
-        lambda word: word[0][0].title() + word[0][1:] if word.start() in opening else word[0],
-        lambda word: word[0][0].title() + word[0][1:],
+        lambda word: _capitalised(word[0]) if word.start() in opening else word[0],
+        lambda word: _capitalised(word[0]),
     )
     for change in changes:
         changed = splice(text, [Replacement(word.start(), word.end(), change(word)) for word in words])
         if changed != text:
             return changed
     return NotApplicable("no letter has another case")
+
+
+def _capitalised(word: str) -> str:
+    return word[0].title() + word[1:] if word.islower() else word
 
 
 def _opens(text: str, word: Word) -> bool:
@@ -66,7 +70,7 @@ def _names(text: str, words: Sequence[Word], opening: set[int]) -> set[int]:
     names = {word.start() for word in words if _is_name(word[0], opens=word.start() in opening)}
     for word, after in pairwise(words):
         # "Ann Lee" may open a sentence.
-        if after.start() in names and text[word.end() : after.start()] == " " and _is_capitalised(word[0]):
+        if after.start() in names and text[word.end() : after.start()] == " " and _is_uncommon(word[0]):
             names.add(word.start())
     return names
 
@@ -78,7 +82,7 @@ def _is_name(word: str, *, opens: bool) -> bool:
     return word[1:].lower() != word[1:] or (word.istitle() and not opens)
 
 
-def _is_capitalised(word: str) -> bool:
+def _is_uncommon(word: str) -> bool:
     return word.istitle() and not _is_ordinary(word)
 
 
