@@ -13,7 +13,7 @@ from sklearn.metrics import log_loss as sklearn_log_loss
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.metrics import metrics
-from pcs_annotator.judging.metrics.metrics import accuracy, auroc, ece, log_loss, reliability
+from pcs_annotator.judging.metrics.metrics import accuracy, auroc, ece, log_loss, noise_floor, reliability
 
 COVERAGES, TARGETS = (0.3, 0.5, 0.8, 1.0), (0.6, 0.8, 0.9, 1.0)
 
@@ -117,10 +117,25 @@ def expected_errors(scores: Floats, gold: Codes) -> list[float]:
     return errors
 
 
-def slow_ece(scores: Floats, gold: Codes) -> float:
+def slow_ece(drawn: Resample) -> float:
+    """The mean gap of all bins, less the mean size of a normal variable with the variance of a calibrated bin."""
+    (scores, gold), counts = drawn.rows, drawn.counts[:, 0]
     sure, right = scores.max(axis=1), hits_of(scores, gold)
     place = np.floor((rankdata(sure) - 0.5) / len(gold) * metrics.BINS)
-    return sum(abs((sure - right)[place == one].sum()) for one in set(place.tolist())) / len(gold)
+    total = 0.0
+    for one in set(place.tolist()):
+        inside = np.isin(drawn.scores.max(axis=1), sure[place == one])
+        variance = 0.0
+        for row, count in zip(drawn.scores[inside], counts[inside], strict=True):
+            chance, tied = row.max(), (row == row.max()).sum()
+            variance += count**2 * max(chance / tied - chance**2, 0)
+        total += abs((sure - right)[place == one].sum()) - np.sqrt(2 / np.pi * variance)
+    return max(total / len(gold), 0.0)
+
+
+def raw_ece(scores: Floats, gold: Codes) -> float:
+    gaps = [one.rows * abs(one.confidence - one.accuracy) for one in reliability(scores, gold)]
+    return sum(gaps) / len(gold)
 
 
 def slow_review_share(scores: Floats, gold: Codes, target: float) -> float:
@@ -138,7 +153,7 @@ def test_every_figure_on_counts_equals_its_definition_on_the_rows_drawn(drawn: R
     assert found.accuracy[0] == pytest.approx(hits_of(scores, gold).mean())
     assert found.brier[0] == pytest.approx(np.mean(np.sum((scores - np.eye(scores.shape[1])[gold]) ** 2, axis=1)))
     assert found.macro_f1[0] == pytest.approx(macro_f1(scores, gold))
-    assert found.ece[0] == pytest.approx(slow_ece(scores, gold)) == pytest.approx(ece(scores, gold))
+    assert found.ece[0] == pytest.approx(slow_ece(drawn))
     rows, errors = len(gold), expected_errors(scores, gold)
     assert found.aurc[0] == pytest.approx(np.mean([errors[taken] / taken for taken in range(1, rows + 1)]))
     for coverage, value in zip(COVERAGES, found.accuracy_at, strict=True):
@@ -209,6 +224,11 @@ def test_no_rows_give_no_figure(metric: metrics.Metric) -> None:
         metric(np.empty((0, 2)), codes())
 
 
+def test_no_rows_have_no_noise_floor() -> None:
+    with pytest.raises(UndefinedMetric, match="no rows"):
+        noise_floor(np.empty((0, 2)))
+
+
 def test_accuracy_shares_ties() -> None:
     scores = np.array([[0.4, 0.4, 0.2], [1, 0, 0], [1 / 3, 1 / 3, 1 / 3], [0.5, 0.0, 0.5]])
     assert accuracy(scores, codes(0, 0, 2, 1)) == pytest.approx((1 / 2 + 1 + 1 / 3 + 0) / 4)
@@ -248,15 +268,48 @@ def test_reliability_by_hand() -> None:
     assert (high.confidence, high.accuracy) == pytest.approx((0.85, 1))
 
 
-def test_ece_with_a_bin_per_row_is_the_mean_distance() -> None:
-    assert ece(SCORES, GOLD) == pytest.approx(np.mean([0.1, 0.2, 0.7, 0.4]))
+def test_ece_is_the_mean_gap_less_what_chance_would_show() -> None:
+    # one bin per row: each is off by .1 .2 .7 .4, and by chance by a standard deviation times √(2/π)
+    floor = np.sqrt(2 / np.pi) * np.mean(np.sqrt([0.09, 0.16, 0.21, 0.24]))
+    assert noise_floor(SCORES) == pytest.approx(floor)
+    assert ece(SCORES, GOLD) == pytest.approx(np.mean([0.1, 0.2, 0.7, 0.4]) - floor)
+    right = codes(0, 1, 0, 1)
+    assert ece(SCORES, right) == 0 < np.mean([0.1, 0.2, 0.3, 0.4]) < floor
+
+
+@pytest.mark.parametrize(("rows", "labels", "sharpness"), [(60, 2, 1.0), (300, 3, 1.0), (300, 3, 0.2)])
+def test_noise_floor_is_the_mean_error_of_a_perfectly_calibrated_model(
+    rows: int, labels: int, sharpness: float
+) -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.dirichlet(np.full(labels, sharpness), size=rows)
+    raw, shown = [], []
+    for _ in range(200):
+        gold = (scores.cumsum(axis=1) > rng.random((rows, 1))).argmax(axis=1).astype(np.int8)
+        raw.append(raw_ece(scores, gold))
+        shown.append(ece(scores, gold))
+    assert noise_floor(scores) == pytest.approx(np.mean(raw), rel=0.05)
+    assert np.mean(shown) < 0.15 * np.mean(raw)
+
+
+def test_ties_of_all_labels_are_no_noise() -> None:
+    # whatever the gold, a row with all labels tied is right by 1/3
+    assert noise_floor(np.full((9, 3), 1 / 3)) == pytest.approx(0, abs=1e-7)
+
+
+def test_rows_that_a_resample_repeats_are_not_new_evidence() -> None:
+    rng = np.random.default_rng(2)
+    scores = rng.dirichlet(np.ones(2), size=400)
+    gold = (scores[:, 1] > rng.random(400)).astype(np.int8)
+    counts = np.bincount(rng.integers(400, size=400), minlength=400).astype(np.float64)[:, np.newaxis]
+    drawn = Resample(scores, gold, counts)
+    assert metrics.chosen_on(*drawn).ece[0] < ece(*drawn.rows)
 
 
 @settings(deadline=None, max_examples=50)
 @given(tied_scores())
-def test_ece_is_the_mean_gap_of_the_reliability_diagram(rows: tuple[Floats, Codes]) -> None:
-    gaps = [one.rows * abs(one.confidence - one.accuracy) for one in reliability(*rows)]
-    assert ece(*rows) == pytest.approx(sum(gaps) / len(rows[1]))
+def test_ece_is_the_mean_gap_of_the_reliability_diagram_less_noise(rows: tuple[Floats, Codes]) -> None:
+    assert ece(*rows) == pytest.approx(max(raw_ece(*rows) - noise_floor(rows[0]), 0))
 
 
 def test_rows_of_equal_confidence_share_a_bin() -> None:

@@ -24,6 +24,7 @@ Metric = Callable[[Floats, Codes], float]
 BINS = 15
 MIN_PROBABILITY = 1e-12
 TRIES_PER_RESAMPLE = 10
+MEAN_DISTANCE = float(np.sqrt(2 / np.pi))  # of a normal variable from its mean, in standard deviations
 
 
 class Estimate(NamedTuple):
@@ -78,9 +79,20 @@ def log_loss(scores: Floats, gold: Codes) -> float:
 
 
 def ece(scores: Floats, gold: Codes) -> float:
-    """Return the expected calibration error over 15 bins of equal mass."""
+    """Return the expected calibration error over 15 bins of equal mass, less its noise floor, never below 0."""
     _require_rows(gold)
-    return float(_ByConfidence.of(scores, gold, _once(gold)).calibration_error()[0])
+    return float(_ByConfidence.of(scores, gold, _once(gold)).error_above_noise()[0])
+
+
+def noise_floor(scores: Floats) -> float:
+    """Return the calibration error that chance alone would show for these scores if they were perfectly calibrated.
+
+    Few rows in a bin are rarely right exactly as often as expected: 300 rows in 15 bins give about .07. The sum of the
+    errors in a bin is taken as normal; its spread follows from the scores alone.
+    """
+    no_gold = np.zeros(len(scores), dtype=np.int8)
+    _require_rows(no_gold)
+    return float(_ByConfidence.of(scores, no_gold, _once(no_gold)).noise_floor()[0])
 
 
 def reliability(scores: Floats, gold: Codes, bins: int = BINS) -> list[ReliabilityBin]:
@@ -192,7 +204,7 @@ def chosen_on(
         accuracy=groups.right.sum(axis=0) / rows,
         macro_f1=_macro_f1(predicted, truth, counts),
         brier=np.sum((scores - truth) ** 2, axis=1) @ counts / rows,
-        ece=groups.calibration_error(),
+        ece=groups.error_above_noise(),
         aurc=curve.area(),
         accuracy_at=tuple(1 - curve.errors_at(coverage * rows) / (coverage * rows) for coverage in coverages),
         review_share=tuple(1 - curve.widest(1 - target) / rows for target in targets),
@@ -224,11 +236,13 @@ class _ByConfidence(NamedTuple):
         confidence: `[group]`.
         size: Rows, `[group, resample]`.
         right: Right labels, `[group, resample]`.
+        variance: That of `right` if the scores were perfectly calibrated, `[group, resample]`.
     """
 
     confidence: Floats
     size: Floats
     right: Floats
+    variance: Floats
 
     @classmethod
     def of(cls, scores: Floats, gold: Codes, counts: Floats) -> _ByConfidence:
@@ -236,10 +250,13 @@ class _ByConfidence(NamedTuple):
         order = np.argsort(confidence, kind="stable")
         starts = _starts_of_runs(confidence[order])
         ordered, correct = counts[order], _correct(scores, gold)[order, np.newaxis]
+        # n tied best labels of probability p are right by 1/n with a chance of n·p
+        spread = (confidence * np.maximum(_predicted(scores).max(axis=1) - confidence, 0))[order, np.newaxis]
         return cls(
             confidence[order[starts]],
             np.add.reduceat(ordered, starts, axis=0),
             np.add.reduceat(ordered * correct, starts, axis=0),
+            np.add.reduceat(ordered**2 * spread, starts, axis=0),  # a row drawn twice is right or wrong twice
         )
 
     def bins(self, bins: int) -> Integers:
@@ -247,13 +264,23 @@ class _ByConfidence(NamedTuple):
         midrank = np.cumsum(self.size, axis=0) - (self.size - 1) / 2
         return np.clip(((midrank - 0.5) / self.size[:, 0].sum() * bins).astype(np.intp), 0, bins - 1)
 
-    def calibration_error(self) -> Floats:
-        """Return the expected calibration error on every resample."""
+    def error_above_noise(self) -> Floats:
+        """Return the expected calibration error less its noise floor on every resample, never below 0."""
+        gaps, variance = self._by_bin(self.confidence[:, np.newaxis] * self.size - self.right, self.variance)
+        above = np.abs(gaps) - MEAN_DISTANCE * np.sqrt(variance)
+        return np.maximum(above.sum(axis=0) / self.size[:, 0].sum(), 0.0)
+
+    def noise_floor(self) -> Floats:
+        """Return the calibration error to expect if the scores were perfectly calibrated, on every resample."""
+        (variance,) = self._by_bin(self.variance)
+        return np.asarray(MEAN_DISTANCE * np.sqrt(variance).sum(axis=0) / self.size[:, 0].sum())
+
+    def _by_bin(self, *values: Floats) -> list[Floats]:
+        """Return the sums over the groups of each bin, `[bin, resample]`."""
         resamples = self.size.shape[1]
         flat = (self.bins(BINS) * resamples + np.arange(resamples)).ravel()
-        gaps = (self.confidence[:, np.newaxis] * self.size - self.right).ravel()
-        by_bin = np.bincount(flat, gaps, minlength=BINS * resamples).reshape(BINS, resamples)
-        return np.asarray(np.abs(by_bin).sum(axis=0) / self.size[:, 0].sum())
+        sums = [np.bincount(flat, one.ravel(), minlength=BINS * resamples) for one in values]
+        return [one.reshape(BINS, resamples) for one in sums]
 
 
 class _Curve(NamedTuple):
