@@ -280,7 +280,7 @@ class _ByConfidence(NamedTuple):
         resamples = self.size.shape[1]
         flat = (self.bins(BINS) * resamples + np.arange(resamples)).ravel()
         sums = [np.bincount(flat, one.ravel(), minlength=BINS * resamples) for one in values]
-        return [one.reshape(BINS, resamples) for one in sums]
+        return [np.asarray(one, dtype=np.float64).reshape(BINS, resamples) for one in sums]
 
 
 class _Curve(NamedTuple):
