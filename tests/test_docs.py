@@ -140,6 +140,6 @@ def test_the_page_on_rewrites_shows_what_the_rules_do() -> None:
     sentence = re.search(r"On the sentence \*(.+?)\*\n", page)
     rows = re.findall(r"^\| `(rule:[\w-]+)` \| (.+?) \|$", page, re.MULTILINE)
     assert sentence is not None
-    assert len(rows) == 7
+    assert len(rows) == 9
     for name, shown in rows:
-        assert try_relation(name, sentence[1], RelationChoice(folder=ROOT / "docs")).text == shown
+        assert try_relation(name, sentence[1], RelationChoice(folder=ROOT / "docs")).variant.text == shown

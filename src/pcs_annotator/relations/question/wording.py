@@ -24,7 +24,7 @@ PLACE = "{instruction}"
 TEMPLATES = (
     f"This is what has to be decided about the text:\n\n{PLACE}",
     f"{PLACE}\n\nRead the text closely before you choose, and choose as an experienced human annotator would.",
-    f"Several people label texts like this one, and all of them follow this guideline:\n\n{PLACE}\n\nFollow it too.",
+    f"Please help with the text below.\n\n{PLACE}",
 )
 _LABEL_TAG = re.compile(r"<\s*/?\s*label\s*>", re.IGNORECASE)
 _WRITTEN = Expectation(reorders=True, shortest=0.4, longest=2.5, renumbers=True)
