@@ -124,16 +124,13 @@ def tweet_items() -> Items | None:
 
 def requests_for(items: Items, model: ChatModel) -> list[Request]:
     made = [Annotator(model).question(items.task, text, model) for text in items.texts]
-    return [
-        Request(
-            messages=one.request.messages,
-            sampling=one.request.sampling,
-            constraint=one.request.constraint,
-            logprobs=True,
-        )
-        for one in made
-        if isinstance(one, Question)
-    ]
+    return [one.request for one in made if isinstance(one, Question)]
+
+
+def logs_of(reply: Reply) -> list[float]:
+    """Return the log-probabilities of the labels, in order."""
+    assert isinstance(reply.logprobs, tuple)
+    return [log for _, log in reply.logprobs[0].alternatives]
 
 
 async def ask_all(model: ChatModel, requests: Sequence[Request]) -> list[Reply]:
@@ -221,7 +218,7 @@ class SamePrompt:
 async def agreement(ours: EmbeddedModel, theirs: SamePrompt, requests: Sequence[Request]) -> None:
     bare = EmbeddedModel(style="plain", prior=False)
     replies = await ask_all(bare, requests)
-    mine = np.array([list((reply.logprobs or {}).values()) for reply in replies])
+    mine = np.array([logs_of(reply) for reply in replies])
     raw = np.array(await asyncio.to_thread(theirs.ask_all, requests))
     other = raw - np.logaddexp.reduce(raw, axis=1, keepdims=True)
     same = (mine.argmax(axis=1) == other.argmax(axis=1)).mean()
@@ -240,7 +237,7 @@ async def quality(items: Items) -> None:
     for style, prior in STYLES:
         model = EmbeddedModel(style="plain" if style == "plain" else "chat", prior=prior)
         replies = await ask_all(model, requests_for(items, model))
-        by_style[model.name] = np.exp([list((reply.logprobs or {}).values()) for reply in replies])
+        by_style[model.name] = np.exp([logs_of(reply) for reply in replies])
         await model.close()
     both = [scores for name, scores in by_style.items() if "no-prior" not in name]
     by_style["both styles, averaged"] = np.mean(both, axis=0)

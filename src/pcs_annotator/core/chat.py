@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 Role = Literal["system", "user", "assistant"]
 Finish = Literal["stop", "length", "filter", "other"]
+Answers = Literal["auto", "graded", "hard"]
+"""Whether log-probabilities are asked for: never (`hard`), or of every model that gives them. `auto` keeps the hard
+answers that the ledger already has; `graded` asks for those again."""
 
 # Thinking counts towards the same token limit as the answer: without room for it, the answer would be empty.
 THINKING_TOKENS = 4096
@@ -49,12 +52,19 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One question to a model."""
+    """One question to a model.
+
+    Attributes:
+        messages: The conversation so far.
+        sampling: How to sample the answer.
+        constraint: The form of the answer; None for any.
+        logprobs: How many alternatives of each answer token to give with their log-probabilities; 0 for none.
+    """
 
     messages: tuple[Message, ...]
     sampling: Sampling = field(default_factory=Sampling)
     constraint: Constraint | None = None
-    logprobs: bool = False
+    logprobs: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +88,20 @@ class RateHint:
     reset_after: float
 
 
+class TokenPosition(NamedTuple):
+    """One token of an answer, and the tokens that could have been in its place.
+
+    Tokens are UTF-8 bytes, because a token may cut a character. An empty token ends the answer.
+
+    Attributes:
+        token: The token as sampled.
+        alternatives: The likeliest tokens and their log-probabilities, including the sampled one.
+    """
+
+    token: bytes
+    alternatives: tuple[tuple[bytes, float], ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """What a model answered.
@@ -87,7 +111,9 @@ class Reply:
         finish: Why it ended; `length` means that it was cut off.
         usage: Tokens paid for.
         latency: Seconds from sending to the last byte.
-        logprobs: Token → log-probability at the first token of the answer; None unless requested and returned.
+        logprobs: The tokens of the answer and their alternatives, from the first that belongs to the answer itself: not
+            those of `<label>` or of JSON before it. A text if what the server returned is of no use: it says why. None
+            unless requested and returned.
         rate_hint: The rate limit that the server reported; None if it reported none.
     """
 
@@ -95,7 +121,7 @@ class Reply:
     finish: Finish = "stop"
     usage: Usage = field(default_factory=Usage)
     latency: float = 0.0
-    logprobs: Mapping[str, float] | None = None
+    logprobs: tuple[TokenPosition, ...] | str | None = None
     rate_hint: RateHint | None = None
 
 
@@ -109,6 +135,7 @@ class ChatModel(Protocol):
         name: `provider:model`, the same for the same model wherever it runs; part of a ledger entry's key.
         context_tokens: Maximum number of tokens of a question and its answer together; None when unknown.
         can_constrain: Whether the model enforces `Request.constraint`; if not, none is sent.
+        can_grade: Whether the model may return log-probabilities; if not, none are requested.
     """
 
     @property
@@ -124,6 +151,11 @@ class ChatModel(Protocol):
     @property
     def can_constrain(self) -> bool:
         """Return whether the model enforces constraints."""
+        ...
+
+    @property
+    def can_grade(self) -> bool:
+        """Return whether the model may return log-probabilities."""
         ...
 
     async def ask(self, request: Request) -> Reply:

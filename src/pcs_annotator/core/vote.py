@@ -34,6 +34,8 @@ class Vote:
             gives none; None when none were requested, or there is no label.
         grades: The probability with which the model would have answered each label of the task, in task order; what is
             missing to 1 went to no label. None for a hard vote, and when there is no label.
+        remark: What is to be counted about the grades: why there are none although they were requested, or that a
+            label not among the tokens listed may have more than 1 %.
     """
 
     label: str | None
@@ -42,3 +44,4 @@ class Vote:
     cut: int = 0
     stated: tuple[float, ...] | None = None
     grades: tuple[float, ...] | None = None
+    remark: str = ""

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from pcs_annotator.asking.annotators.annotator import Annotator
+from pcs_annotator.asking.annotators.prompt import letters_of
 from pcs_annotator.asking.engine.ask import Asker, Patience, PriceOf
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.collect import run_job
@@ -20,7 +21,7 @@ from pcs_annotator.asking.models.catalog import price_of
 from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.bill import Plan
-from pcs_annotator.core.chat import ChatModel, Usage
+from pcs_annotator.core.chat import Answers, ChatModel, Usage
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.strategy import Strategy
@@ -49,6 +50,8 @@ class CollectSettings:
         environment: Keys and base URLs; None for those of the process and of `.env` in the working folder.
         choosing: How names of relations are understood, and how rewrites are checked.
         questions: Annotator → the relations it is asked under; an annotator that is not listed is asked under all.
+        answers: Whether to ask for log-probabilities; an annotator that says so itself takes precedence.
+        letters: Whether labels are listed as A, B, C … and answered by letter; likewise.
         on_variant: Called with every variant, in no particular order.
         progress: Whether to show progress.
         tally: Counts calls, answers and failures.
@@ -63,6 +66,8 @@ class CollectSettings:
     environment: Mapping[str, str] | None = field(default=None, repr=False)
     choosing: RelationOptions = field(default_factory=RelationOptions)
     questions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    answers: Answers = "auto"
+    letters: bool = False
     on_variant: OnVariant | None = None
     progress: bool = False
     tally: Tally = field(default_factory=Tally)
@@ -140,7 +145,9 @@ def open_job(
     named = cache(lambda name: resolve_model(name, environment))
     bound = []
     for given in annotators:
-        annotator = given if isinstance(given, Annotator) else _annotator(given)
+        annotator = _settled(given if isinstance(given, Annotator) else _annotator(given), settings)
+        if annotator.letters:
+            letters_of(task.labels)
         spec = annotator.model
         bound.append((annotator, named(spec) if isinstance(spec, str) else resolve_model(spec, environment)))
     rewriter = None if settings.rewriter is None else resolve_model(settings.rewriter, environment)
@@ -153,6 +160,13 @@ def open_job(
         on_variant=settings.on_variant,
         questions=settings.questions,
     )
+
+
+def _settled(annotator: Annotator, settings: CollectSettings) -> Annotator:
+    """Return the annotator with what it leaves to the run."""
+    answers = settings.answers if annotator.answers is None else annotator.answers
+    letters = settings.letters if annotator.letters is None else annotator.letters
+    return replace(annotator, answers=answers, letters=letters)
 
 
 def _annotator(model: object) -> Annotator:

@@ -25,6 +25,7 @@ def export_ledger(path: Path, out: Path) -> int:
     columns = {
         name: [entry.key.hex() if name == "key" else getattr(entry, name) for entry in entries]
         for name in LedgerEntry._fields
+        if name != "logprobs"
     }
     write_table(out, pa.table(columns))
     return len(entries)

@@ -22,6 +22,7 @@ class Model:
     name: str = "test:model"
     context_tokens: int | None = None
     can_constrain: bool = False
+    can_grade: bool = False
 
     async def ask(self, request: Request) -> Reply:
         raise AssertionError("no model is called in these tests")
@@ -138,7 +139,9 @@ def test_too_small_context_is_a_silence_without_a_question() -> None:
     ],
 )
 def test_reply_becomes_a_vote(text: str, finish: Finish, vote: Vote) -> None:
-    assert Annotator("a").vote(Reply(text=text, finish=finish), NEWS, "A Fake text.", 3) == vote
+    annotator, model = Annotator("a"), Model()
+    question = replace(asked(annotator, "A Fake text.", model), cut=3)
+    assert annotator.hear(NEWS, question, [Reply(text=text, finish=finish)], model) == vote
 
 
 PLAIN_ONES = [

@@ -52,7 +52,7 @@ def test_many_keys_are_looked_up_in_one_go(tmp_path: Path) -> None:
         request(sampling=Sampling(max_tokens=5)),
         request(sampling=Sampling(seed=1)),
         request(constraint=Constraint(choices=("a", "b"))),
-        request(logprobs=True),
+        request(logprobs=5),
         Request(messages=(Message("user", "label it"), Message("user", "hello"))),
     ],
 )
@@ -67,8 +67,9 @@ def test_model_and_draw_are_part_of_the_key_and_equal_questions_share_it() -> No
 
 def test_lone_surrogates_and_nul_are_stored_as_well_as_utf_8_can(tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger.db") as ledger:
-        put(ledger, [call_key("m", request("\ud800\0"), 0)], text="a\ud800b\0c")
-        (reply,) = ledger.get_many([call_key("m", request("\ud800\0"), 0)]).values()
+        key = call_key("m", request("\ud800\0"), 0).own
+        put(ledger, [key], text="a\ud800b\0c")
+        (reply,) = ledger.get_many([key]).values()
     assert reply.text == "a?b\0c"
 
 

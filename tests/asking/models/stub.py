@@ -94,7 +94,7 @@ def question(
     system: str | None = "Label it.",
     sampling: Sampling | None = None,
     constraint: Constraint | None = None,
-    logprobs: bool = False,
+    logprobs: int = 0,
 ) -> Request:
     """A request."""
     head = (Message("system", system),) if system is not None else ()

@@ -166,8 +166,15 @@ def kept() -> Iterator[None]:
 def asked(text: str, task: Task = TOPICS, model: ChatModel | None = None) -> Request:
     made = Annotator("m").question(task, text, model or opened("smollm2"))
     assert isinstance(made, Question)
-    request = made.request
-    return Request(messages=request.messages, sampling=request.sampling, constraint=request.constraint, logprobs=True)
+    return made.request
+
+
+def scores(reply: Reply) -> dict[str, float]:
+    """The choices and their log-probabilities."""
+    assert isinstance(reply.logprobs, tuple)
+    ((token, alternatives),) = reply.logprobs
+    assert token.decode() == f"{reply.text}\n"
+    return {choice.decode().removesuffix("\n"): log for choice, log in alternatives}
 
 
 async def ask_all(model: ChatModel, requests: list[Request]) -> list[Reply]:
@@ -181,9 +188,9 @@ def test_easy_topics_are_right(spec: str) -> None:
     replies = run(ask_all(opened(spec), [asked(text) for text in ITEMS]))
     assert [reply.text for reply in replies] == list(ITEMS.values())
     for reply in replies:
-        assert reply.logprobs is not None
-        assert max(reply.logprobs, key=reply.logprobs.__getitem__) == reply.text
-        assert np.exp(list(reply.logprobs.values())).sum() == pytest.approx(1, abs=1e-5)
+        found = scores(reply)
+        assert max(found, key=found.__getitem__) == reply.text
+        assert np.exp(list(found.values())).sum() == pytest.approx(1, abs=1e-3)
         assert reply.usage.input_tokens
         assert reply.latency > 0
 
@@ -207,21 +214,19 @@ def test_labels_may_have_many_tokens_and_start_like_other_labels() -> None:
         labels=["sports", "sports news about football", "sports news about tennis"], instruction="Which kind of news?"
     )
     (reply,) = run(ask_all(opened("smollm2/no-prior"), [asked("She won the final set at the net.", task)]))
-    assert reply.logprobs is not None
-    assert list(reply.logprobs) == list(task.labels)
-    assert np.exp(list(reply.logprobs.values())).sum() == pytest.approx(1, abs=1e-5)
+    assert list(scores(reply)) == list(task.labels)
+    assert np.exp(list(scores(reply).values())).sum() == pytest.approx(1, abs=1e-3)
 
 
 @needs_weights
 @pytest.mark.usefixtures("kept")
 def test_free_text_is_repeatable_and_stops_at_the_limit() -> None:
-    request = question("Name a colour.", system=None, sampling=Sampling(temperature=0.0, max_tokens=3), logprobs=True)
+    request = question("Name a colour.", system=None, sampling=Sampling(temperature=0.0, max_tokens=3), logprobs=5)
     model = opened("smollm2")
     first, second = run(model.ask(request)), run(model.ask(request))
     assert first.text == second.text != ""
     assert (first.finish, first.usage.output_tokens) == ("length", 3)
-    assert first.logprobs is not None
-    assert max(first.logprobs.values()) == next(iter(first.logprobs.values())) < 0
+    assert first.logprobs is None
     drawn = question("Name a colour.", sampling=Sampling(temperature=1.5, top_p=0.9, max_tokens=3, seed=7))
     assert run(model.ask(drawn)).text == run(model.ask(drawn)).text
 

@@ -62,7 +62,7 @@ def test_a_question_becomes_a_call_and_closing_unloads(gguf: Path, monkeypatch: 
 
     async def go() -> list[str]:
         sampling = Sampling(temperature=0.0, max_tokens=4, seed=1)
-        first = await model.ask(question("x\ud800", constraint=CHOICES, sampling=sampling, logprobs=True))
+        first = await model.ask(question("x\ud800", constraint=CHOICES, sampling=sampling, logprobs=5))
         await asyncio.gather(*(model.ask(question()) for _ in range(8)))
         await model.close()
         return [first.text, (await ask_once(model)).text]
@@ -73,7 +73,8 @@ def test_a_question_becomes_a_call_and_closing_unloads(gguf: Path, monkeypatch: 
     sent = fake.asked[0]
     assert sent["grammar"] == 'root ::= "positive" | "negative"'
     assert sent["messages"][1]["content"] == "x?"
-    assert (sent["temperature"], sent["max_tokens"], sent["seed"], sent["logprobs"]) == (0.0, 4, 1, True)
+    assert (sent["temperature"], sent["max_tokens"], sent["seed"]) == (0.0, 4, 1)
+    assert (sent["logprobs"], sent["top_logprobs"]) == (True, 5)
     assert "top_p" not in sent
     assert model.name == "llama:tiny.gguf"
     assert model.context_tokens == 4096
@@ -129,7 +130,7 @@ def test_smollm_answers_with_one_of_the_choices(capfd: pytest.CaptureFixture[str
 
     async def go() -> None:
         sampling = Sampling(temperature=0.0, max_tokens=16, seed=1)
-        requests = [question(text, constraint=labels, sampling=sampling, logprobs=True) for text in texts]
+        requests = [question(text, constraint=labels, sampling=sampling, logprobs=5) for text in texts]
         replies = await asyncio.gather(*(model.ask(request) for request in requests))
         assert {reply.text for reply in replies} <= set(labels.choices)
         assert all(reply.logprobs and reply.usage.input_tokens and reply.finish == "stop" for reply in replies)

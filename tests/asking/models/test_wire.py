@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from pcs_annotator.asking.models.resolve import resolve_model
-from pcs_annotator.core.chat import Constraint, RateHint, Reply, Request, Sampling
+from pcs_annotator.core.chat import Constraint, RateHint, Reply, Request, Sampling, TokenPosition
 from pcs_annotator.errors import ServerTrouble
 from tests.asking.models.stub import KEY, Answer, Stub, ask_once, completion, question, run, says, serving
 
@@ -62,12 +62,15 @@ def test_sampling_settings_are_sent() -> None:
         ("openai:gpt-5-chat-latest", {"max_tokens": 8, "temperature": 0.0}, {"max_completion_tokens"}),
         ("mistral:mistral-small-latest", {"random_seed": 1}, {"seed", "logprobs"}),
         ("gemini:gemini-2.5-flash", {"max_tokens": 8}, {"seed"}),
-        ("vllm:mine", {"logprobs": True, "top_logprobs": 20}, set()),
+        ("vllm:mine", {"logprobs": True, "top_logprobs": 7}, set()),
+        ("together:mine", {"logprobs": 7}, {"top_logprobs"}),
+        ("fireworks:mine", {"logprobs": True, "top_logprobs": 5}, set()),
+        ("groq:x", {"max_tokens": 8}, {"logprobs", "top_logprobs"}),
     ],
 )
 def test_each_host_gets_the_settings_it_accepts(spec: str, sent: dict[str, Any], not_sent: set[str]) -> None:
     sampling = Sampling(temperature=0.0, top_p=1.0, max_tokens=8, seed=1)
-    _, stub = exchange(spec, question(sampling=sampling, logprobs=True))
+    _, stub = exchange(spec, question(sampling=sampling, logprobs=7))
     body = stub.seen[0].body
     assert body.items() >= sent.items()
     assert not not_sent & set(body)
@@ -133,13 +136,14 @@ def test_a_constraint_is_only_sent_to_hosts_that_honour_it(spec: str, can: bool)
     assert model.can_constrain is can
 
 
-def test_first_token_logprobs_are_read() -> None:
-    top = [{"token": "pos", "logprob": -0.1}, {"token": "neg", "logprob": -2.5}]
-    choice = {"logprobs": {"content": [{"token": "pos", "logprob": -0.1, "top_logprobs": top}]}}
-    reply, _ = exchange("vllm:x", question(logprobs=True), says(completion(choice=choice)))
-    assert reply.logprobs == {"pos": -0.1, "neg": -2.5}
-    reply, _ = exchange("vllm:x", question(logprobs=True))
-    assert reply.logprobs is None
+def test_logprobs_are_read_if_they_were_requested() -> None:
+    top = [{"token": "positive", "logprob": -0.1}, {"token": "neg", "logprob": -2.5}]
+    choice = {"logprobs": {"content": [{"token": "positive", "logprob": -0.1, "top_logprobs": top}]}}
+    answer = says(completion(choice=choice))
+    reply, _ = exchange("vllm:x", question(logprobs=5), answer)
+    assert reply.logprobs == (TokenPosition(b"positive", ((b"positive", -0.1), (b"neg", -2.5))),)
+    assert exchange("vllm:x", question(logprobs=5))[0].logprobs is None
+    assert exchange("vllm:x", question(), answer)[0].logprobs is None
 
 
 @pytest.mark.parametrize(

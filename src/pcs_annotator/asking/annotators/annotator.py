@@ -9,10 +9,11 @@ from typing import Any
 
 from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Messages, Stated, elicitation_of
 from pcs_annotator.asking.annotators.elicitations.p_true import PTrue
+from pcs_annotator.asking.annotators.grading import IN_PROSE, Graded, grade
 from pcs_annotator.asking.annotators.length import CutPolicy, estimate_tokens, fit_text
-from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages, task_prompt
-from pcs_annotator.asking.annotators.reply import read_label
-from pcs_annotator.core.chat import ChatModel, Constraint, Reply, Request, Sampling, sendable
+from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages, letters_of, task_prompt
+from pcs_annotator.asking.annotators.reply import read_answer
+from pcs_annotator.core.chat import Answers, ChatModel, Constraint, Reply, Request, Sampling, sendable
 from pcs_annotator.core.elicitations import P_TRUE, base_annotator, elicited_name
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.vote import Vote
@@ -27,6 +28,8 @@ _ANSWER_TOKENS = 256
 # Tokens reserved for markers, roles and the server's chat template.
 _FRAME_TOKENS = 96
 _SHORTEST_ANSWER = 16
+_FEWEST_ALTERNATIVES = 5
+_OTHER_SPELLINGS = 3
 _VERDICTS = ("A", "B")
 _SIGNS_OF_NUMBERS = "0123456789.,"
 _NOTHING_VISIBLE = " \t\r\n\f\v\x00\xa0\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
@@ -61,6 +64,8 @@ class Annotator:
             one question differ in the ledger, not in the prompt.
         cut: Which part of a text to keep if it is too long for the model.
         constrain: Whether to restrict answers to the labels, for models that support it.
+        answers: Whether to ask for log-probabilities, which make a graded vote; None for what the run says.
+        letters: Whether labels are listed as A, B, C … and answered by letter; None for what the run says.
 
     Examples:
         >>> Annotator("groq:llama-3.1-8b-instant").name
@@ -77,6 +82,8 @@ class Annotator:
     sampling: Sampling = DEFAULT_SAMPLING
     cut: CutPolicy = "head+tail"
     constrain: bool = True
+    answers: Answers | None = None
+    letters: bool | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -99,8 +106,9 @@ class Annotator:
         text = sendable(text)
         if not text.strip().strip(_NOTHING_VISIBLE + "\ufffd"):
             return Vote(label=None, reason="empty text", asked=False)
-        constrained = self.constrain and model.can_constrain and self.elicitation in (None, P_TRUE)
-        answer: AnswerFormat = "bare" if constrained else "tag"
+        plain = self.elicitation in (None, P_TRUE)
+        constrained = plain and self.constrain and model.can_constrain
+        answer = self._format(constrained=constrained)
         cut = 0
         if model.context_tokens is not None:
             room = model.context_tokens - self._reserved(self._fixed_part(task, answer))
@@ -110,7 +118,8 @@ class Annotator:
         request = Request(
             messages=self._messages(task, text, answer),
             sampling=self.sampling,
-            constraint=Constraint(choices=task.labels) if constrained else None,
+            constraint=_choices(task, answer) if constrained else None,
+            logprobs=_alternatives(len(task.labels)) if plain and self.answers != "hard" and model.can_grade else 0,
         )
         return Question(request=request, text=text, cut=cut)
 
@@ -124,12 +133,13 @@ class Annotator:
             model: The model that `self.model` resolves to.
         """
         last, cut = replies[-1], question.cut
+        constrained = question.request.constraint is not None
+        answer = self._format(constrained=constrained)
         if self.elicitation is None:
-            return self.vote(last, task, question.text, cut)
+            return _vote(last, task, question, answer)
         if last.finish == "filter":
             return Vote(label=None, reason="filtered by the provider", cut=cut)
-        constrained = question.request.constraint is not None
-        talk = _conversation(self.elicitation, self.style, "bare" if constrained else "tag")
+        talk = _conversation(self.elicitation, self.style, answer)
         heard = talk.next(task, question.text, [_complete_text(reply) for reply in replies])
         if isinstance(heard, Stated):
             return Vote(label=heard.guess, cut=cut, stated=heard.over(task.labels))
@@ -141,6 +151,11 @@ class Annotator:
             constraint=Constraint(choices=_VERDICTS) if constrained else None,
         )
         return replace(question, request=request)
+
+    def _format(self, *, constrained: bool) -> AnswerFormat:
+        if self.letters and self.elicitation in (None, P_TRUE):
+            return "bare letter" if constrained else "letter tag"
+        return "bare" if constrained else "tag"
 
     def _messages(self, task: Task, text: str, answer: AnswerFormat) -> Messages:
         if self.elicitation is None:
@@ -165,22 +180,30 @@ class Annotator:
         answer = _ANSWER_TOKENS if self.sampling.max_tokens is None else self.sampling.max_tokens
         return _prompt_tokens(prompt) + answer + _FRAME_TOKENS
 
-    @staticmethod
-    def vote(reply: Reply, task: Task, text: str, cut: int = 0) -> Vote:
-        """Return the vote in a reply: a label, or a silence with its reason.
 
-        Args:
-            reply: The model's reply.
-            task: What to decide.
-            text: The text to label; a label that the reply only quotes from it does not count.
-            cut: Number of characters of the text that were left out.
-        """
-        if reply.finish == "filter":
-            return Vote(label=None, reason="filtered by the provider", cut=cut)
-        reading = read_label(reply.text, task.labels, text)
-        if reading.label is None and reply.finish == "length":
-            return Vote(label=None, reason="answer cut off", cut=cut)
-        return Vote(label=reading.label, reason=reading.reason, cut=cut)
+def _vote(reply: Reply, task: Task, question: Question, answer: AnswerFormat) -> Vote:
+    """Return the vote in a reply: a label, with grades if they were requested, or a silence with its reason."""
+    cut = question.cut
+    if reply.finish == "filter":
+        return Vote(label=None, reason="filtered by the provider", cut=cut)
+    said = read_answer(reply.text, task.labels, answer, question.text)
+    if said.label is None:
+        return Vote(label=None, reason="answer cut off" if reply.finish == "length" else said.reason, cut=cut)
+    if not question.request.logprobs:
+        return Vote(label=said.label, cut=cut)
+    graded = Graded(None, IN_PROSE)
+    if said.how in ("bare", "tag", "json"):
+        graded = grade(reply.logprobs, said.choices, said.chosen)
+    return Vote(label=said.label, cut=cut, grades=graded.grades, remark=graded.remark)
+
+
+def _choices(task: Task, answer: AnswerFormat) -> Constraint:
+    return Constraint(choices=letters_of(task.labels) if answer == "bare letter" else task.labels)
+
+
+def _alternatives(labels: int) -> int:
+    """Return how many tokens to ask for: one for each label, and room for other spellings of them."""
+    return max(_FEWEST_ALTERNATIVES, labels + _OTHER_SPELLINGS)
 
 
 def _complete_text(reply: Reply) -> str:

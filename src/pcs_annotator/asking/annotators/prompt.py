@@ -7,16 +7,19 @@ comes last, between two lines with a marker that its author cannot know.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
+from string import ascii_uppercase
 from typing import Literal
 
 from pcs_annotator.core.chat import Message, sendable
 from pcs_annotator.core.task import Task
+from pcs_annotator.errors import ConfigError
 
 PromptStyle = Literal["chat", "plain"]
-AnswerFormat = Literal["tag", "bare"]
+AnswerFormat = Literal["tag", "bare", "letter tag", "bare letter"]
 
 # The same key for all users, so that the same question has the same key in every ledger. It need not be secret: the
 # marker depends on the text, and a text that contains its own marker gets another one.
@@ -33,6 +36,8 @@ _DATA = (
 _LAST_WORD = {
     "tag": "Answer with exactly one tag and nothing else.",
     "bare": "Answer with exactly one label and nothing else.",
+    "letter tag": "Answer with exactly one tag and nothing else.",
+    "bare letter": "Answer with exactly one letter and nothing else.",
 }
 
 
@@ -45,7 +50,8 @@ def build_messages(
         task: What to decide.
         text: The text to label; characters that cannot be sent (lone surrogates, NUL) are replaced by U+FFFD.
         style: `chat` puts the fixed part into a system message, `plain` puts everything into one user message.
-        answer: `tag` asks for `<label>…</label>`; `bare` for the label alone, for models restricted to the labels.
+        answer: `tag` asks for `<label>…</label>`; `bare` for the label alone, for models restricted to the labels;
+            `letter tag` and `bare letter` for the letter under which the label is listed.
         key: Key of the hash from which the marker is made.
     """
     fixed = task_prompt(task, answer)
@@ -67,14 +73,42 @@ def _task_prompt(
     instruction: str, labels: tuple[str, ...], meanings: tuple[tuple[str, str], ...], answer: AnswerFormat
 ) -> str:
     meaning = dict(meanings)
-    listed = "\n".join(f"- {label}: {meaning[label]}" if label in meaning else f"- {label}" for label in labels)
-    if answer == "bare":
+    lettered = answer in ("letter tag", "bare letter")
+    marks = [f"{letter}." for letter in letters_of(labels)] if lettered else ["-"] * len(labels)
+    listed = "\n".join(
+        f"{mark} {label}: {meaning[label]}" if label in meaning else f"{mark} {label}"
+        for mark, label in zip(marks, labels, strict=True)
+    )
+    if answer in ("bare", "bare letter"):
         # an instruction that shows tags would contradict an answer without them
         instruction = _LABEL_TAG.sub("", instruction)
-        wanted = _LAST_WORD["bare"]
+        wanted = _LAST_WORD[answer]
     else:
-        wanted = f"{_LAST_WORD['tag'].removesuffix('.')}: {_menu(labels)}."
+        wanted = f"{_LAST_WORD[answer].removesuffix('.')}: {_menu(letters_of(labels) if lettered else labels)}."
     return sendable(f"{_ROLE}\n\n{instruction.strip()}\n\nLabels:\n{listed}\n\n{wanted}\n\n{_DATA}")
+
+
+def letters_of(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return the letters under which labels are listed.
+
+    Raises:
+        ConfigError: There are too many labels, or a label is one of the letters.
+
+    >>> letters_of(["fake", "real"])
+    ('A', 'B')
+    """
+    if len(labels) > len(ascii_uppercase):
+        raise ConfigError(
+            f"letters can stand for at most {len(ascii_uppercase)} labels, and there are {len(labels)}: "
+            "ask for the labels as words"
+        )
+    letters = tuple(ascii_uppercase[: len(labels)])
+    both = [label for label in labels if label.strip().upper() in letters]
+    if both:
+        raise ConfigError(
+            f"the label {both[0]!r} is a letter itself, so letters cannot stand for the labels: ask for them as words"
+        )
+    return letters
 
 
 def _menu(labels: tuple[str, ...]) -> str:

@@ -22,6 +22,7 @@ from itertools import islice, pairwise
 from json import loads
 from typing import Literal, NamedTuple
 
+from pcs_annotator.asking.annotators.prompt import AnswerFormat, letters_of
 from pcs_annotator.asking.annotators.prose import verdict
 from pcs_annotator.asking.annotators.quotation import without_fence, without_quotations
 from pcs_annotator.asking.annotators.vocabulary import LabelVocabulary, vocabulary
@@ -73,6 +74,24 @@ class Reading(NamedTuple):
     how: ParseKind = ""
 
 
+class Answer(NamedTuple):
+    """The label in a reply, and how it is put.
+
+    Attributes:
+        label: One of the labels; None for a silence.
+        reason: Why there is no label; empty if there is one.
+        how: The rule that found the label; empty for a silence.
+        choices: What the reply chooses from: the labels, or their letters.
+        chosen: Its choice; empty for a silence.
+    """
+
+    label: str | None
+    reason: str
+    how: ParseKind
+    choices: tuple[str, ...]
+    chosen: str
+
+
 class _Tag(NamedTuple):
     start: int
     end: int
@@ -107,6 +126,36 @@ def read_label(reply: str, labels: Sequence[str], asked: str = "") -> Reading:
         if label is not None:
             return Reading(label, how="tag")
     return _read_long(answer, words, asked)
+
+
+def read_answer(reply: str, labels: Sequence[str], answer: AnswerFormat, asked: str = "") -> Answer:
+    """Return the label that a reply to a question decides for, in the form that the question asked for.
+
+    A reply that names a label where its letter was asked for counts, too.
+
+    Examples:
+        >>> read_answer("B", ["fake", "real"], "bare letter").label
+        'real'
+        >>> read_answer("Fake", ["fake", "real"], "bare letter").label
+        'fake'
+    """
+    words = tuple(labels)
+    if answer in ("tag", "bare"):
+        reading = read_label(reply, words, asked)
+        return Answer(*reading, words, reading.label or "")
+    letters = letters_of(labels)
+    reading = read_label(reply, letters, asked)
+    by_letter = Answer(*reading, letters, reading.label or "")
+    if reading.label is not None:
+        by_letter = by_letter._replace(label=labels[letters.index(reading.label)])
+        if reading.how == "bare":
+            return by_letter
+    by_word = read_answer(reply, labels, "bare", asked)
+    if by_word.label is None:
+        return by_letter
+    if by_letter.label not in (None, by_word.label):
+        return by_letter._replace(label=None, reason="letter and label differ", how="")
+    return by_word if by_letter.label is None else by_letter
 
 
 def _read_long(answer: str, words: LabelVocabulary, asked: str) -> Reading:

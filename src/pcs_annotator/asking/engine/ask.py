@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -80,6 +81,7 @@ class Asker:
     random: random.Random = field(default_factory=random.Random)
     _paces: dict[str, Pace] = field(default_factory=dict)
     _under_way: dict[bytes, asyncio.Future[Reply]] = field(default_factory=dict)
+    _gives: dict[str, bool] = field(default_factory=dict)
     _stopped: errors.PcsError | None = None
 
     async def ask(self, call: Call) -> Reply:
@@ -175,10 +177,23 @@ class Asker:
         except TimeoutError as error:
             raise errors.ServerTrouble(f"{name}: no answer within {self.patience.deadline:g} s") from error
         pace.answered(reply.rate_hint)
+        if call.request.logprobs:
+            self._learn(call.model, reply)
         paid = self._paid(name, call, reply)
         # The call counts as in flight until its reply is stored: a crash loses no more than the calls in flight.
         await self.ledger.put(entry_of(call.key, name, call.purpose, reply, paid.usd))
         return reply, paid
+
+    def _learn(self, model: ChatModel, reply: Reply) -> None:
+        """Remember whether a model gives log-probabilities; the first answer tells."""
+        gives, known = reply.logprobs is not None, self._gives.get(model.name)
+        if known or known is gives or not reply.text:
+            return
+        if known is None and not gives and model.can_grade:
+            message = f"{model.name} gives no log-probabilities, although it was asked for them: its votes are hard"
+            warnings.warn(message, errors.PcsWarning, stacklevel=2)
+        self._gives[model.name] = gives
+        self.ledger.remember_graded(model.name, gives=gives)
 
     def _paid(self, name: str, call: Call, reply: Reply) -> Cost:
         tokens_in, tokens_out = reply.usage.input_tokens, reply.usage.output_tokens
@@ -201,7 +216,7 @@ class Rewriter:
 
     async def __call__(self, request: Request) -> Reply:
         """Return the answer to one request."""
-        key = call_key(self.model.name, request, 0)
+        key = call_key(self.model.name, request, 0).own
         known = self.asker.ledger.get_many([key])
         if known:
             self.asker.tally.from_ledger += 1

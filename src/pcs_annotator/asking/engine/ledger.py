@@ -10,20 +10,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from pcs_annotator.asking.models.logprobs import pack, unpack
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.chat import Reply, Request, Usage
 from pcs_annotator.errors import LedgerError
 
-SCHEMA = 1
+SCHEMA = 2
 BUSY_SECONDS = 15
 KEYS_PER_QUERY = 500
 GATHER_SECONDS = 0.001
 # Short, because Ctrl-C is noticed only between two attempts.
 LOCK_ATTEMPT_SECONDS = 0.2
 
-CREATE = """
+CREATE_CALLS = """
 CREATE TABLE IF NOT EXISTS calls (
     key BLOB PRIMARY KEY,
     model TEXT NOT NULL,
@@ -37,8 +38,17 @@ CREATE TABLE IF NOT EXISTS calls (
     asked_at REAL NOT NULL
 ) WITHOUT ROWID
 """
-COLUMNS = "key, model, purpose, reply, finish, input_tokens, output_tokens, usd, latency, asked_at"
-INSERT = f"INSERT OR IGNORE INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+# What each schema adds to the one before; a ledger of any age goes through those that it lacks.
+STEPS = (
+    (CREATE_CALLS,),
+    (
+        "ALTER TABLE calls ADD COLUMN logprobs BLOB",
+        "CREATE TABLE IF NOT EXISTS models (model TEXT PRIMARY KEY, gives_logprobs INTEGER NOT NULL) WITHOUT ROWID",
+    ),
+)
+SCHEMA = len(STEPS)
+COLUMNS = "key, model, purpose, reply, finish, input_tokens, output_tokens, usd, latency, asked_at, logprobs"
+INSERT = f"INSERT OR IGNORE INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class LedgerEntry(NamedTuple):
@@ -54,22 +64,37 @@ class LedgerEntry(NamedTuple):
     usd: float | None
     latency: float
     asked_at: float
+    logprobs: bytes | None = None
 
 
-def call_key(model: str, request: Request, draw: int) -> bytes:
+class CallKey(NamedTuple):
+    """The keys of a call.
+
+    Attributes:
+        own: Its own.
+        twin: That of the same question asked without log-probabilities if this one asks for them, else with them.
+    """
+
+    own: bytes
+    twin: bytes
+
+
+def call_key(model: str, request: Request, draw: int) -> CallKey:
     """Return the content hash of a call: the same question to the same model in the same draw has the same key."""
     sampling, constraint = request.sampling, request.constraint
-    parts: list[Any] = [
-        model,
-        draw,
-        [sampling.temperature, sampling.top_p, sampling.max_tokens, sampling.seed],
-        [list(constraint.choices), constraint.json_schema] if constraint is not None else None,
-        request.logprobs,
-    ]
-    for message in request.messages:
-        parts.append(message.role)
-        parts.append(message.content)
-    return blake2b(json.dumps(parts).encode(), digest_size=16).digest()
+    head = json.dumps(
+        [
+            model,
+            draw,
+            [sampling.temperature, sampling.top_p, sampling.max_tokens, sampling.seed],
+            [list(constraint.choices), constraint.json_schema] if constraint is not None else None,
+        ]
+    )
+    said = json.dumps([part for message in request.messages for part in (message.role, message.content)])
+    hard, graded = (
+        blake2b(f"{head[:-1]}, {asked}, {said[1:]}".encode(), digest_size=16).digest() for asked in ("false", "true")
+    )
+    return CallKey(graded, hard) if request.logprobs else CallKey(hard, graded)
 
 
 def entry_of(key: bytes, model: str, purpose: str, reply: Reply, usd: float | None) -> LedgerEntry:
@@ -88,6 +113,7 @@ def entry_of(key: bytes, model: str, purpose: str, reply: Reply, usd: float | No
         usd,
         reply.latency,
         time.time(),
+        pack(reply.logprobs),
     )
 
 
@@ -130,27 +156,37 @@ class Ledger:
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
+        if self._version(connection) == SCHEMA:
+            return
+        # in one transaction, for which other processes wait: a ledger is never half upgraded
+        connection.execute("BEGIN IMMEDIATE")
+        with connection:
+            for step in STEPS[self._version(connection) :]:
+                for statement in step:
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {SCHEMA}")
+
+    def _version(self, connection: sqlite3.Connection) -> int:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version > SCHEMA:
             raise LedgerError(
                 f"{self.path} was written by a newer pcs-annotator (schema {version}): upgrade, or use another file"
             )
-        if version < SCHEMA:
-            connection.execute(CREATE)
-            connection.execute(f"PRAGMA user_version = {SCHEMA}")
-            connection.commit()
+        return int(version)
 
     def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
         """Return the replies that the ledger already has."""
         found: dict[bytes, Reply] = {}
-        query = "SELECT key, reply, finish, input_tokens, output_tokens, latency FROM calls WHERE key IN ({})"
+        query = "SELECT key, reply, finish, input_tokens, output_tokens, latency, logprobs FROM calls WHERE key IN ({})"
         with self._explained():
             for start in range(0, len(keys), KEYS_PER_QUERY):
                 some = keys[start : start + KEYS_PER_QUERY]
                 rows = self._read().execute(query.format(",".join("?" * len(some))), some)
-                for key, text, finish, tokens_in, tokens_out, latency in rows:
+                for key, text, finish, tokens_in, tokens_out, latency, logprobs in rows:
                     usage = Usage(input_tokens=tokens_in, output_tokens=tokens_out)
-                    found[key] = Reply(text=text, finish=finish, usage=usage, latency=latency)
+                    found[key] = Reply(
+                        text=text, finish=finish, usage=usage, latency=latency, logprobs=unpack(logprobs)
+                    )
         return found
 
     async def put(self, entry: LedgerEntry) -> None:
@@ -189,7 +225,21 @@ class Ledger:
         with Ledger(other) as source, self._explained(), self._change() as connection:
             before = connection.total_changes
             connection.executemany(INSERT, source.entries())
-            return connection.total_changes - before
+            new = connection.total_changes - before
+            known = source.graded_models().items()
+            connection.executemany("INSERT OR IGNORE INTO models VALUES (?, ?)", known)
+            return new
+
+    def graded_models(self) -> dict[str, bool]:
+        """Return model → whether it gives log-probabilities, for those that were asked for them."""
+        with self._explained():
+            rows = self._read().execute("SELECT model, gives_logprobs FROM models").fetchall()
+        return {model: bool(gives) for model, gives in rows}
+
+    def remember_graded(self, model: str, *, gives: bool) -> None:
+        """Store whether a model gives log-probabilities."""
+        with self._explained(), self._change() as connection:
+            connection.execute("INSERT OR REPLACE INTO models VALUES (?, ?)", (model, gives))
 
     def entries(self) -> Iterator[LedgerEntry]:
         """Yield every call, in no particular order."""
@@ -213,6 +263,8 @@ class Ledger:
         query = "DELETE FROM calls WHERE (? IS NULL OR model = ?) AND (? IS NULL OR asked_at < ?)"
         with self._explained(), self._change() as connection:
             deleted = connection.execute(query, (model, model, before, before)).rowcount
+            # what no call bears out any more is found out anew
+            connection.execute("DELETE FROM models WHERE model NOT IN (SELECT DISTINCT model FROM calls)")
         with self._explained():
             self._change().execute("VACUUM")
         return deleted

@@ -29,6 +29,9 @@ class Tally:
         silences: Votes without a label, by reason.
         failed: Questions without an answer, by reason; the next run asks them again.
         cut: Votes on a text that was cut because it was too long.
+        graded: Votes with the probability of every label.
+        bounded: Those among them in which a label not listed by the server may have more than 1 %.
+        hard: Votes that were to be graded and are not, by reason.
     """
 
     rows: int = 0
@@ -41,6 +44,9 @@ class Tally:
     silences: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
     cut: int = 0
+    graded: int = 0
+    bounded: int = 0
+    hard: Counter[str] = field(default_factory=Counter)
 
 
 TERMINAL_SECONDS = 0.2

@@ -36,9 +36,11 @@ class AnthropicModel:
         name: `anthropic:model`.
         context_tokens: From the catalog; None when unknown.
         can_constrain: False: the prompt asks for the form of the answer.
+        can_grade: False: the API has no log-probabilities.
     """
 
     can_constrain = False
+    can_grade = False
 
     def __init__(self, place: CallSite) -> None:
         self.name = place.name

@@ -43,9 +43,11 @@ class EmbeddedModel:
         prior: Whether the model's bias, measured on empty texts, is subtracted from its answers.
         context_tokens: Tokens per question.
         can_constrain: True for choices; other constraints are refused.
+        can_grade: True: choices are scored as a whole.
     """
 
     can_constrain = True
+    can_grade = True
     context_tokens = CONTEXT_TOKENS
 
     def __init__(

@@ -29,10 +29,12 @@ class FunctionModel:
             or if a function has changed and its old answers should not be used again.
         context_tokens: None: unknown.
         can_constrain: False.
+        can_grade: False.
     """
 
     context_tokens: int | None = None
     can_constrain = False
+    can_grade = False
 
     def __init__(self, function: Answering, *, name: str | None = None, takes: Takes | None = None) -> None:
         self.name = f"function:{name or _qualified_name(function)}"

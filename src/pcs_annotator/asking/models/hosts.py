@@ -31,7 +31,8 @@ class Host:
         structure: How answers can be constrained: by a JSON schema, a list of choices (vLLM), or not at all.
         structured_models: The models whose answers can be constrained, as a pattern for the start of the name.
         reasoning_models: The models that take the settings of OpenAI's reasoning models, as a pattern.
-        top_logprobs: Maximum number of log-probabilities; 0 if requesting them is an error.
+        top_logprobs: Maximum number of alternatives with log-probabilities; 0 if requesting them is an error.
+        counts_logprobs: Whether `logprobs` is that number, as in the older protocol, instead of `true`.
         seed_field: The name of the seed setting; "" if there is none.
     """
 
@@ -45,6 +46,7 @@ class Host:
     structured_models: str = ""
     reasoning_models: str = "(?!)"
     top_logprobs: int = 0
+    counts_logprobs: bool = False
     seed_field: str = "seed"
 
     def structure_for(self, model: str) -> Structure:
@@ -77,6 +79,7 @@ HOSTS = (
         name="huggingface",
         base_url="https://router.huggingface.co/v1",
         key_variables=("HF_TOKEN", "HUGGINGFACE_API_KEY", "HUGGINGFACEHUB_API_TOKEN"),
+        top_logprobs=5,
     ),
     Host(
         name="mistral",
@@ -85,7 +88,20 @@ HOSTS = (
         structure="json_schema",
         seed_field="random_seed",
     ),
-    Host(name="together", base_url="https://api.together.xyz/v1", key_variables=("TOGETHER_API_KEY",)),
+    Host(
+        name="together",
+        base_url="https://api.together.xyz/v1",
+        key_variables=("TOGETHER_API_KEY",),
+        top_logprobs=20,
+        counts_logprobs=True,
+    ),
+    Host(
+        name="fireworks",
+        base_url="https://api.fireworks.ai/inference/v1",
+        key_variables=("FIREWORKS_API_KEY",),
+        structure="json_schema",
+        top_logprobs=5,
+    ),
     Host(
         name="openrouter",
         base_url="https://openrouter.ai/api/v1",

@@ -44,9 +44,11 @@ class LangChainModel:
         name: `langchain:`, the class and the model's name; part of every ledger key. Settings of the object are not.
         context_tokens: From the catalog; None when unknown.
         can_constrain: False.
+        can_grade: False.
     """
 
     can_constrain = False
+    can_grade = False
 
     def __init__(self, model: Any, *, name: str | None = None) -> None:
         self.name = name or _name(model)

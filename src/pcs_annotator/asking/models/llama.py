@@ -13,15 +13,15 @@ from time import perf_counter
 from typing import Any
 
 from pcs_annotator.asking.models.failures import CallSite, Complaint, failure
+from pcs_annotator.asking.models.logprobs import read_logprobs
 from pcs_annotator.asking.models.provider import provider
-from pcs_annotator.asking.models.wire import FINISHES, first_logprobs, replace_surrogates
+from pcs_annotator.asking.models.wire import FINISHES, replace_surrogates
 from pcs_annotator.core.chat import ChatModel, Reply, Request, Usage
 from pcs_annotator.errors import ConfigError, MissingPackage
 
 INSTALL = "pip install 'pcs-annotator[gguf]'"
 MAGIC = b"GGUF"
 ONLY_ERRORS = -1
-TOP_LOGPROBS = 20
 
 
 class LlamaModel:
@@ -34,9 +34,11 @@ class LlamaModel:
         name: `llama:` and the file's name, without its folder.
         context_tokens: Tokens per slot.
         can_constrain: True: choices become a grammar.
+        can_grade: True.
     """
 
     can_constrain = True
+    can_grade = True
 
     def __init__(self, path: Path, *, slots: int = 4, context_tokens: int = 4096) -> None:
         self.name = f"llama:{path.name}"
@@ -62,7 +64,7 @@ class LlamaModel:
         if error is not None:
             complaint = Complaint(str(error.get("message")), str(error.get("type")))
             raise failure(self._place, int(error.get("code") or 500), complaint, {})
-        return _reply(data, perf_counter() - started, logprobs=request.logprobs)
+        return _reply(data, perf_counter() - started, logprobs=request.logprobs > 0)
 
     async def close(self) -> None:
         """Unload the model; asking again loads it again."""
@@ -155,7 +157,7 @@ def _payload(request: Request) -> dict[str, Any]:
         **{name: value for name, value in settings.items() if value is not None},
     }
     if request.logprobs:
-        payload |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+        payload |= {"logprobs": True, "top_logprobs": request.logprobs}
     constraint = request.constraint
     if constraint is not None and constraint.choices:
         payload["grammar"] = choices_grammar([replace_surrogates(choice) for choice in constraint.choices])
@@ -167,11 +169,12 @@ def _payload(request: Request) -> dict[str, Any]:
 
 def _reply(data: Mapping[str, Any], latency: float, *, logprobs: bool) -> Reply:
     choice = data["choices"][0]
+    text = choice["message"].get("content") or ""
     usage = data.get("usage") or {}
     return Reply(
-        text=choice["message"].get("content") or "",
+        text=text,
         finish=FINISHES.get(choice.get("finish_reason"), "other"),
         usage=Usage(input_tokens=usage.get("prompt_tokens"), output_tokens=usage.get("completion_tokens")),
         latency=latency,
-        logprobs=first_logprobs(choice) if logprobs else None,
+        logprobs=read_logprobs(choice, text) if logprobs else None,
     )

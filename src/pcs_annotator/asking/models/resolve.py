@@ -39,14 +39,22 @@ def resolve_model(spec: object, environment: Mapping[str, str] | None = None) ->
         return langchain.LangChainModel(spec)
     if callable(spec) and not isinstance(spec, type):
         return FunctionModel(spec)
-    hint = "pass an instance, not the class" if isinstance(spec, type) else _possible()
-    raise ConfigError(f"{spec!r:.100} is not a model: {hint}")
+    raise ConfigError(f"{spec!r:.100} is not a model: {_hint(spec)}")
+
+
+_NEEDED = ("ask", "close", "name", "context_tokens", "can_constrain", "can_grade")
 
 
 def is_chat_model(thing: object) -> TypeGuard[ChatModel]:
     """Return whether an object implements `ChatModel`."""
-    needed = ("ask", "close", "name", "context_tokens", "can_constrain")
-    return not isinstance(thing, type) and all(hasattr(thing, name) for name in needed)
+    return not isinstance(thing, type) and all(hasattr(thing, name) for name in _NEEDED)
+
+
+def _hint(thing: object) -> str:
+    if isinstance(thing, type):
+        return "pass an instance, not the class"
+    missing = [name for name in _NEEDED if not hasattr(thing, name)]
+    return _possible() if "ask" in missing else f"it has no {', '.join(missing)}, which a chat model needs"
 
 
 def _resolve_name(spec: str, environment: Mapping[str, str]) -> ChatModel:

@@ -26,6 +26,7 @@ class ScriptedModel:
 
     Attributes:
         name: `scripted:…`.
+        can_grade: Whether log-probabilities are requested; a reply in the script may have them.
         calls: How often it was asked.
         requests: The last thousand requests.
 
@@ -36,9 +37,16 @@ class ScriptedModel:
     can_constrain = True
 
     def __init__(
-        self, script: Script, *, latency: float = 0.0, name: str = "scripted:script", context_tokens: int | None = None
+        self,
+        script: Script,
+        *,
+        latency: float = 0.0,
+        name: str = "scripted:script",
+        context_tokens: int | None = None,
+        can_grade: bool = False,
     ) -> None:
         self.name = name
+        self.can_grade = can_grade
         self.context_tokens = context_tokens
         self.latency = latency
         self.calls = 0

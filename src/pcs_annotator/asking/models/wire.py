@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Any
 from pcs_annotator.asking.models.catalog import context_of
 from pcs_annotator.asking.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.asking.models.hosts import CUSTOM, HOSTS, Host, base_url, chat_url, check_url
+from pcs_annotator.asking.models.logprobs import read_logprobs
 from pcs_annotator.asking.models.provider import provider, read_key
 from pcs_annotator.asking.models.sessions import Client, HttpReply
 from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Reply, Request, Usage
@@ -26,7 +28,11 @@ FINISHES: dict[object, Finish] = {
     "content_filter": "filter",
 }
 ANSWER = "answer"
-ADJUSTABLE = frozenset({"temperature", "top_p", "seed", "random_seed", "logprobs", "top_logprobs", "max_tokens"})
+ADJUSTABLE = frozenset({"temperature", "top_p", "seed", "random_seed", "max_tokens"})
+# Servers refuse log-probabilities in many words, with many statuses; nothing else that we send is named like this.
+LOGPROBS = re.compile(r"log_?probs?\b|n_probs", re.I)
+TOO_MANY = re.compile(r"maximum|at most|less than|greater than|between|exceed|range|<=|≤", re.I)
+FEW_LOGPROBS = 5
 
 
 class WireModel:
@@ -36,6 +42,7 @@ class WireModel:
         name: `provider:model`, or `http://host/v1#model` for a server given by its URL.
         context_tokens: From the catalog; None when unknown.
         can_constrain: Whether the server can restrict this model's answers to a constraint.
+        can_grade: Whether log-probabilities are requested; False once the server has refused them.
     """
 
     def __init__(self, host: Host, place: CallSite, url: str) -> None:
@@ -46,6 +53,7 @@ class WireModel:
         self._structure = host.structure_for(place.model)
         self.can_constrain = self._structure != "none"
         self._reasons = host.reasons(place.model)
+        self._top_logprobs = 0 if self._reasons else host.top_logprobs
         self.thinking_tokens = THINKING_TOKENS if self._reasons else 0
         self._left_out: set[str] = {"temperature", "top_p"} if self._reasons else set()
         self._limit_field = "max_completion_tokens" if self._reasons else "max_tokens"
@@ -54,13 +62,21 @@ class WireModel:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
+    @property
+    def can_grade(self) -> bool:
+        """Return whether log-probabilities are requested."""
+        return self._top_logprobs > 0
+
     async def ask(self, request: Request) -> Reply:
-        """Return the answer to one request, sent once."""
-        payload = self._payload(request)
-        answer = await self._client.post(payload)
-        if answer.status != 200:
-            raise self._failure(answer.status, read_complaint(answer.body), answer.headers, payload)
-        return self._reply(answer, request)
+        """Return the answer to one request, sent once, or again without what the server refuses to give."""
+        while True:
+            payload = self._payload(request)
+            answer = await self._client.post(payload)
+            if answer.status == 200:
+                return self._reply(answer, request)
+            complaint = read_complaint(answer.body)
+            if not self._refuses_logprobs(answer.status, complaint, payload):
+                raise self._failure(answer.status, complaint, answer.headers, payload)
 
     async def close(self) -> None:
         """Close the connections unless another model uses them; asking again opens new ones."""
@@ -80,9 +96,12 @@ class WireModel:
             payload[self._limit_field] = sampling.max_tokens + self.thinking_tokens
         if sampling.seed is not None and self._host.seed_field:
             payload[self._host.seed_field] = sampling.seed
-        if request.logprobs and self._host.top_logprobs and not self._reasons:
+        alternatives = min(request.logprobs, self._top_logprobs)
+        if alternatives and self._host.counts_logprobs:
+            payload["logprobs"] = alternatives
+        elif alternatives:
             payload["logprobs"] = True
-            payload["top_logprobs"] = self._host.top_logprobs
+            payload["top_logprobs"] = alternatives
         if request.constraint is not None and self.can_constrain:
             self._constrain(payload, request)
         for name in self._left_out:
@@ -114,7 +133,7 @@ class WireModel:
                 finish=FINISHES.get(choice.get("finish_reason"), "other"),
                 usage=Usage(input_tokens=usage.get("prompt_tokens"), output_tokens=usage.get("completion_tokens")),
                 latency=answer.latency,
-                logprobs=first_logprobs(choice) if request.logprobs else None,
+                logprobs=read_logprobs(choice, text) if request.logprobs else None,
                 rate_hint=rate_hint(answer.headers),
             )
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -152,9 +171,29 @@ class WireModel:
         if wrong == "max_tokens":
             self._limit_field = "max_completion_tokens"
         elif wrong not in self._left_out:
-            self._left_out |= {"logprobs", "top_logprobs"} if "logprobs" in wrong else {wrong}
+            self._left_out.add(wrong)
             warnings.warn(message, PcsWarning, stacklevel=2)
         return ServerTrouble(message)
+
+    def _refuses_logprobs(self, status: int, complaint: Complaint, payload: Mapping[str, Any]) -> bool:
+        """Return whether a server refuses log-probabilities; the next request asks for fewer, or for none."""
+        words = f"{complaint.parameter} {complaint.words}"
+        if "logprobs" not in payload or status in (401, 403, 404, 429) or not LOGPROBS.search(words):
+            return False
+        sent = payload.get("top_logprobs", payload["logprobs"])
+        if sent > self._top_logprobs:  # another call has been told already
+            return True
+        if sent > FEW_LOGPROBS and TOO_MANY.search(complaint.message):
+            self._top_logprobs = FEW_LOGPROBS
+            return True
+        self._top_logprobs = 0
+        said = self._place.scrub(complaint.message)
+        warnings.warn(
+            f"{self.name} gives no log-probabilities, so its votes are hard. The server's message: {said}",
+            PcsWarning,
+            stacklevel=2,
+        )
+        return True
 
 
 def join_parts(content: object) -> str:
@@ -163,14 +202,6 @@ def join_parts(content: object) -> str:
         return ""
     parts = [part if isinstance(part, str) else part.get("text") for part in content if isinstance(part, str | dict)]
     return "".join(part for part in parts if isinstance(part, str))
-
-
-def first_logprobs(choice: Mapping[str, Any]) -> dict[str, float] | None:
-    """Return token → log-probability of the first answer token, if the server sent any."""
-    tokens = (choice.get("logprobs") or {}).get("content") or []
-    if not tokens:
-        return None
-    return {entry["token"]: float(entry["logprob"]) for entry in tokens[0].get("top_logprobs") or [tokens[0]]}
 
 
 def replace_surrogates(text: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pcs_annotator.asking.annotators.elicitations.base import Messages, Stated, elicitation, followed_up
 from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages
-from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
+from pcs_annotator.asking.annotators.reply import read_answer, read_label, without_reasoning
 from pcs_annotator.core.elicitations import P_TRUE
 from pcs_annotator.core.task import Task
 
@@ -42,13 +42,14 @@ class PTrue:
         """Return the question of whether the label is right, then the probability in the replies."""
         if not replies:
             return self.first(task, text)
-        label, reason, _ = read_label(replies[0], task.labels, text)
+        said = read_answer(replies[0], task.labels, self.answer, text)
+        label = said.label
         if label is None:
-            return reason
+            return said.reason
         if len(replies) > 1:
             verdict = read_verdict(replies[1])
             return verdict if isinstance(verdict, str) else Stated({label: float(verdict)})
-        proposed = f"<label>{label}</label>" if self.answer == "tag" else label
+        proposed = f"<label>{said.chosen}</label>" if self.answer in ("tag", "letter tag") else said.chosen
         asked = (
             f"The proposed label is: {label}\nIs it right?\n(A) True\n(B) False\nAnswer with A or B and nothing else."
         )

@@ -21,7 +21,6 @@ from pcs_annotator.core.chat import Sampling
 LONGEST_READ = 512
 KEPT_HEADS = 16
 KEPT_PRIORS = 256
-SHOWN_TOKENS = 20
 DEFAULT_ANSWER_TOKENS = 256
 T = TypeVar("T")
 
@@ -144,13 +143,11 @@ class Written(NamedTuple):
         text: The text.
         tokens: Its number of tokens.
         ended: Whether the model ended it, rather than the limit.
-        first: The likeliest first tokens and their log-probabilities.
     """
 
     text: str
     tokens: int
     ended: bool
-    first: dict[str, float]
 
 
 class Engine:
@@ -177,17 +174,14 @@ class Engine:
         rng = np.random.default_rng(sampling.seed)
         cache, tokens = self._cached_head(prompt)
         written: list[int] = []
-        first: dict[str, float] = {}
         while len(written) < limit:
             (answer,) = network.read([Piece.sequence(tokens, cache)], tile=1)
-            logits = network.logits(answer.states)[0]
-            first = first or self._likeliest(logits)
-            token = draw(logits, sampling, rng)
+            token = draw(network.logits(answer.states)[0], sampling, rng)
             if token in vocabulary.control:
-                return Written(vocabulary.decode(written), len(written), True, first)
+                return Written(vocabulary.decode(written), len(written), True)
             written.append(token)
             cache, tokens = answer.cache, [token]
-        return Written(vocabulary.decode(written), len(written), False, first)
+        return Written(vocabulary.decode(written), len(written), False)
 
     def _read(self, asked: Sequence[tuple[Prompt, tuple[tuple[int, ...], ...]]]) -> list[Floats]:
         trees = [self._trees.get(labels, partial(LabelTree, labels)) for _, labels in asked]
@@ -225,14 +219,6 @@ class Engine:
             cache = self.network.read([Piece.sequence(tokens[:LONGEST_READ], cache)])[0].cache
             tokens = tokens[LONGEST_READ:]
         return cache, tokens
-
-    def _likeliest(self, logits: Floats) -> dict[str, float]:
-        likely = np.argsort(-logits, kind="stable")[:SHOWN_TOKENS]
-        logs = _normalised(logits)
-        found: dict[str, float] = {}
-        for token in likely.tolist():  # parts of a character decode to the same text: keep the likelier one
-            found.setdefault(self.vocabulary.decode([token]), float(logs[token]))
-        return found
 
 
 def draw(logits: Floats, sampling: Sampling, rng: np.random.Generator) -> int:

@@ -17,7 +17,8 @@ import numpy as np
 
 from pcs_annotator.asking.models.embedded_engine import CONTEXT_TOKENS, Style, prompts
 from pcs_annotator.asking.models.embedded_engine.engine import Engine, LabelQuestion, draw
-from pcs_annotator.core.chat import Reply, Request, Usage
+from pcs_annotator.asking.models.logprobs import DECIMALS
+from pcs_annotator.core.chat import Reply, Request, TokenPosition, Usage
 from pcs_annotator.errors import BadRequest, Unanswerable
 
 In = TypeVar("In")
@@ -198,7 +199,15 @@ def label_reply(request: Request, question: LabelQuestion, logs: Any) -> Reply:
     return Reply(
         text=labels[chosen],
         usage=Usage(input_tokens=question.prompt.length, output_tokens=len(question.labels[chosen])),
-        logprobs=dict(zip(labels, logs.tolist(), strict=True)) if request.logprobs else None,
+        logprobs=(_as_position(labels, logs.tolist(), chosen),) if request.logprobs else None,
+    )
+
+
+def _as_position(labels: Sequence[str], logs: Sequence[float], chosen: int) -> TokenPosition:
+    # a choice is scored with its end, so none is the start of another
+    ended = [f"{label}\n".encode("utf-8", "replace") for label in labels]
+    return TokenPosition(
+        ended[chosen], tuple((label, round(log, DECIMALS)) for label, log in zip(ended, logs, strict=True))
     )
 
 
@@ -210,7 +219,6 @@ def _text_reply(engine: Engine, request: Request) -> Reply:
         text=written.text.strip(),
         finish="stop" if written.ended else "length",
         usage=Usage(input_tokens=prompt.length, output_tokens=written.tokens),
-        logprobs=written.first if request.logprobs else None,
     )
 
 

@@ -1,0 +1,257 @@
+"""Grades: the probability with which a model would have answered each label, from the log-probabilities of tokens.
+
+The walk follows the answer's tokens from the first. At each, every alternative extends the text so far, and what that
+text can become decides where its probability goes: to the one label that it starts or is, to no label, or to several
+labels, which leaves it undecided. It ends where the tokens that were sampled leave one label. So labels may share their
+first tokens, one may be the start of another, and several tokens (` positive`, `Positive`, `pos`) count for one label.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from math import exp
+from typing import NamedTuple
+
+from pcs_annotator.asking.annotators.vocabulary import vocabulary
+from pcs_annotator.core.chat import TokenPosition
+
+NOT_GIVEN = "no log-probabilities in the reply"
+IN_PROSE = "an answer in prose"
+NO_ALTERNATIVES = "no alternatives to the tokens of the reply"
+IMPOSSIBLE = "log-probabilities that are none: above 0, or not a number"
+AFTER_SAMPLING = "log-probabilities of the choice made, not of the model"
+OTHER_ANSWER = "tokens that do not lead to the label of the reply"
+UNDECIDED = "tokens that leave the label open"
+"""Why a vote stays hard although log-probabilities were requested."""
+BOUNDED = "a label was not among the tokens listed"
+
+MOST_UNDECIDED = 0.1
+BOUND_THAT_MATTERS = 0.01
+# Servers round; more than this above a probability of 1 is an error.
+TOLERANCE = 1e-3
+# How servers write "not at all": OpenAI and vLLM send -9999.
+NEVER = -1000.0
+# A sentence may begin with these, so that they are not the start of a longer word: "The" is not half of "theft".
+_OPENERS = frozenset(
+    ["A", "An", "As", "Based", "For", "Given", "Here", "I", "In", "It", "Let", "On", "So", "That", "The", "This", "We"]
+)
+_DRESS = " \t\r\n\f\v\x00\xa0\"'`´“”„‘’‚«»‹›*_~()[]{}<>:=\u200b\u200c\u200d\u2060\ufeff"
+_SEPARATORS = re.compile(r"[\s_\-‐‑–]+")
+_WORD_GOES_ON = "+#'’"
+_KEPT_TEXTS = 10_000
+
+
+class Graded(NamedTuple):
+    """The grades in a reply.
+
+    Attributes:
+        grades: The probability of each label, in order; None for a hard vote.
+        remark: Why there are none, or `BOUNDED` if a label that was not listed may have more than 1 %.
+    """
+
+    grades: tuple[float, ...] | None
+    remark: str = ""
+
+
+def grade(positions: tuple[TokenPosition, ...] | str | None, labels: tuple[str, ...], chosen: str) -> Graded:
+    """Return the probability of each label, or the reason why the log-probabilities do not tell.
+
+    Args:
+        positions: The tokens of the answer, as in `Reply.logprobs`.
+        labels: The labels.
+        chosen: The label of the reply; tokens that lead to another one are not trusted.
+    """
+    if positions is None or isinstance(positions, str):
+        return Graded(None, positions or NOT_GIVEN)
+    walk = _Walk(_continuations(labels), len(labels))
+    for position in positions:
+        problem = walk.step(position)
+        if problem:
+            return Graded(None, problem)
+        if not _several(walk.possible):
+            break
+    if not walk.informed:
+        alone = all(len(position.alternatives) < 2 for position in positions)
+        return Graded(None, NO_ALTERNATIVES if alone else AFTER_SAMPLING)
+    return walk.result(1 << labels.index(chosen))
+
+
+class _Walk:
+    """The tokens so far: what they can become, and where the probability of the others went."""
+
+    def __init__(self, continuations: _Continuations, labels: int) -> None:
+        self._continuations = continuations
+        self._every = (1 << labels) - 1
+        self._found = [0.0] * labels
+        self._open: list[tuple[int, float]] = []
+        self._mass = 1.0
+        self._text = b""
+        self._bound = 0.0
+        self.possible = self._every
+        self.informed = False
+
+    def step(self, position: TokenPosition) -> str:
+        """Take one token; return what is wrong with it, or an empty text."""
+        token, alternatives = position
+        if not alternatives:
+            return NO_ALTERNATIVES
+        own, total, lowest, seen = -1.0, 0.0, 2.0, 0
+        for other, log in alternatives:
+            if not log <= TOLERANCE:
+                return IMPOSSIBLE
+            if log < NEVER:
+                continue
+            share = exp(log)
+            total += share
+            if own < 0 and other == token:
+                own = share
+                continue
+            lowest = min(lowest, share)
+            seen |= self._give(self._continuations.of(self._text + other, ended=not other), self._mass * share)
+        if own < 0:
+            return AFTER_SAMPLING
+        if total > 1 + TOLERANCE:
+            return IMPOSSIBLE
+        before = self.possible
+        self._text += token
+        self.possible = self._continuations.of(self._text, ended=not token)
+        self.informed = self.informed or (lowest <= 1 and self.possible != before)
+        unseen = before & self._every & ~(seen | self.possible)
+        self._bound_unseen(unseen, 1 - total, lowest if lowest <= 1 else own)
+        self._mass *= own
+        return ""
+
+    def _give(self, mask: int, mass: float) -> int:
+        if _several(mask):
+            self._open.append((mask, mass))
+        elif mask:
+            self._found[mask.bit_length() - 1] += mass
+        return mask
+
+    def _bound_unseen(self, unseen: int, left: float, lowest: float) -> None:
+        """Give labels that are in no listed token the most they can have: no more than the least likely listed one."""
+        if not unseen or left <= 0:
+            return
+        self._bound = max(self._bound, self._mass * min(lowest, left))
+        share = self._mass * min(lowest, left / unseen.bit_count())
+        for label in _bits(unseen):
+            self._found[label] += share
+
+    def result(self, chosen: int) -> Graded:
+        """Return the grades, if the tokens end at the chosen label and little is left open."""
+        if _several(self.possible):
+            self._open.append((self.possible, self._mass))
+        elif self.possible != chosen:
+            return Graded(None, OTHER_ANSWER)
+        else:
+            self._found[chosen.bit_length() - 1] += self._mass
+        decided, left_open = sum(self._found), sum(mass for _, mass in self._open)
+        if left_open > MOST_UNDECIDED * (decided + left_open):
+            return Graded(None, UNDECIDED)
+        grades = self._with_open()
+        total = sum(grades)
+        if total > 1:  # by rounding
+            grades = [value / total for value in grades]
+        return Graded(tuple(grades), BOUNDED if self._bound > BOUND_THAT_MATTERS else "")
+
+    def _with_open(self) -> list[float]:
+        """Return the grades with what was left open, split like what was decided; not what may well be no label."""
+        grades = self._found.copy()
+        for mask, mass in self._open:
+            among = list(_bits(mask)) if mask <= self._every else []
+            total = sum(self._found[label] for label in among)
+            for label in among:
+                grades[label] += mass * (self._found[label] / total if total else 1 / len(among))
+        return grades
+
+
+class _Continuations:
+    """What a text can become: a bit for each label that it starts, or is; one more bit if it may well be no label."""
+
+    def __init__(self, labels: tuple[str, ...]) -> None:
+        self._words = vocabulary(labels)
+        self._bit = {label: 1 << place for place, label in enumerate(labels)}
+        self._forms = [(form, self._bit[label]) for form, label in self._words.forms.items()]
+        self._no_label = 1 << len(labels)
+        self._known: dict[tuple[bytes, bool], int] = {}
+
+    def of(self, text: bytes, *, ended: bool = False) -> int:
+        """Return the labels that a text can become, or is if it has ended."""
+        key = (text, ended)
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _KEPT_TEXTS:
+                self._known.clear()
+            found = self._known[key] = self._labels_of(text, ended=ended)
+        return found
+
+    def _labels_of(self, raw: bytes, *, ended: bool) -> int:
+        said, cut = _decoded(raw)
+        line, line_break, _ = said.lstrip().partition("\n")
+        if ended or line_break:
+            return self._bit.get(self._words.match(line) or "", 0)
+        text = line.casefold()
+        bare = text.lstrip(_DRESS)
+        spaced = _SEPARATORS.sub(" ", bare)
+        mask = done = longest = 0
+        for form, bit in self._forms:
+            if any(_starts(form, start, cut) for start in {text, bare, spaced}):
+                mask |= bit
+            elif len(form) > longest and spaced.startswith(form) and _word_ends(spaced[len(form) :]):
+                done, longest = bit, len(form)
+        if line.lstrip(_DRESS) in _OPENERS and not self._is_word(bare):
+            mask = mask and mask | self._no_label
+        return mask | done
+
+    def _is_word(self, text: str) -> bool:
+        """Return whether a text is a label, or the first word of one."""
+        return any(form.startswith(text) and not form[len(text) : len(text) + 1].isalnum() for form, _ in self._forms)
+
+
+@lru_cache(maxsize=64)
+def _continuations(labels: tuple[str, ...]) -> _Continuations:
+    return _Continuations(labels)
+
+
+def _decoded(raw: bytes) -> tuple[str, bytes]:
+    """Return the whole characters, and the bytes of a character that is cut off at the end."""
+    for cut in range(min(3, len(raw)) + 1):
+        try:
+            text = raw[: len(raw) - cut].decode()
+        except UnicodeDecodeError:
+            continue
+        # a server that cannot show half a character sends a replacement for it
+        return text.partition("\ufffd")[0], raw[len(raw) - cut :]
+    return "", b""
+
+
+def _starts(form: str, text: str, cut: bytes) -> bool:
+    if not form.startswith(text):
+        return False
+    if not cut:
+        return True
+    following = form[len(text) : len(text) + 1]
+    return any(letter.encode().startswith(cut) for letter in (following, following.upper()))
+
+
+def _word_ends(rest: str) -> bool:
+    """Return whether a label that has this after it is complete; a space alone may be followed by more of a label."""
+    following = rest.lstrip(" ")
+    if not following:
+        return True
+    if following[0].isalnum() or (following == rest and rest[0] in _WORD_GOES_ON):
+        return False
+    return not (rest[0] in ".," and rest[1:2].isdigit())
+
+
+def _several(mask: int) -> bool:
+    return mask & (mask - 1) != 0
+
+
+def _bits(mask: int) -> Iterator[int]:
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
