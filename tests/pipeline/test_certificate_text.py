@@ -8,7 +8,7 @@ import pytest
 from pcs_annotator.judging.evaluation.compare import cross_validate, references
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, audit, no_promise
-from pcs_annotator.pipeline.certificate_text import promised, what_more_questions_bought
+from pcs_annotator.pipeline.certificate_text import about_ece, promised, what_more_questions_bought
 from tests.judging.evaluation.graded import graded_votes
 
 PROMISE = Promise(max_error=0.05)
@@ -67,6 +67,13 @@ def test_what_more_questions_bought_is_said_where_it_was_measured() -> None:
     )
     assert what_more_questions_bought(all_three, "calls").endswith("] for 3 × the calls.")
     assert what_more_questions_bought(found[:-1]) == ""
+
+
+def test_calibration_errors_of_an_earlier_version_include_noise() -> None:
+    votes, gold = graded_votes([1.0])
+    found = cross_validate(votes, gold, ["uniform"], resamples=20)
+    assert "above noise" in about_ece(found)
+    assert "includes noise: pcs fit" in about_ece([one._replace(questions=None) for one in found])
 
 
 def test_a_gain_that_cannot_be_shown_is_not_claimed() -> None:

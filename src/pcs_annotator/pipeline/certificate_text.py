@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pcs_annotator.judging.evaluation.compare import FIRST_QUESTION, Figures
+from pcs_annotator.judging.evaluation.methods import ABOUT_ECE
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
 from pcs_annotator.judging.promising.certificate import Audit, Certificate
@@ -59,6 +60,13 @@ def _audited(audit: Audit) -> str:
     }[audit.finding]
     low, high = (_percent(end) for end in audit.error)
     return f"{found}: {audit.wrong} of {audit.rows} accepted rows were wrong, an error rate of {low} to {high}"
+
+
+def about_ece(figures: Sequence[Figures]) -> str:
+    """Return what the calibration errors among these figures are; an earlier version counted noise among them."""
+    if any(one.questions is None for one in figures):
+        return "ECE was measured by an earlier version and includes noise: pcs fit FOLDER measures it again."
+    return ABOUT_ECE
 
 
 def what_more_questions_bought(figures: Sequence[Figures], unit: str = "questions") -> str:

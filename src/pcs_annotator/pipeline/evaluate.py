@@ -24,7 +24,7 @@ from pcs_annotator.pipeline.run_folder import Recorded
 from pcs_annotator.relations.choose import BY_RULE, REMOVED, find_relation
 from pcs_annotator.version import __version__
 
-USUAL = ("lr", "logit", "naive-bayes", "uniform", MAJORITY, ZERO_SHOT)
+USUAL = ("lr", "logit", "scaling", "naive-bayes", "uniform", MAJORITY, ZERO_SHOT)
 OTHERS = (ZERO_SHOT, MAJORITY, SCALED_LOGPROB)
 """Methods that are neither an optimiser on all votes nor a baseline that learns nothing."""
 DUPLICATES = ("majority-vote", "zero-shot")

@@ -46,7 +46,7 @@ def write_graded(path: Path, *, relations: int = 2) -> str:
         writer = csv.writer(file)
         writer.writerow(["id", "annotator", "relation", "label", "gold", *(f"p_{label}" for label in votes.labels)])
         for row, place, view in np.ndindex(votes.codes.shape[:3]):
-            label, truth = votes.labels[votes.codes[row, place, view, 0]], votes.labels[gold[row]]
+            label, truth = votes.labels[int(votes.codes[row, place, view, 0])], votes.labels[int(gold[row])]
             grades = ["", "", ""] if place else votes.grades[row, place, view, 0].tolist()
             writer.writerow([votes.ids[row], votes.annotators[place], votes.relations[view], label, truth, *grades])
     return str(path)
@@ -87,6 +87,7 @@ def test_the_text_shows_intervals_calls_and_why_hard_and_graded_figures_differ(
     text = " ".join(capsys.readouterr().out.split())
     for words in ("60 gold rows", "lr against", "p (Holm)", "Calls per item", "hard"):
         assert words in text
+    assert text.count("above noise") == 1
     assert re.search(r"0\.\d{3} to [01]\.\d{3}", text)
     assert "nan" not in text.split()
 
@@ -141,6 +142,7 @@ def test_a_fit_of_graded_votes_is_compared_with_one_graded_question(capsys: pyte
     assert "scaled logprob * " in text
     assert "majority * " not in text
     assert "* uses the log-probabilities of answers" in text
+    assert text.count("above noise") == 1
     assert re.search(r"Asking twice bought [+−]\d+\.\d points of AUROC \[", text)
     assert main(["fit", write_graded(Path("one.csv"), relations=1), *fit[2:]]) == 0
     assert "bought" not in capsys.readouterr().out

@@ -109,6 +109,7 @@ def test_methods_that_use_log_probabilities_are_marked(tmp_path: Path) -> None:
     assert "2 no 30 zero-shot model-" in quality
     assert "1 yes 30 scaled logprob" in quality
     assert "Log-probs: methods that use" in quality
+    assert quality.count("above noise") == 1
     assert "better than one graded question" in quality or "PCS and one graded question" in quality
 
 
@@ -142,6 +143,7 @@ def test_figures_of_an_earlier_version_have_a_dash_for_questions(tmp_path: Path)
     quality = section(render(replace(result, learned=replace(result.learned, figures=old))), "quality")
     assert "ECE calibrated questions n PCS, lr" in quality
     assert "– 30 PCS, equal weights" in quality
+    assert "includes noise" in quality
 
 
 def test_an_average_below_a_whole_number_has_a_decimal(tmp_path: Path) -> None:

@@ -147,6 +147,9 @@ def test_the_choice_of_auto_and_a_class_aware_optimiser_are_shown(tmp_path: Path
     text = Page(render(shown)).text
     assert "by logit, which had the lowest log-loss in cross-validation (logit 0.175, lr 0.250)" in text
     assert "which labels each model confuses" in text
+    averaging = replace(weights, evidence=replace(evidence, reads="mean log-odds"), diagnostics=chosen)
+    scaled = replace(result.learned, model=replace(model, weights=averaging))
+    assert "its questions count the same" in section(render(replace(result, learned=scaled)), "weights")
     assert "PCS, lr: logit" in text
 
 

@@ -88,6 +88,7 @@ def print_learned(learned: learn.Learned, votes: Votes, console: Console) -> Non
         console.print(_figures_table(learned.figures))
         if any(row.graded for row in learned.figures):
             console.print(Text(LEGEND, style="dim"))
+        console.print(Text(certificate_text.about_ece(learned.figures), style="dim"))
         console.print()
         console.print(_comparisons(learned.figures))
         if found := certificate_text.what_more_questions_bought(learned.figures):

@@ -15,6 +15,7 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import MismatchError, UndefinedMetric, UnknownNameError
 from pcs_annotator.judging.evaluation.methods import (
+    ABOUT_ECE,
     Calls,
     Entrant,
     Fits,
@@ -29,8 +30,9 @@ from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest, PairedTest, bootstrap_test, delong, holm
 
 HARD_AND_GRADED = (
-    "Graded AUROC ranks rows by the score, hard AUROC by the chosen label alone (1 for it, 0 for the others); one "
-    "answer gives no grades, so compare hard with hard: a graded figure against a hard one flatters the graded one."
+    "Graded AUROC ranks rows by the score, hard AUROC by the chosen label alone (1 for it, 0 for the others); a label "
+    "without log-probabilities has no score, so compare hard with hard: a graded figure against a hard one flatters "
+    "the graded one."
 )
 
 
@@ -216,6 +218,7 @@ def _notes(votes: Votes, gold: Codes, how: EvaluationOptions) -> list[str]:
         "AUROC and the first ECE are of the raw score. Accuracy, F1 and hard AUROC are of the label: the most probable "
         "one for methods that learn from gold, else the one with the highest score. The second ECE, Brier, AURC, "
         "accuracy at coverage and rows for review are of the probability calibrated on other folds.",
+        ABOUT_ECE,
     ]
     absent = [repr(label) for code, label in enumerate(votes.labels) if not (gold == code).any()]
     if absent:

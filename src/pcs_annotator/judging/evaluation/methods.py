@@ -45,6 +45,10 @@ probable one for methods that learn from gold, else the one with the highest sco
 probability.
 """
 
+ABOUT_ECE = (
+    "ECE is the error above noise: what chance alone would show on these rows, if the confidence were right, is taken "
+    "off; it is never below 0."
+)
 Resampled = dict[str, Floats]
 """Name of a figure → its value on every resample."""
 
@@ -99,7 +103,7 @@ def hard_scores(scores: Floats, labels: Sequence[str]) -> Floats:
 ZERO_SHOT = "zero-shot"
 MAJORITY = "majority"
 SCALED_LOGPROB = "scaled logprob"
-SCALING = "logit"
+SCALING = "scaling"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

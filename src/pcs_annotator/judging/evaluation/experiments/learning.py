@@ -13,7 +13,7 @@ from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate
 from pcs_annotator.judging.evaluation.experiments.study import ExperimentBench, Study
-from pcs_annotator.judging.evaluation.methods import Method, OnCells
+from pcs_annotator.judging.evaluation.methods import ABOUT_ECE, Method, OnCells
 from pcs_annotator.judging.evaluation.published import published_key
 from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.metrics.significance import p_value_text
@@ -45,6 +45,7 @@ def optimiser_choice(study: Study) -> Experiment:
     notes = [
         *study.trouble(),
         f"p (Holm): paired bootstrap on AUROC of {first} against each, adjusted for their number.",
+        ABOUT_ECE,
         f"ga searches with {SMALL_GA['population']} candidates over {SMALL_GA['generations']} generations.",
     ]
     for bench in study.benches:

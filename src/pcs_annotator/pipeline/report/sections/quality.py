@@ -8,7 +8,7 @@ from typing import Any
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.evaluation.compare import FIRST_QUESTION, LOGPROB
 from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
-from pcs_annotator.pipeline.certificate_text import what_more_questions_bought
+from pcs_annotator.pipeline.certificate_text import about_ece, what_more_questions_bought
 from pcs_annotator.pipeline.report.formats import capital, counted, estimate, interval, number, signed, span
 from pcs_annotator.pipeline.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
 from pcs_annotator.pipeline.report.view import View
@@ -32,7 +32,7 @@ RIVALS = {
 }
 GLOSSARY = (
     "AUROC: how well the score ranks correct labels above wrong ones (0.5 is chance, 1 is perfect). Accuracy: share of "
-    "correct labels. ECE: how far the stated confidence is from the share of correct labels (0 is perfect)."
+    "correct labels. ECE: how far the stated confidence is from the share of correct labels (0 is perfect). "
 )
 ABOUT_LOG_PROBS = (
     " Log-probs: methods that use the log-probabilities of answers, which not every provider gives; the others use "
@@ -40,6 +40,10 @@ ABOUT_LOG_PROBS = (
     "learns a scale and an offset per label from gold."
 )
 CLASS_AWARE = "This optimiser also learns which labels each model confuses; the weights are a summary of that."
+AVERAGING = (
+    "This optimiser averages the log-odds of a model's answers, so its questions count the same. It learns a scale per "
+    "model and label, and an offset per label, which corrects for favourite labels; the weights are a summary of that."
+)
 
 
 def quality(view: View) -> Markup:
@@ -69,7 +73,13 @@ def quality(view: View) -> Markup:
         _table(learned.figures, view),
         _bought(view),
         *(_verdict(other) for other in learned.figures[1:] if other.behind is not None and _is_rival(other)),
-        sentence(GLOSSARY, _zero_shot(learned.figures[1:]), _log_probs(learned.figures), kind="note"),
+        sentence(
+            GLOSSARY,
+            about_ece(learned.figures),
+            _zero_shot(learned.figures[1:]),
+            _log_probs(learned.figures),
+            kind="note",
+        ),
     )
 
 
@@ -174,8 +184,13 @@ def weights(view: View) -> Markup:
             class_="pair",
         ),
         sentence(_legend(bool(diagnostics.annotator_intervals)), kind="note"),
-        sentence(CLASS_AWARE, kind="note") if learned.evidence is not None else None,
+        None if learned.evidence is None else sentence(_summary(learned.evidence.reads), kind="note"),
     )
+
+
+def _summary(reads: str) -> str:
+    """Return what the weights are a summary of."""
+    return AVERAGING if reads == "mean log-odds" else CLASS_AWARE
 
 
 def _how(view: View) -> str:
