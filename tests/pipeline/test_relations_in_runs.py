@@ -12,6 +12,7 @@ from pcs_annotator import label, run
 from pcs_annotator.asking.models import scripted
 from pcs_annotator.core.chat import Request
 from pcs_annotator.errors import ConfigError
+from pcs_annotator.faces.cli.main import main
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.pipeline.run_folder import read_variants
 
@@ -65,6 +66,17 @@ def test_new_texts_are_asked_about_with_the_wording_of_the_run(data: Path, reque
     label(new, "here", ask_all=True)
     assert wordings_written(requests) == 0
     assert sum(OTHER in request.messages[0].content for request in requests) == 2
+
+
+@pytest.mark.usefixtures("requests")
+def test_the_wording_is_shown(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--labels", "good,bad", "--model", "scripted:hash", "--rewriter", "scripted:hash:writer"]
+    command = ["run", str(data), *options, "--relations", "original,llm:wording", "--optimiser", "uniform"]
+    assert main(command) == 0
+    assert f"the question under llm:wording: {OTHER}" in " ".join(capsys.readouterr().out.split())
+    assert main([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["written_wording"] == OTHER
+    assert OTHER in Path("runs/posts/report.html").read_text(encoding="utf-8")
 
 
 def test_a_run_that_is_resumed_pays_for_nothing_twice(data: Path, requests: list[Request]) -> None:

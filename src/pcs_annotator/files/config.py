@@ -62,11 +62,16 @@ class TaskSettings:
         instruction: The question to the models, in a sentence; empty for a question made from the labels.
         labels: The label set; empty for the labels found in the gold column.
         meanings: What labels mean, in a table `[task.meanings]` with a text per label; only where a name is not enough.
+        wordings: Other instructions that ask for the same decision, for the relations `wording`, `wording:2` and so on;
+            after them, or if there are none, sentences are put around the instruction.
+        written_wording: The instruction that the relation `llm:wording` asks with; empty to have the rewriter write it.
     """
 
     instruction: str = ""
     labels: tuple[str, ...] = ()
     meanings: Mapping[str, str] = field(default_factory=dict)
+    wordings: tuple[str, ...] = ()
+    written_wording: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.gold import refuse_contradictions
-from pcs_annotator.core.task import Task, check_labels, label_lookup, unknown_label
+from pcs_annotator.core.task import Task, check_labels, label_lookup, unknown_label, usual_instruction
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.errors import ConfigError, LabelError
 from pcs_annotator.files.config import Config, read_config
@@ -116,9 +116,9 @@ def resolve(config: Config, dataset: Dataset) -> Config:
 
 def task_of(config: Config) -> Task:
     """Return the task of complete settings."""
-    labels = config.task.labels
-    instruction = config.task.instruction or f"Which label fits the text best: {', '.join(labels)}?"
-    return Task(instruction, labels, config.task.meanings)
+    task = config.task
+    instruction = task.instruction or usual_instruction(task.labels)
+    return Task(instruction, task.labels, task.meanings, task.wordings, task.written_wording)
 
 
 def collect_settings_of(config: Config, environment: Mapping[str, str] | None) -> CollectSettings:

@@ -66,7 +66,7 @@ def run(request: RunRequest) -> RunResult:
     gold = human_review.gold_of(folder, dataset.items, dataset.gold)
     tally = Tally(rows_expected=len(dataset.items))
     asking = time.perf_counter()
-    votes = _asked(request, config, dataset, tally)
+    votes, config = _asked(request, config, dataset, tally)
     recorded = Recorded(folder=folder, config=config, dataset=dataset, answers=votes, gold=gold)
     learning = time.perf_counter()
     learned = recorded.learn(config.learn)
@@ -125,8 +125,11 @@ def plan(request: RunRequest) -> Plan:
     return ask.plan_job(job, dataset.items, settings)
 
 
-def _asked(request: RunRequest, config: Config, dataset: tables.Dataset, tally: Tally) -> Votes:
-    """Ask all questions; settings and rows are written first, so that an interrupted run can be resumed."""
+def _asked(request: RunRequest, config: Config, dataset: tables.Dataset, tally: Tally) -> tuple[Votes, Config]:
+    """Ask all questions, and return the settings with the wording that a model wrote for them, if one did.
+
+    Settings and rows are written first, so that an interrupted run can be resumed.
+    """
     folder = RunFolder(request.folder)
     settings = resolve_config.collect_settings_of(config, request.environment)
     settings = replace(settings, progress=request.progress, tally=tally)
@@ -134,7 +137,7 @@ def _asked(request: RunRequest, config: Config, dataset: tables.Dataset, tally: 
     if request.fresh:
         for leftover in (folder.ledger, *folder.path.glob(f"{folder.ledger.name}-*")):
             leftover.unlink(missing_ok=True)
-    start = {
+    start: dict[str, Any] = {
         "version": __version__,
         "data": str(request.data),
         "annotators": [annotator.name for annotator, _ in job.annotators],
@@ -143,8 +146,13 @@ def _asked(request: RunRequest, config: Config, dataset: tables.Dataset, tally: 
     }
     write_json(folder.settings, start)
     tables.write_table(folder.items, dataset.table)
+
+    def note_wording(written: str) -> None:
+        start["config"]["task"]["written_wording"] = written
+        write_json(folder.settings, start)
+
     with vote_files.writing_variants(folder.variants) as note:
-        noting = replace(job, on_variant=note)
+        noting = replace(job, on_variant=note, on_wording=note_wording)
         votes = run_sync(lambda: ask.ask_job(noting, dataset.items, folder.ledger, settings))
     vote_files.write_votes(folder.votes, votes)
-    return votes
+    return votes, replace(config, task=replace(config.task, written_wording=start["config"]["task"]["written_wording"]))

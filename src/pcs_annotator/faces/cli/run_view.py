@@ -33,6 +33,7 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         "label_counts": learned_view.counts(one.label for one in result.outcomes),
         "calls": tally.calls,
         "known_already": tally.from_ledger,
+        "written_wording": result.config.task.written_wording or None,
         "silences": dict(tally.silences.most_common()),
         "unanswered": dict(tally.failed.most_common()),
         "bills": [asdict(bill) for bill in result.bills],
@@ -84,6 +85,8 @@ def _print_asked(result: RunResult, console: Console) -> None:
     tally = result.tally
     reused = f", {tally.from_ledger:,} answers from the ledger" if tally.from_ledger else ""
     console.print(f"{tally.calls:,} calls{reused}; cost of this folder so far: {result_view.money(result.bills)}")
+    if result.config.task.written_wording:
+        console.print(Text(f"the question under llm:wording: {result.config.task.written_wording}"))
     if tally.silences:
         console.print(f"{tally.silences.total():,} missing rewrites or votes, most common reasons:")
     for reason, count in tally.silences.most_common(REASONS_SHOWN):
