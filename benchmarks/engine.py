@@ -32,6 +32,7 @@ from pcs_annotator.asking.engine.ledger import Ledger
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.chat import Answers
 from pcs_annotator.core.vote import OPEN, Cell
 from pcs_annotator.pipeline.ask import close_models, open_job
 from pcs_annotator.relations.function import FunctionRelation
@@ -85,8 +86,8 @@ async def bare(url: str, count: int, in_flight: int) -> None:
         await asyncio.gather(*(worker() for _ in range(in_flight)))
 
 
-async def ours(url: str, count: int, in_flight: int, ledger: Path) -> Tally:
-    settings = CollectSettings(in_flight=in_flight, environment={})
+async def ours(url: str, count: int, in_flight: int, ledger: Path, answers: Answers = "hard") -> Tally:
+    settings = CollectSettings(in_flight=in_flight, environment={}, answers=answers)
     await collect(TASK, items(count), [f"{url}#m"], ledger=ledger, settings=settings)
     return settings.tally
 
@@ -109,6 +110,25 @@ async def show_overhead() -> None:
     bare_ms, our_ms = (min(cost.cpu for cost in side) / 4 for side in zip(*pairs, strict=True))
     print(f"CPU per call, 0 ms, 64 in flight: bare aiohttp {bare_ms:.3f} ms, engine {our_ms:.3f} ms, "
           f"ratio {ratios[2]:.2f} (median of 5; {ratios[0]:.2f} to {ratios[-1]:.2f})")  # fmt: skip
+
+
+async def show_graded() -> None:
+    """What log-probabilities add: a longer body to read, the grades, and a longer row in the ledger."""
+    rounds, count = 9, 3000
+    costs: dict[Answers, list[float]] = {"hard": [], "graded": []}
+    sizes: dict[Answers, int] = {}
+    with stub_process() as stub, tempfile.TemporaryDirectory() as folder:
+        await ours(stub.url, 200, 64, Path(folder, "first.db"))
+        for turn in range(rounds):
+            for answers, cpu in costs.items():
+                ledger = Path(folder, f"{turn}-{answers}.db")
+                cost = await measured(lambda: ours(stub.url, count, 64, ledger, answers))  # noqa: B023
+                cpu.append(1000 * cost.cpu / count)
+                sizes[answers] = ledger.stat().st_size
+    ratios = sorted(graded / hard for hard, graded in zip(*costs.values(), strict=True))
+    print(f"CPU per call, 0 ms, 64 in flight: hard {median(costs['hard']):.3f} ms, with log-probabilities "
+          f"{median(costs['graded']):.3f} ms, ratio {ratios[rounds // 2]:.2f} (median of {rounds}; {ratios[0]:.2f} to "
+          f"{ratios[-1]:.2f}); {(sizes['graded'] - sizes['hard']) / count:.0f} bytes more per reply")  # fmt: skip
 
 
 async def show_throughput() -> None:
@@ -143,13 +163,13 @@ class StopHalfway:
     at_a_time: int
     order = tuple(Cell(annotator, relation) for relation in range(4) for annotator in range(3))
 
-    def needed(self, cells: Codes) -> int:
+    def needed(self, cells: Codes, grades: object) -> int:
         """Return how many of the next cells to ask; 0 or less to stop."""
         first = int(cells[self.order[0]])
         stop_after = 5 + first if first >= 0 else 5
         return min(self.at_a_time, stop_after - int((cells != OPEN).sum()))
 
-    def urgency(self, cells: Codes) -> float:
+    def urgency(self, cells: Codes, grades: object) -> float:
         """Return the number of open cells."""
         return float((cells == OPEN).sum())
 
@@ -231,9 +251,9 @@ def child(arguments: list[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-async def run_child(url: str, ledger: Path, rows: int) -> None:
+async def run_child(url: str, ledger: Path, rows: int, answers: Answers) -> None:
     """Ask about some rows and print a hash of the votes; the process that is killed runs this."""
-    settings = CollectSettings(environment={}, in_flight=32)
+    settings = CollectSettings(environment={}, in_flight=32, answers=answers)
     votes = await collect(TASK, items(rows), [f"{url}#m"], ledger=ledger, settings=settings)
     print(hash_of(votes), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)
 
@@ -241,7 +261,8 @@ async def run_child(url: str, ledger: Path, rows: int) -> None:
 def hash_of(votes: Votes) -> str:
     import hashlib
 
-    return hashlib.sha256(votes.codes.tobytes() + "".join(votes.ids).encode()).hexdigest()[:16]
+    grades = b"" if votes.grades is None else votes.grades.tobytes()
+    return hashlib.sha256(votes.codes.tobytes() + grades + "".join(votes.ids).encode()).hexdigest()[:16]
 
 
 def show_kills(kills: int = 20, rows: int = 1000) -> None:
@@ -252,7 +273,7 @@ def show_kills(kills: int = 20, rows: int = 1000) -> None:
         for turn in range(kills):
             stub.reset()
             ledger = Path(folder, f"{turn}.db")
-            process = child([stub.url, str(ledger), str(rows)])
+            process = child([stub.url, str(ledger), str(rows), "graded"])
             time.sleep(rng.uniform(0.6, 2.2))
             killed += process.poll() is None
             process.send_signal(signal.SIGKILL)
@@ -264,8 +285,8 @@ def show_kills(kills: int = 20, rows: int = 1000) -> None:
           f"in an uninterrupted run; at most {worst} calls paid twice, 32 in flight")  # fmt: skip
 
 
-def finish(stub: StubProcess, ledger: Path, rows: int) -> tuple[str, float]:
-    out, _ = child([stub.url, str(ledger), str(rows)]).communicate(timeout=600)
+def finish(stub: StubProcess, ledger: Path, rows: int, answers: Answers = "graded") -> tuple[str, float]:
+    out, _ = child([stub.url, str(ledger), str(rows), answers]).communicate(timeout=600)
     result, peak = out.split()
     return result, float(peak)
 
@@ -275,12 +296,16 @@ def show_memory() -> None:
     with stub_process(Behaviour()) as stub, tempfile.TemporaryDirectory() as folder:
         for rows in (2_000, 200_000):
             peaks[rows] = finish(stub, Path(folder, f"{rows}.db"), rows)[1]
+        hard = finish(stub, Path(folder, "hard.db"), 20_000, "hard")[1]
+        graded = finish(stub, Path(folder, "graded.db"), 20_000)[1]
     grown = peaks[200_000] - peaks[2_000]
-    print(f"peak memory: {peaks[2_000]:.0f} MB for 2,000 rows, {peaks[200_000]:.0f} MB for 200,000: {grown:+.0f} MB")
+    print(f"peak memory: {peaks[2_000]:.0f} MB for 2,000 rows, {peaks[200_000]:.0f} MB for 200,000: {grown:+.0f} MB; "
+          f"for 20,000 rows {hard:.0f} MB hard, {graded:.0f} MB graded: {graded / hard - 1:+.0%}")  # fmt: skip
 
 
 PARTS: dict[str, Callable[[], object]] = {
     "overhead": lambda: asyncio.run(show_overhead()),
+    "graded": lambda: asyncio.run(show_graded()),
     "throughput": lambda: asyncio.run(show_throughput()),
     "job": lambda: asyncio.run(show_job()),
     "adaptive": lambda: asyncio.run(show_adaptive()),
@@ -293,8 +318,8 @@ PARTS: dict[str, Callable[[], object]] = {
 
 def main() -> None:
     if sys.argv[1:2] == ["child"]:
-        url, ledger, rows = sys.argv[2:]
-        asyncio.run(run_child(url, Path(ledger), int(rows)))
+        url, ledger, rows, answers = sys.argv[2:]
+        asyncio.run(run_child(url, Path(ledger), int(rows), "hard" if answers == "hard" else "graded"))
         return
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", nargs="*", default=list(PARTS), help=f"some of {', '.join(PARTS)}")

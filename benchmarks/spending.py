@@ -22,12 +22,12 @@ from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc, ece
-from pcs_annotator.judging.spending.frugal import learn_frugal
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.spending.frugal import graded_annotators, learn_frugal
 from pcs_annotator.judging.spending.stopping import ExactStop
 from pcs_annotator.judging.spending.strategy import order_of, simulate
 from pcs_annotator.judging.weighing.crossfit import Splits
-from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser, optimisers
-from pcs_annotator.judging.weighing.scoring import choose, score
+from pcs_annotator.judging.weighing.scoring import score
 
 GOLD_ROWS = 100
 SIMULATED = ("sentiment", "gossipcop", "politifact")
@@ -48,8 +48,13 @@ class Trial(NamedTuple):
     gold: Codes
     test: Votes
     truth: Codes
-    weights: Weights
-    chosen: Optimiser
+    model: Model
+    how: Learning
+
+    @property
+    def weights(self) -> Weights:
+        """What each cell is worth."""
+        return self.model.weights
 
 
 def panels() -> dict[str, Dataset]:
@@ -61,16 +66,17 @@ def panels() -> dict[str, Dataset]:
 def trials(data: Dataset, repetitions: int, optimiser: str = "lr", gold_rows: int = GOLD_ROWS) -> Iterator[Trial]:
     """Yield random splits with the weights learned from their gold rows."""
     votes, codes, _ = data
-    chosen = optimisers.create(optimiser)
     for seed in range(repetitions):
         order = np.random.default_rng(seed).permutation(len(votes))
         learn, test = np.sort(order[:gold_rows]), np.sort(order[gold_rows:])
-        weights = fit_optimiser(chosen, votes.take(learn), codes[learn], seed)
-        yield Trial(seed, votes.take(learn), codes[learn], votes.take(test), codes[test], weights, chosen)
+        how = Learning(optimiser=optimiser, splits=Splits(seed=seed))
+        model = fit_model(votes.take(learn), codes[learn], how).model
+        yield Trial(seed, votes.take(learn), codes[learn], votes.take(test), codes[test], model, how)
 
 
 def exact_of(trial: Trial, order: list[Cell]) -> ExactStop:
-    return ExactStop(trial.weights, trial.test.labels, trial.test.codes.shape[3], order)
+    test, model = trial.test, trial.model
+    return ExactStop(model.weights, test.labels, test.codes.shape[3], order, model.calibrator, graded_annotators(test))
 
 
 def saved(asked: float, votes: Votes) -> float:
@@ -85,26 +91,23 @@ def show(title: str, rows: list[dict[str, float]]) -> None:
 
 def exact_row(trial: Trial) -> dict[str, float]:
     """Return how many labels stopping early changed, the saved calls in per cent, and the change of AUROC in points."""
-    stopped = simulate(trial.test, exact_of(trial, order_of(trial.weights)))
-    whole, part = score(trial.test, trial.weights), score(stopped.votes, trial.weights)
-    same = choose(whole, trial.test.labels) == choose(part, trial.test.labels)
+    frugal = learn_frugal(trial.votes, trial.gold, trial.how)
+    stopped = simulate(trial.test, frugal.strategy)
+    whole, part = trial.model.judged(trial.test), frugal.model.judged(stopped.votes)
     return {
-        "labels changed": float((~same).sum()),
+        "labels changed": float((whole.best != part.best).sum()),
         "saved %": saved(stopped.asked.sum(), trial.test),
-        "AUROC": 100 * (auroc(part, trial.truth) - auroc(whole, trial.truth)),
+        "AUROC": 100 * (auroc(part.scores, trial.truth) - auroc(whole.scores, trial.truth)),
     }
 
 
 def honest_rows(trial: Trial) -> dict[str, dict[str, float]]:
     """Return AUROC and ECE in points, with all votes and with an exact stop, raw and calibrated in several ways."""
-    splits, labels = Splits(seed=trial.seed), trial.test.labels
-    order = order_of(trial.weights)
+    labels = trial.test.labels
+    frugal = learn_frugal(trial.votes, trial.gold, trial.how)
     whole = score(trial.test, trial.weights)
-    stopped = simulate(trial.test, exact_of(trial, order)).votes
-    part = score(stopped, trial.weights)
-    how = Learning(optimiser=trial.chosen, splits=splits)
-    usual = fit_model(trial.votes, trial.gold, how).model.calibrator
-    own = learn_frugal(trial.votes, trial.gold, how).model.calibrator
+    part = score(simulate(trial.test, frugal.strategy).votes, trial.weights)
+    usual, own = trial.model.calibrator, frugal.model.calibrator
     assert usual is not None
     assert own is not None
     found = {

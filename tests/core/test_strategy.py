@@ -16,7 +16,7 @@ def test_the_rule_of_judging_is_a_strategy_for_asking() -> None:
     unasked = np.full((1, 3, 1), OPEN, dtype=np.int8)
 
     assert list(strategy.order) == order
-    assert strategy.needed(unasked) > 0
-    assert strategy.needed(votes.codes[0]) == 0
-    assert strategy.urgency(unasked) > strategy.urgency(votes.codes[0])
+    assert strategy.needed(unasked, None) > 0
+    assert strategy.needed(votes.codes[0], None) == 0
+    assert strategy.urgency(unasked, None) > strategy.urgency(votes.codes[0], None)
     assert (unasked == OPEN).all()

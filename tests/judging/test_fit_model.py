@@ -145,7 +145,7 @@ def test_gold_may_be_a_mapping() -> None:
 def test_questions_that_would_not_be_asked_count_neither_for_confidence_nor_for_the_profile() -> None:
     votes, gold = simulated_votes([0.9, 0.6, 0.6], items=80)
 
-    def first_only(held_out: Votes, weights: object) -> Votes:
+    def first_only(held_out: Votes, weights: object, calibrator: object) -> Votes:
         codes = held_out.codes.copy()
         codes[:, 1:] = -2
         return replace(held_out, codes=codes)
@@ -170,6 +170,18 @@ def test_a_users_optimiser_is_used_as_it_is_and_auto_becomes_the_one_it_picked()
     picked = learn_model(votes, gold, replace(HOW, optimiser="auto")).weights
     assert type(chosen_optimiser("auto", picked)).__name__ != "Auto"
     assert picked.diagnostics.optimiser != "auto"
+
+
+def test_the_label_of_a_gold_row_is_its_most_probable_one_and_so_is_the_profiles() -> None:
+    votes, gold = simulated_votes([0.5, 0.45], items=200, labels=3)
+    skewed = ["negative" if row % 3 else name for row, name in enumerate(gold)]
+    model, trial = fit_model(votes, coded(votes, skewed), Learning())
+    assert trial is not None
+    np.testing.assert_array_equal(trial.judged.best, trial.probabilities.argmax(axis=1))
+    np.testing.assert_array_equal(trial.judged.confidence, trial.probabilities.max(axis=1))
+    assert (trial.judged.best != trial.scores.argmax(axis=1)).any()
+    assert model.profile is not None
+    assert model.profile.chosen.tolist() == np.bincount(model.judged(votes).best, minlength=3).tolist()
 
 
 def test_a_trial_judges_rows_by_fits_that_did_not_see_them() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from pcs_annotator.judging.fit_model import Learning, learn_model
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, no_promise
+from pcs_annotator.judging.promising.prediction_sets import PredictionSets
 from pcs_annotator.judging.weighing.calibration import SoftmaxCalibrator
 from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, Splits
 from pcs_annotator.judging.weighing.fitting import fit_weights
@@ -22,7 +24,7 @@ def test_outcomes_of_a_vote_a_tie_and_silence() -> None:
     clear, tied, silent = Model(weights=Weights.uniform(votes), calibrator=None).judge(votes)
     assert (clear.id, clear.label, clear.scores) == ("i0", "fake", {"fake": 0.75, "real": 0.25})
     assert (clear.confidence, clear.decision, clear.reason) == (None, None, "the model changed its answer under r3")
-    assert (tied.label, tied.reason) == ("fake", "fake and real share the highest score")
+    assert (tied.label, tied.reason) == ("fake", "fake and real are tied")
     assert (silent.label, silent.decision, silent.reason) == (None, "review", "no model answered")
     assert (silent.scores, silent.confidence) == ({"fake": 0.5, "real": 0.5}, None)
 
@@ -35,6 +37,34 @@ def test_confidence_is_the_calibrated_probability_of_the_label() -> None:
     assert first.label == "real"
     assert first.confidence == pytest.approx(raised["real"] / sum(raised.values()))
     assert silent.confidence is None
+
+
+def test_the_label_is_the_most_probable_one_even_if_another_has_the_higher_score() -> None:
+    votes = votes_of([[[0, 1, 1, 1]], [[1, 1, 1, 1]]])
+    calibrator = SoftmaxCalibrator(labels=votes.labels, slope=1.0, offsets=np.array([2.0, 0.0]))
+    sets = PredictionSets(threshold=0.9, miss_rate=0.1, rows=30)
+    model = Model(weights=Weights.uniform(votes), calibrator=calibrator, certificate=promising(0.7), sets=sets)
+    verdicts = model.judged(votes)
+    assert verdicts.probabilities is not None
+    assert verdicts.best.tolist() == verdicts.probabilities.argmax(axis=1).tolist() == [0, 1]
+    assert verdicts.scores.argmax(axis=1).tolist() == [1, 1]
+    first, second = model.judge(votes)
+    assert (first.label, first.decision, first.label_set) == ("fake", "accept", ("fake",))
+    assert first.confidence == pytest.approx(0.27 * np.exp(2) / (0.27 * np.exp(2) + 0.77))
+    assert second.label == "real"
+    assert second.confidence == pytest.approx(1.02 / (1.02 + 0.02 * np.exp(2)))
+    without = Model(weights=model.weights, calibrator=None)
+    assert [outcome.label for outcome in without.judge(votes)] == ["real", "real"]
+
+
+def test_offsets_break_a_tie_of_scores_and_the_reason_does_not_call_it_one() -> None:
+    votes = votes_of([[[0, 1], [1, 0]]])
+    calibrator = SoftmaxCalibrator(labels=votes.labels, slope=1.0, offsets=np.array([0.0, 0.1]))
+    (one,) = Model(weights=Weights.uniform(votes), calibrator=calibrator).judge(votes)
+    assert one.label == "real"
+    assert "tied" not in one.reason
+    (even,) = Model(weights=Weights.uniform(votes), calibrator=EVEN).judge(votes)
+    assert (even.label, even.confidence, even.reason) == ("fake", 0.5, "fake and real are tied")
 
 
 @pytest.mark.parametrize("name", ["lr", "naive-bayes"])
@@ -134,6 +164,18 @@ def test_by_agreement_only_unanimous_rows_are_accepted_and_all_are_called_uncali
     assert silent.reason == "no model answered"
     assert (clear.confidence, model.decided_by) == (None, "agreement")
     assert model.with_coverage(THREE) is model
+
+
+def test_agreement_is_about_answers_and_not_about_how_sure_they_are() -> None:
+    grades = np.full((3, 1, 4, 1, 2), np.nan)
+    grades[0] = [0.6, 0.4]  # all say fake
+    grades[1, 0, :2] = [[[0.9, 0.0]], [[0.9, 0.1]]]  # one of the hard votes says real
+    votes = replace(THREE, grades=grades)
+    model = Model(weights=fit_weights(votes, {}, "uniform"), calibrator=None, by_agreement=True)
+    assert [one.decision for one in model.judge(votes)] == ["accept", "review", "review"]
+    assert model.judged(votes).scores.max() < 1
+    contradicted = replace(votes, grades=np.where(np.isnan(grades), np.nan, grades[..., ::-1]))
+    assert [one.decision for one in model.judge(contradicted)] == ["review"] * 3
 
 
 def test_with_coverage_counts_the_rows_at_hand() -> None:

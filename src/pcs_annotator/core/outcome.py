@@ -15,7 +15,8 @@ class Outcome:
 
     Attributes:
         id: The item.
-        label: The label with the highest score; None when the item has no votes.
+        label: The most probable label; the one with the highest score when nothing could be calibrated; None when the
+            item has no votes.
         scores: The Perceived Confidence Score of every label, summing to 1.
         confidence: Calibrated probability that `label` is right; None when nothing could be calibrated.
         decision: `accept` where a promise (without gold labels, full agreement) allows it, else `review`; None when

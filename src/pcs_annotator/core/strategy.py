@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import Codes, Grades
 from pcs_annotator.core.vote import Cell
 
 
@@ -13,7 +13,8 @@ class Strategy(Protocol):
     """The order in which to ask about an item, and when to stop.
 
     Both methods take the codes of one item by annotator, relation and draw: a label, `ABSTAINED`, `OPEN` for a cell
-    that may still be asked, `NOT_ASKED` for one that cannot be. They must not modify the codes.
+    that may still be asked, `NOT_ASKED` for one that cannot be; and the grades of its votes, nan where there are none,
+    or None if no vote is graded. They must not modify them.
     """
 
     @property
@@ -21,10 +22,10 @@ class Strategy(Protocol):
         """The cells of a job in the order to ask them; a cell that is not listed is never asked."""
         ...
 
-    def needed(self, cells: Codes) -> int:
+    def needed(self, cells: Codes, grades: Grades | None) -> int:
         """Return how many of the next open cells must be asked in any case; 0 when the label is settled."""
         ...
 
-    def urgency(self, cells: Codes) -> float:
+    def urgency(self, cells: Codes, grades: Grades | None) -> float:
         """Return how likely further votes are to change the label, on any scale; the highest goes first."""
         ...

@@ -17,11 +17,11 @@ from pcs_annotator.judging.promising.acceptance import Judged, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, certify, fingerprint, no_promise
 from pcs_annotator.judging.promising.drift import profile
 from pcs_annotator.judging.promising.prediction_sets import fit_prediction_sets
-from pcs_annotator.judging.weighing.calibration import Calibrator, fit_calibrator
+from pcs_annotator.judging.weighing.calibration import Calibrator, fit_calibrator, tempered
 from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, AskPolicy, Splits, cross_fits
 from pcs_annotator.judging.weighing.fitting import fit_coded, in_canonical_order
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
-from pcs_annotator.judging.weighing.scoring import choose, score
+from pcs_annotator.judging.weighing.scoring import choose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +55,8 @@ class Trial(NamedTuple):
 
     @property
     def judged(self) -> Judged:
-        """The chosen label of every row, its confidence, and whether it is right."""
-        best = choose(self.scores, self.labels)
+        """The most probable label of every row, its confidence, and whether it is right."""
+        best = choose(self.probabilities, self.labels)
         return Judged(self.probabilities[np.arange(len(best)), best], best, best == self.gold)
 
 
@@ -95,14 +95,21 @@ def fit_model(
         how: How to learn.
         weights: The result of `fit_coded` for these arguments, if already known.
         random_sample: Which rows were drawn at random and so can support a promise; by default all.
-        ask_policy: Which questions are asked about a new text; by default all. Confidence and promise are for texts
-            that are asked about in this way.
+        ask_policy: Which questions are asked about a new text, given the calibrator for texts that are asked
+            everything; by default all. Confidence and promise are for texts that are asked about in this way.
     """
     if weights is None:
         weights = fit_coded(votes, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
     rows, truth = labelled_rows(votes, gold)
-    trial = run_trial(chosen_optimiser(how.optimiser, weights), rows, truth, how.splits, ask_policy)
-    shown = votes if ask_policy is None else ask_policy(votes, weights)
+    chosen = chosen_optimiser(how.optimiser, weights)
+    trial = run_trial(chosen, rows, truth, how.splits)
+    calibrator = _calibrator(trial, how.splits.calibration)
+    shown = votes
+    if ask_policy is not None:
+        shown = ask_policy(votes, weights, calibrator)
+        trial = run_trial(chosen, rows, truth, how.splits, ask_policy)
+        if trial is not None and calibrator is not None:
+            calibrator = tempered(calibrator, trial.scores, trial.gold, trial.labels)
     certificate = None
     if how.promise is not None:
         at_random = _by_id(votes, random_sample, rows)
@@ -111,12 +118,12 @@ def fit_model(
         )
     model = Model(
         weights=weights,
-        calibrator=_calibrator(trial, how.splits.calibration),
+        calibrator=calibrator,
         certificate=certificate,
         sets=fit_prediction_sets(trial.probabilities, trial.gold) if how.sets and trial is not None else None,
-        profile=profile(shown, score(shown, weights)),
     )
-    return FitResult(model, trial)
+    judged = model.judged(shown)
+    return FitResult(replace(model, profile=profile(shown, judged.scores, judged.best)), trial)
 
 
 def labelled_rows(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:

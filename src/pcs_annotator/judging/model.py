@@ -50,7 +50,7 @@ class Model:
     def judge(self, votes: Votes) -> Iterator[Outcome]:
         """Yield the outcome of every item, in order."""
         judged = self.judged(votes)
-        why = reasons(votes, judged.scores, judged.best)
+        why = reasons(votes, judged.deciding, judged.best)
         plausible = None if self.sets is None or judged.probabilities is None else self.sets.of(judged.probabilities)
         decided = _decisions(judged.accepted, len(votes))
         for row, (name, silent) in enumerate(zip(votes.ids, votes.silent.tolist(), strict=True)):
@@ -69,19 +69,20 @@ class Model:
     def judged(self, votes: Votes) -> Verdicts:
         """Return scores, labels, probabilities and which rows are accepted, as arrays."""
         scores = score(votes, self.weights)
-        best = choose(scores, votes.labels)
         probabilities = None if self.calibrator is None else self.calibrator.apply(scores, votes.labels)
-        return Verdicts(scores, best, probabilities, self._accepted(votes, scores, best, probabilities))
+        best = choose(scores if probabilities is None else probabilities, votes.labels)
+        return Verdicts(scores, best, probabilities, self._accepted(votes, best, probabilities))
 
-    def _accepted(self, votes: Votes, scores: Floats, best: Codes, probabilities: Floats | None) -> Mask | None:
-        rows = np.arange(len(votes))
+    def _accepted(self, votes: Votes, best: Codes, probabilities: Floats | None) -> Mask | None:
         if self.by_agreement:
-            return np.asarray((scores[rows, best] == 1) & ~votes.silent)
+            agreeing = (votes.codes == best[:, np.newaxis, np.newaxis, np.newaxis]) | (votes.codes < 0)
+            return np.asarray(agreeing.all(axis=(1, 2, 3)) & ~votes.silent)
         if self.certificate is None:
             return None
         if probabilities is None:
             return np.zeros(len(votes), dtype=np.bool_)
-        return self.certificate.accepts(probabilities[rows, best], best, votes.labels) & ~votes.silent
+        sure = probabilities[np.arange(len(votes)), best]
+        return self.certificate.accepts(sure, best, votes.labels) & ~votes.silent
 
     def with_coverage(self, votes: Votes) -> Model:
         """Return the model with its certificate's share of accepted rows, counted on these votes."""
@@ -120,7 +121,7 @@ class Verdicts(NamedTuple):
 
     Attributes:
         scores: PCS, `[item, label]`.
-        best: Code of the label with the highest score.
+        best: Code of the most probable label; without probabilities, of the one with the highest score.
         probabilities: Calibrated, `[item, label]`; None when there is no calibrator.
         accepted: Which labels are accepted; None when the model makes no decisions.
     """
@@ -129,6 +130,11 @@ class Verdicts(NamedTuple):
     best: Codes
     probabilities: Floats | None
     accepted: Mask | None
+
+    @property
+    def deciding(self) -> Floats:
+        """What decides the label, `[item, label]`: the probabilities, or the scores where there are none."""
+        return self.scores if self.probabilities is None else self.probabilities
 
 
 def _decisions(accepted: Mask | None, rows: int) -> list[Decision | None]:

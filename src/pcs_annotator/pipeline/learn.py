@@ -122,7 +122,7 @@ def learn(
             figures=figures,
             no_figures=no_figures,
             curves=_curves(trial, settings),
-            spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model.weights)),
+            spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
         )
 
 
@@ -148,8 +148,11 @@ def _warn_of_unlike_gold(votes: Votes, gold: Mask, others: Mask, model: Model) -
     """Warn if the gold rows do not look like a random sample: then a promise may not hold for the other rows."""
     if model.certificate is None or not model.certificate.holds:
         return
-    scores = model.judged(votes).scores
-    found = drift(profile(votes.take(gold), scores[gold]), profile(votes.take(others), scores[others]))
+    judged = model.judged(votes)
+    found = drift(
+        profile(votes.take(gold), judged.scores[gold], judged.best[gold]),
+        profile(votes.take(others), judged.scores[others], judged.best[others]),
+    )
     if found.found:
         detail = found.sentence.replace("new texts", "the rows without gold").replace(
             "the calibration set", "those with"
@@ -161,7 +164,8 @@ def warn_of_drift(model: Model, votes: Votes) -> None:
     """Warn if votes on new texts differ from the votes that the model was learned from."""
     if model.profile is None:
         return
-    found = drift(model.profile, profile(votes, model.judged(votes).scores))
+    judged = model.judged(votes)
+    found = drift(model.profile, profile(votes, judged.scores, judged.best))
     if found.found:
         _warn(f"the answers on these texts differ from those of the run: {found.sentence}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import inf
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Annotator, Item, PromptedRelation, Relation, Task, Votes
+from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.adaptive import calls_left
 from pcs_annotator.asking.engine.ask import Asker, Patience
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
@@ -24,10 +25,10 @@ from pcs_annotator.asking.engine.ledger import Ledger
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.asking.models.scripted import ScriptedModel, answer_by_hash
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import Codes, Grades
 from pcs_annotator.core.chat import ChatModel, Reply, Request, Usage
 from pcs_annotator.core.strategy import Strategy
-from pcs_annotator.core.vote import OPEN, Cell
+from pcs_annotator.core.vote import OPEN, Cell, Vote
 from pcs_annotator.errors import AccessDenied, ConfigError, ServerTrouble
 from pcs_annotator.relations.base import Original
 from pcs_annotator.relations.function import FunctionRelation
@@ -51,12 +52,12 @@ class Majority:
     order: Sequence[Cell]
     seen: list[Codes] = field(default_factory=list)
 
-    def needed(self, cells: Codes) -> int:
+    def needed(self, cells: Codes, grades: Grades | None) -> int:
         self.seen.append(cells.copy())
         behind = self._open(cells) - self._lead(cells)
         return 0 if behind < 0 else behind // 2 + 1
 
-    def urgency(self, cells: Codes) -> float:
+    def urgency(self, cells: Codes, grades: Grades | None) -> float:
         return self._open(cells) - self._lead(cells)
 
     def _open(self, cells: Codes) -> int:
@@ -74,10 +75,10 @@ class Needs:
     order: Sequence[Cell]
     always: int
 
-    def needed(self, cells: Codes) -> int:
+    def needed(self, cells: Codes, grades: Grades | None) -> int:
         return self.always
 
-    def urgency(self, cells: Codes) -> float:
+    def urgency(self, cells: Codes, grades: Grades | None) -> float:
         return 0.0
 
 
@@ -328,10 +329,10 @@ def divided_panel(undecided: set[str]) -> list[ChatModel]:
 class ByVotes(Majority):
     """Asks two cells at a time and never stops; items with divided votes are the most urgent."""
 
-    def needed(self, cells: Codes) -> int:
+    def needed(self, cells: Codes, grades: Grades | None) -> int:
         return 2
 
-    def urgency(self, cells: Codes) -> float:
+    def urgency(self, cells: Codes, grades: Grades | None) -> float:
         return -self._lead(cells)
 
 
@@ -421,10 +422,48 @@ def test_a_denied_access_stops_the_run(budget: Budget, tmp_path: Path) -> None:
     assert size.calls == fine.calls > 0
 
 
+class Sure(Annotator):
+    """Is as sure of each answer as its name says."""
+
+    def hear(self, task: Task, question: Question, replies: Sequence[Reply], model: ChatModel) -> Question | Vote:
+        vote = super().hear(task, question, replies, model)
+        assert isinstance(vote, Vote)
+        sure = float(self.name)
+        return replace(vote, grades=tuple(sure if label == vote.label else (1 - sure) / 4 for label in task.labels))
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_strategy_sees_the_grades_of_the_votes_so_far(budget: Budget, tmp_path: Path) -> None:
+    seen: list[tuple[Codes, Grades | None]] = []
+
+    class Watching(Needs):
+        def needed(self, cells: Codes, grades: Grades | None) -> int:
+            seen.append((cells.copy(), None if grades is None else grades.copy()))
+            return self.always
+
+        def urgency(self, cells: Codes, grades: Grades | None) -> float:
+            assert grades is not None
+            return float(np.nanmax(grades))
+
+    hard, sure = hashing(1)[0], ScriptedModel("positive", name="scripted:sure")
+    annotators = [(Annotator(hard), hard), (Sure(sure, name="0.75"), sure)]
+    strategy = Watching([Cell(1, 0), Cell(0, 0), Cell(1, 1)], 1)
+    job = Job(task=TASK, annotators=annotators, relations=[Original(), LOUD])
+    votes, _ = ask(Planned(job, strategy), some_items(1), tmp_path, budget)
+    assert seen[0][1] is None
+    for cells, grades in seen[1:]:
+        assert grades is not None
+        np.testing.assert_array_equal(~np.isnan(grades[..., 0]), (cells >= 0) & np.array([[[False]], [[True]]]))
+        assert grades[1, 0, 0].tolist() == pytest.approx([0.75, 0.0625, 0.0625])
+    assert votes.grades is not None
+    np.testing.assert_array_equal(votes.grades[0], seen[-1][1])
+    assert len(seen) == 4
+
+
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_a_bug_in_a_strategy_is_raised_unchanged(budget: Budget, tmp_path: Path) -> None:
     class Broken(Needs):
-        def needed(self, cells: Codes) -> int:
+        def needed(self, cells: Codes, grades: Grades | None) -> int:
             if (cells >= 0).any():
                 raise ZeroDivisionError("a bug")
             return 1

@@ -192,3 +192,16 @@ def test_the_fingerprint_names_what_changed() -> None:
     assert fingerprint(VOTES, np.array([0, 0, 1], dtype=np.int8), "1").changed_since(before) == ["gold"]
     assert fingerprint(VOTES, GOLD, "2").changed_since(before) == ["version"]
     assert before.changed_since(before) == []
+
+
+def test_the_fingerprint_notices_changed_grades_and_not_how_their_absence_is_written() -> None:
+    graded = np.where((VOTES.codes >= 0)[..., np.newaxis], np.array([0.25, 0.5], dtype=np.float32), np.float32(np.nan))
+    before = fingerprint(replace(VOTES, grades=graded), GOLD, "1")
+    turned = replace(VOTES, grades=graded).take(np.array([2, 0, 1])).select(relations=["voice", "original"])
+    assert fingerprint(turned, GOLD[[2, 0, 1]], "1") == before
+    assert fingerprint(VOTES, GOLD, "1").changed_since(before) == ["votes"]
+    other = graded.copy()
+    other[0, 0, 0, 0, 0] = 0.3
+    assert fingerprint(replace(VOTES, grades=other), GOLD, "1").changed_since(before) == ["votes"]
+    assert fingerprint(replace(VOTES, grades=-graded * np.float32(-1)), GOLD, "1") == before
+    assert fingerprint(replace(VOTES, grades=np.full_like(graded, np.nan)), GOLD, "1") == fingerprint(VOTES, GOLD, "1")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import MismatchError
 from pcs_annotator.judging.promising.drift import Drift, Profile, drift, homogeneity, profile, total_variation
-from pcs_annotator.judging.weighing.scoring import score
+from pcs_annotator.judging.weighing.scoring import choose, score
 from tests.judging.strategies import any_votes
 
 RELATIONS = ["original", "voice", "double-negation", "synonym"]
@@ -32,7 +33,8 @@ def sample(rng: np.random.Generator, items: int, fake: float, skill: tuple[float
 
 
 def profiled(votes: Votes) -> Profile:
-    return profile(votes, score(votes, Weights.uniform(votes)))
+    scores = score(votes, Weights.uniform(votes))
+    return profile(votes, scores, choose(scores, votes.labels))
 
 
 def compared(before: Votes, now: Votes) -> Drift:
@@ -99,7 +101,7 @@ def test_a_change_too_small_to_matter_is_no_alarm_however_certain() -> None:
             labels=["x", "y"],
             items=100_000,
             cells=one,
-            best=one[0, 0, 0, :2],
+            chosen=one[0, 0, 0, :2],
             highest=highest,
         )
         for one in counts[:, :, np.newaxis]
@@ -159,7 +161,35 @@ def test_a_profile_survives_json_and_never_drifts_from_itself(votes: Votes) -> N
     assert back.to_dict() == one.to_dict()
     assert drift(one, back).p_value == 1
     assert one.cells.sum() == (votes.codes != NOT_ASKED).sum()
-    assert one.best.sum() == one.highest.sum() == (~votes.silent).sum()
+    assert one.chosen.sum() == one.highest.sum() == (~votes.silent).sum()
+
+
+def test_a_profile_of_an_earlier_version_counted_highest_scores_and_is_compared_without_them() -> None:
+    rng = np.random.default_rng(11)
+    before, now = profiled(sample(rng, 200, 0.5)), profiled(sample(rng, 200, 0.5))
+    written = before.to_dict()
+    old = Profile.from_dict({"best": [200, 0], **{name: written[name] for name in written if name != "chosen"}})
+    assert old.chosen.tolist() == [0, 0]
+    assert not drift(old, now).found
+    assert drift(replace(before, chosen=np.array([200, 0])), now).found
+
+
+def graded(votes: Votes, sure: float, models: Sequence[str], seed: int) -> Votes:
+    """The same answers of some models, given with about that probability."""
+    rng = np.random.default_rng(seed)
+    own = rng.beta(10 * sure, 10 * (1 - sure), size=votes.codes.shape)[..., np.newaxis]
+    grades = np.where(votes.codes[..., np.newaxis] == np.arange(2), own, 1 - own)
+    hard = (votes.codes < 0) | ~np.isin(votes.annotators, models)[:, np.newaxis, np.newaxis]
+    return replace(votes, grades=np.where(hard[..., np.newaxis], np.nan, grades))
+
+
+@pytest.mark.parametrize("models", [("ollama:qwen", "llama", "gpt"), ("llama", "gpt")])
+def test_models_that_become_less_sure_of_the_same_answers_are_noticed(models: tuple[str, ...]) -> None:
+    before, now = sample(np.random.default_rng(12), 400, 0.4), sample(np.random.default_rng(13), 400, 0.4)
+    assert not compared(graded(before, 0.9, models, 1), graded(now, 0.9, models, 2)).found
+    found = compared(graded(before, 0.9, models, 1), graded(now, 0.7, models, 2))
+    assert found.found
+    assert found.sentence.startswith("the highest score is")
 
 
 def test_homogeneity_is_pearsons_test_where_counts_are_large() -> None:

@@ -46,8 +46,8 @@ def why(votes: Votes, best: int | None = None) -> str:
         ([[UNASKED, UNASKED]], "no model was asked"),
         ([[F, F, SILENT, SILENT], [SILENT] * 4, [SILENT] * 4], "only 2 of 12 questions were answered"),
         ([[F, SILENT, SILENT, UNASKED]], "only 1 of 3 questions was answered"),
-        ([[F, F], [R, R]], "Fake and Real share the highest score"),
-        ([[F], [R], [M]], "Fake, Real and Mixed share the highest score"),
+        ([[F, F], [R, R]], "Fake and Real are tied"),
+        ([[F], [R], [M]], "Fake, Real and Mixed are tied"),
         ([[F, F, F, F]] * 3, "all 12 answers agree"),
         ([[F, F, F, UNASKED], [F, F, UNASKED, UNASKED]], "all 5 answers agree"),
         ([[R, R]], "both answers agree"),
@@ -119,7 +119,7 @@ def test_without_the_original_text_answers_are_counted() -> None:
 def test_four_labels_that_tie_are_counted() -> None:
     codes = np.zeros((1, 1, 1), dtype=np.int8)
     votes = Votes(codes=codes, ids=["i"], annotators=["a"], relations=["original"], labels=["w", "x", "y", "z"])
-    assert reasons(votes, np.full((1, 4), 0.25), np.zeros(1, np.int8)) == ["4 labels share the highest score"]
+    assert reasons(votes, np.full((1, 4), 0.25), np.zeros(1, np.int8)) == ["4 labels are tied"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ from pcs_annotator.judging.fit_model import Learning, fit_model, learn_model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.spending.frugal import Frugal, learn_frugal
 from pcs_annotator.judging.spending.strategy import simulate
+from pcs_annotator.judging.weighing.crossfit import Splits
 from tests.builders import simulated_votes
+from tests.judging.spending.panels import KINDS, Kind, graded_votes
 from tests.judging.strategies import coded
 
 HOW = Learning(promise=Promise(max_error=0.1))
@@ -31,6 +33,27 @@ def test_the_exact_stop_asks_less_and_gives_the_labels_of_asking_everything() ->
     assert (asked.codes != NOT_ASKED).mean() < 0.8
     assert frugal.model.judged(asked).best.tolist() == everything.judged(NEW).best.tolist()
     assert frugal.model.weights.by_annotator == everything.weights.by_annotator
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("optimiser", ["lr", "naive-bayes", "logit", "scaling"])
+@pytest.mark.parametrize("calibration", ["softmax", "isotonic"])
+def test_no_label_differs_from_that_of_asking_everything(kind: Kind, optimiser: str, calibration: str) -> None:
+    votes, gold = simulated_votes([0.7, 0.6, 0.55], items=90, relations=3, seed=1)
+    skewed = ["negative" if row % 4 == 0 else name for row, name in enumerate(gold)]
+    new, _ = simulated_votes([0.7, 0.6, 0.55], items=150, relations=3, seed=2)
+    known, unknown = graded_votes(votes, kind, 3), graded_votes(new, kind, 4)
+    how = Learning(optimiser=optimiser, splits=Splits(calibration=calibration, repeats=1))
+    frugal, everything = learn_frugal(known, coded(votes, skewed), how), learn_model(known, skewed, how)
+    stopped = simulate(unknown, frugal.strategy).votes
+    late, early = everything.judged(unknown), frugal.model.judged(stopped)
+    np.testing.assert_array_equal(early.best, late.best)
+    assert early.probabilities is not None
+    np.testing.assert_array_equal(early.best, early.probabilities.argmax(axis=1))
+    if kind == "hard":
+        assert (stopped.codes != NOT_ASKED).mean() < 0.9
+    if optimiser == "lr":
+        assert (late.best != late.scores.argmax(axis=1)).any()
 
 
 def test_promise_and_confidence_are_about_texts_asked_in_part() -> None:

@@ -1,44 +1,56 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Votes, Weights, score
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import Codes, Grades
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.vote import OPEN, Cell
-from pcs_annotator.core.weights import Evidence
+from pcs_annotator.core.weights import Evidence, Reading
 from pcs_annotator.judging.spending.stopping import ExactStop
 from pcs_annotator.judging.spending.strategy import only, simulate
+from pcs_annotator.judging.weighing.calibration import SoftmaxCalibrator
 from pcs_annotator.judging.weighing.scoring import choose
 from tests.builders import votes_of
+from tests.judging.spending.panels import (
+    CALIBRATIONS,
+    KINDS,
+    READS,
+    Calibration,
+    Kind,
+    Panel,
+    Reads,
+    all_cells,
+    futures,
+    opened,
+    random_panel,
+)
 from tests.judging.strategies import any_votes, weights_for
 
 
-class Panel(NamedTuple):
+class HardPanel(NamedTuple):
     votes: Votes
     weights: Weights
     order: list[Cell]
 
 
-def all_cells(votes: Votes) -> list[Cell]:
-    return [Cell(*place) for place in np.ndindex(*votes.codes.shape[1:])]
-
-
 @st.composite
-def panels(draw: st.DrawFn) -> Panel:
+def hard_panels(draw: st.DrawFn) -> HardPanel:
     """Votes, weights of either kind, some of them zero, and any order over any part of the cells."""
     votes = draw(any_votes(max_items=4))
     weights = draw(weights_for(votes))
     if draw(st.booleans()):
         weights = with_evidence(draw, votes, weights)
     order = draw(st.permutations(all_cells(votes)))
-    return Panel(votes, weights, order[: draw(st.sampled_from([None, None, len(order) // 2]))])
+    return HardPanel(votes, weights, order[: draw(st.sampled_from([None, None, len(order) // 2]))])
 
 
 def with_evidence(draw: st.DrawFn, votes: Votes, weights: Weights) -> Weights:
@@ -62,15 +74,20 @@ class OneByOne:
         self.order = rule.order
         self.rule = rule
 
-    def needed(self, cells: Codes) -> int:
-        return min(self.rule.needed(cells), 1)
+    def needed(self, cells: Codes, grades: Grades | None) -> int:
+        return min(self.rule.needed(cells, grades), 1)
 
-    def urgency(self, cells: Codes) -> float:
-        return self.rule.urgency(cells)
+    def urgency(self, cells: Codes, grades: Grades | None) -> float:
+        return self.rule.urgency(cells, grades)
 
 
-def exact(panel: Panel) -> ExactStop:
+def exact(panel: HardPanel) -> ExactStop:
     return ExactStop(panel.weights, panel.votes.labels, panel.votes.codes.shape[3], panel.order)
+
+
+def calibrated(panel: Panel) -> ExactStop:
+    votes = panel.votes
+    return ExactStop(panel.weights, votes.labels, votes.codes.shape[3], panel.order, panel.calibrator, panel.graded)
 
 
 def linear(votes: Votes, annotators: list[float], relations: list[float]) -> Weights:
@@ -78,8 +95,8 @@ def linear(votes: Votes, annotators: list[float], relations: list[float]) -> Wei
 
 
 @settings(max_examples=100)
-@given(panels())
-def test_the_label_after_an_exact_stop_is_that_of_asking_everything(panel: Panel) -> None:
+@given(hard_panels())
+def test_the_label_after_an_exact_stop_is_that_of_asking_everything(panel: HardPanel) -> None:
     stopped = simulate(panel.votes, exact(panel))
     everything = only(panel.votes, panel.order)
     early, late = (choose(score(votes, panel.weights), votes.labels) for votes in (stopped.votes, everything))
@@ -88,18 +105,18 @@ def test_the_label_after_an_exact_stop_is_that_of_asking_everything(panel: Panel
 
 
 @settings(max_examples=100)
-@given(panels())
-def test_asking_as_many_as_needed_at_once_asks_no_more_than_asking_one_by_one(panel: Panel) -> None:
+@given(hard_panels())
+def test_asking_as_many_as_needed_at_once_asks_no_more_than_asking_one_by_one(panel: HardPanel) -> None:
     rule = exact(panel)
     np.testing.assert_array_equal(simulate(panel.votes, rule).asked, simulate(panel.votes, OneByOne(rule)).asked)
 
 
 @settings(max_examples=40)
-@given(panels())
-def test_asking_stops_as_soon_as_no_future_can_change_the_label(panel: Panel) -> None:
+@given(hard_panels())
+def test_asking_stops_as_soon_as_no_future_can_change_the_label(panel: HardPanel) -> None:
     """Every future of the last two cells is tried; where all agree beyond a tie, the rule must have stopped."""
     votes = panel.votes.take(slice(1))
-    rule = exact(Panel(votes, panel.weights, all_cells(votes)))
+    rule = exact(HardPanel(votes, panel.weights, all_cells(votes)))
     cells = votes.codes[0].copy()
     places = [cell for cell in rule.order if cells[cell] != NOT_ASKED][-2:]
     for place in places:
@@ -130,22 +147,93 @@ def votes_of_shape(votes: Votes, cells: Codes) -> Votes:
     )
 
 
-@settings(max_examples=40)
-@given(panels())
-def test_scores_of_the_votes_so_far_are_those_of_the_score(panel: Panel) -> None:
-    rule = exact(panel)
-    scores = [rule.scores(np.where(cells == NOT_ASKED, OPEN, cells)) for cells in panel.votes.codes]
-    np.testing.assert_allclose(scores, score(panel.votes, panel.weights), atol=1e-10)
+SEEDS = 40
+COMBINATIONS = list(product(KINDS, READS, CALIBRATIONS))
+
+
+@pytest.mark.parametrize(("kind", "reads", "calibration"), COMBINATIONS)
+def test_after_a_stop_no_future_changes_the_most_probable_label(
+    kind: Kind, reads: Reads, calibration: Calibration
+) -> None:
+    stops = 0
+    for seed in range(SEEDS):
+        rng = np.random.default_rng(seed)
+        panel = random_panel(seed, kind, reads, calibration)
+        cells, grades, places = opened(panel, rng, most=3)
+        if places and (cells >= 0).any() and not calibrated(panel).needed(cells, grades):
+            stops += 1
+            assert len(set(panel.labels(futures(panel, cells, grades, places, rng)).tolist())) == 1, seed
+    assert calibration == "falling" or stops >= SEEDS // 8
+
+
+@pytest.mark.parametrize(("kind", "reads", "calibration"), COMBINATIONS)
+def test_a_replay_gives_the_labels_of_asking_everything_and_asks_in_parallel_what_it_must(
+    kind: Kind, reads: Reads, calibration: Calibration
+) -> None:
+    spared = 0
+    for seed in range(SEEDS):
+        panel = random_panel(seed, kind, reads, calibration, items=3)
+        rule = calibrated(panel)
+        stopped = simulate(panel.votes, rule)
+        np.testing.assert_array_equal(panel.labels(stopped.votes), panel.labels(panel.votes))
+        np.testing.assert_array_equal(stopped.asked, simulate(panel.votes, OneByOne(rule)).asked)
+        spared += int((panel.votes.codes != NOT_ASKED).sum() - stopped.asked.sum())
+    assert spared > 0
+
+
+@pytest.mark.parametrize("calibration", ["softmax", "isotonic"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_linear_weights_stop_as_soon_as_no_future_can_change_the_label(kind: Kind, calibration: Calibration) -> None:
+    early = 0
+    for seed in range(SEEDS):
+        rng = np.random.default_rng(seed)
+        panel = random_panel(seed, kind, "linear", calibration)
+        cells, grades, places = opened(panel, rng, most=2)
+        if places and (cells >= 0).any() and calibrated(panel).needed(cells, grades):
+            found = panel.calibrator.strengths(
+                score(futures(panel, cells, grades, places, rng), panel.weights), panel.votes.labels
+            )
+            # some future comes within what rounding, and grades that sum to a little more than 1, can change
+            rivals = np.sort(found, axis=1)[:, -1:] - found
+            early += not (len(set(found.argmax(axis=1).tolist())) > 1 or np.sort(rivals, axis=1)[:, 1].min() < 0.01)
+    assert early == 0
+
+
+@pytest.mark.parametrize("reads", ["log-odds", "mean log-odds"])
+def test_a_model_that_turns_out_to_give_grades_is_no_longer_taken_for_a_hard_one(reads: Reading) -> None:
+    votes = votes_of([[[0, 0, 0]]])
+    evidence = Evidence(
+        labels=votes.labels, log_prior=np.zeros(2), log_likelihood=np.tile(np.eye(2), (1, 3, 1, 1)), reads=reads
+    )
+    rule = ExactStop(replace(Weights.uniform(votes), evidence=evidence), votes.labels, 1, all_cells(votes))
+    cells = np.array([[[0], [0], [OPEN]]], dtype=np.int8)
+    sure = np.array([[[[0.9, 0.1]], [[0.9, 0.1]], [[np.nan, np.nan]]]], dtype=np.float32)
+    assert rule.needed(cells) == rule.needed(cells, np.full_like(sure, np.nan)) == 0
+    assert rule.needed(cells, sure) == 1
 
 
 @settings(max_examples=40)
-@given(panels())
-def test_urgency_is_zero_when_settled_and_at_most_one(panel: Panel) -> None:
+@given(hard_panels())
+def test_urgency_is_zero_when_settled_and_at_most_one(panel: HardPanel) -> None:
     rule = exact(panel)
     for cells in np.where(panel.votes.codes == ABSTAINED, OPEN, panel.votes.codes):
         assert 0 <= rule.urgency(cells) <= 1
         if rule.needed(cells) == 0:
             assert rule.urgency(cells) == 0
+
+
+@pytest.mark.parametrize(("kind", "reads", "calibration"), COMBINATIONS)
+def test_urgency_of_calibrated_labels_is_between_zero_and_one(
+    kind: Kind, reads: Reads, calibration: Calibration
+) -> None:
+    found = []
+    for seed in range(SEEDS):
+        panel = random_panel(seed, kind, reads, calibration)
+        cells, grades, _ = opened(panel, np.random.default_rng(seed), most=3)
+        found.append(calibrated(panel).urgency(cells, grades))
+    assert min(found) == 0
+    assert max(found) <= 1
+    assert calibration == "falling" or max(found) > 0.5
 
 
 def test_three_equal_votes_of_four_settle_the_label_and_two_do_not() -> None:
@@ -220,3 +308,22 @@ def test_one_draw_can_settle_a_cell_in_which_all_votes_say_the_same() -> None:
     assert rule.needed(cells) == 1
     cells[0, 1, 0] = 1
     assert rule.needed(cells) == 0
+
+
+def test_offsets_settle_a_label_that_is_behind() -> None:
+    votes = votes_of([[[0, 1, 1]]])
+    cells = np.array([[[0], [1], [OPEN]]], dtype=np.int8)
+    for offset, needed in ((0.0, 1), (0.5, 1), (1.5, 0)):
+        calibrator = SoftmaxCalibrator(labels=votes.labels, slope=1.0, offsets=np.array([offset, 0.0]))
+        rule = ExactStop(Weights.uniform(votes), votes.labels, 1, all_cells(votes), calibrator)
+        assert rule.needed(cells) == needed  # log((2/3 + .02) / (1/3 + .02)) is .66
+
+
+def test_a_vote_of_no_label_leaves_its_annotators_other_votes_heavier() -> None:
+    votes = votes_of([[[0, 0], [0, 0]]])
+    rule = ExactStop(linear(votes, [0.6, 0.4], [0.5, 0.5]), votes.labels, 1, all_cells(votes), graded=["a0"])
+    cells = np.array([[[0], [0]], [[OPEN], [OPEN]]], dtype=np.int8)
+    for nothing, needed in ((0.0, 0), (0.25, 1)):
+        grades = np.full((2, 2, 1, 2), np.nan, dtype=np.float32)
+        grades[0] = [[[0.5, 0.0]], [[0.0, nothing]]]
+        assert rule.needed(cells, grades) == needed

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pcs_annotator import NOT_ASKED, Weights, score
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import Codes, Grades
 from pcs_annotator.core.vote import OPEN, Cell
 from pcs_annotator.core.weights import Evidence
 from pcs_annotator.errors import UnknownNameError
@@ -56,11 +56,11 @@ class AskTwo:
 
     order = (Cell(0, 2), Cell(0, 0), Cell(0, 1))
 
-    def needed(self, cells: Codes) -> int:
+    def needed(self, cells: Codes, grades: Grades | None) -> int:
         is_open = [cells[cell] == OPEN for cell in self.order]
         return int(sum(is_open) > 1)
 
-    def urgency(self, cells: Codes) -> float:
+    def urgency(self, cells: Codes, grades: Grades | None) -> float:
         return 0.0
 
 

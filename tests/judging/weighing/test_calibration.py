@@ -25,6 +25,7 @@ from pcs_annotator.judging.weighing.calibration import (
     fit_curve,
     fitter_of,
     read_curve,
+    tempered,
 )
 
 LABELS = ("a", "b", "c")
@@ -137,6 +138,65 @@ def test_a_calibrator_survives_json(method: str) -> None:
     again = calibrator_from_dict(json.loads(json.dumps(fitted.to_dict())))
     assert (type(again), again.method, again.to_dict()) == (type(fitted), method, fitted.to_dict())
     np.testing.assert_array_equal(again.apply(scores, LABELS), fitted.apply(scores, LABELS))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_strongest_label_is_the_most_probable_and_strength_rises_with_the_labels_own_score_alone(
+    method: str,
+) -> None:
+    scores, gold = random_rows(80)
+    fitted = fit_calibrator(scores, gold, LABELS, method)
+    strengths = fitted.strengths(scores, LABELS)
+    np.testing.assert_array_equal(strengths.argmax(axis=1), fitted.apply(scores, LABELS).argmax(axis=1))
+    assert fitted.rising
+    for column in range(3):
+        order = np.argsort(scores[:, column])
+        assert (np.diff(strengths[order, column]) >= 0).all()
+    np.testing.assert_array_equal(fitted.strengths(scores[:, np.newaxis], LABELS)[:, 0], strengths)
+
+
+def test_a_slope_below_zero_does_not_rise() -> None:
+    scores = np.repeat([[0.9, 0.1], [0.1, 0.9]], 100, axis=0)
+    fitted = fit_calibrator(scores, np.repeat(np.array([1, 0], dtype=np.int8), 100), ("a", "b"))
+    assert not fitted.rising
+    assert fitted.apply(scores, ("a", "b"))[0].argmax() == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_power_changes_probabilities_and_no_label(method: str) -> None:
+    scores, gold = random_rows(80)
+    fitted = fit_calibrator(scores, gold, LABELS, method)
+    before, after = (one.apply(scores, LABELS) for one in (fitted, fitted.raised_to(0.3).raised_to(2.0)))
+    np.testing.assert_array_equal(before.argmax(axis=1), after.argmax(axis=1))
+    if method != "none":
+        raised = before**0.6
+        np.testing.assert_allclose(after, raised / raised.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("method", ["softmax", "isotonic"])
+@pytest.mark.parametrize("power", [0.5, 2.0])
+def test_tempering_finds_the_power_that_other_scores_need(method: str, power: float) -> None:
+    rng = np.random.default_rng(4)
+    usual = fit_calibrator(*random_rows(80), LABELS, method)
+    scores = rng.dirichlet(np.full(3, 0.4), 20_000)
+    honest = usual.raised_to(power).apply(scores, LABELS)
+    gold = (rng.random((20_000, 1)) > honest.cumsum(axis=1)).sum(axis=1).astype(np.int8)
+    found = tempered(usual, scores, gold, LABELS).apply(scores, LABELS)
+    np.testing.assert_allclose(found, honest, atol=0.03)
+
+
+def test_tempering_on_few_rows_stays_near_what_it_was() -> None:
+    usual = fit_calibrator(*random_rows(80), LABELS)
+    scores, gold = random_rows(2)
+    assert tempered(usual, scores[:0], gold[:0], LABELS).to_dict()["slope"] == pytest.approx(usual.to_dict()["slope"])
+    assert tempered(RawScores(), scores, gold, LABELS) == RawScores()
+
+
+def test_an_isotonic_calibrator_of_an_earlier_version_has_no_power() -> None:
+    written = fit_calibrator(*random_rows(60), LABELS, "isotonic").raised_to(2.0).to_dict()
+    assert calibrator_from_dict(written).to_dict() == written
+    del written["power"]
+    assert calibrator_from_dict(written).to_dict()["power"] == 1.0
 
 
 def test_a_calibrator_written_before_methods_had_names_is_a_softmax() -> None:

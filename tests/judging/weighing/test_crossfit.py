@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pcs_annotator import Optimiser, Votes, Weights, score
 from pcs_annotator.core.arrays import Codes, Integers
 from pcs_annotator.judging.weighing import crossfit
-from pcs_annotator.judging.weighing.calibration import fit_calibrator
+from pcs_annotator.judging.weighing.calibration import Calibrator, fit_calibrator, tempered
 from pcs_annotator.judging.weighing.crossfit import (
     Splits,
     calibrated_out_of_fold,
@@ -22,6 +22,7 @@ from pcs_annotator.judging.weighing.crossfit import (
 from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimisers
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
 from pcs_annotator.judging.weighing.optimisers.simple import Uniform
+from pcs_annotator.judging.weighing.scoring import choose
 from tests.builders import simulated_votes
 from tests.judging.strategies import coded
 
@@ -100,6 +101,35 @@ def test_folds_are_calibrated_by_the_requested_method() -> None:
     np.testing.assert_array_equal(raw.probabilities, raw.scores)
     np.testing.assert_array_equal(curved.scores, raw.scores)
     assert not np.allclose(curved.probabilities, raw.scores)
+
+
+@pytest.mark.parametrize("calibration", ["softmax", "isotonic", "none"])
+def test_rows_asked_in_part_keep_the_label_that_the_calibrator_of_all_votes_gives_them(calibration: str) -> None:
+    votes, names = simulated_votes([0.8, 0.6], items=60)
+    gold, splits = coded(votes, names), Splits(calibration=calibration)
+    policies: list[tuple[Votes, Weights, Calibrator | None]] = []
+
+    def first_annotator(held_out: Votes, weights: Weights, calibrator: Calibrator | None) -> Votes:
+        policies.append((held_out, weights, calibrator))
+        return held_out.only(np.array([[[True]], [[False]]]))
+
+    found, whole = (cross_fit(LinearRegression(), votes, gold, splits, policy) for policy in (first_annotator, None))
+    fold = stratified_folds(gold, 5, seed=0)
+    for number, (held_out, weights, calibrator) in enumerate(policies):
+        rows = fold == number
+        assert list(held_out.ids) == [votes.ids[row] for row in np.flatnonzero(rows).tolist()]
+        assert calibrator is not None
+        usual = (
+            fit_calibrator(whole.scores[~rows], gold[~rows], votes.labels) if calibration == "softmax" else calibrator
+        )
+        assert calibrator.to_dict() == usual.to_dict()
+        part = score(held_out.only(np.array([[[True]], [[False]]])), weights)
+        np.testing.assert_array_equal(found.scores[rows], part)
+        mine = tempered(calibrator, found.scores[~rows], gold[~rows], votes.labels)
+        np.testing.assert_array_equal(found.probabilities[rows], mine.apply(part, votes.labels))
+        expected = choose(calibrator.apply(part, votes.labels), votes.labels)
+        np.testing.assert_array_equal(choose(found.probabilities[rows], votes.labels), expected)
+    assert len(policies) == 5
 
 
 def test_fewer_rows_than_folds_means_leaving_one_out() -> None:

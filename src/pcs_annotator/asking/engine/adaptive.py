@@ -71,7 +71,7 @@ class AdaptiveItem:
     @property
     def urgency(self) -> float:
         """How likely further votes are to change the label."""
-        return self._strategy.urgency(self._cells)
+        return self._strategy.urgency(self._cells, self._item_asker.buffer.grades_of(self.row))
 
     async def settle(self) -> None:
         """Take steps until none is left."""
@@ -91,7 +91,7 @@ class AdaptiveItem:
         return bool(batch)
 
     def _choose(self) -> list[Cell]:
-        needed = self._strategy.needed(self._cells)
+        needed = self._strategy.needed(self._cells, self._item_asker.buffer.grades_of(self.row))
         return list(islice((cell for cell in self._strategy.order if self._cells[cell] == OPEN), max(0, needed)))
 
     async def _ask(self, batch: Sequence[Cell]) -> None:

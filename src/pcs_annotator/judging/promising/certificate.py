@@ -37,7 +37,10 @@ def fingerprint(votes: Votes, gold: Codes, version: str) -> Fingerprint:
     ordered, codes = in_canonical_order(votes, gold)
     axes = [ordered.ids, ordered.annotators, ordered.relations, ordered.labels, ordered.codes.shape]
     named = json.dumps(axes, ensure_ascii=True).encode()
-    return Fingerprint(_digest(named + ordered.codes.tobytes()), _digest(named + codes.tobytes()), version)
+    said = ordered.codes.tobytes()
+    if ordered.grades is not None and not np.isnan(ordered.grades).all():
+        said += np.nan_to_num(ordered.grades, nan=-1.0).tobytes()  # there are several bit patterns for nan
+    return Fingerprint(_digest(named + said), _digest(named + codes.tobytes()), version)
 
 
 def _digest(content: bytes) -> str:

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import chdtrc
 
-from pcs_annotator.core.arrays import Array, Floats, Integers, frozen
+from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, frozen
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.errors import MismatchError
 from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.judging.promising.reasons import short_names, spoken
-from pcs_annotator.judging.weighing.scoring import choose
 
 GRID = 100
 SCORE_BINS = 8
@@ -38,7 +37,7 @@ class Profile:
         labels: The labels.
         items: Number of items.
         cells: How often each cell gave each label, or none, when asked: `[annotator, relation, draw, label or none]`.
-        best: How often each label has the highest score.
+        chosen: How often each label is the label of an item.
         highest: How often the highest score falls in each hundredth between 0 and 1.
     """
 
@@ -47,13 +46,13 @@ class Profile:
     labels: Sequence[str]
     items: int
     cells: Integers
-    best: Integers
+    chosen: Integers
     highest: Integers
 
     def __post_init__(self) -> None:
         for name in ("annotators", "relations", "labels"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        for name in ("cells", "best", "highest"):
+        for name in ("cells", "chosen", "highest"):
             object.__setattr__(self, name, frozen(np.asarray(getattr(self, name)), np.intp))
 
     def to_dict(self) -> dict[str, Any]:
@@ -63,8 +62,12 @@ class Profile:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Profile:
-        """Return the profile that `to_dict` wrote."""
-        return cls(**values)
+        """Return the profile that `to_dict` wrote.
+
+        An earlier version wrote `best`, how often each label has the highest score, which is not comparable.
+        """
+        known = {name: value for name, value in values.items() if name != "best"}
+        return cls(**{"chosen": np.zeros(len(values["labels"])), **known})
 
 
 class Drift(NamedTuple):
@@ -82,8 +85,8 @@ class Drift(NamedTuple):
     sentence: str
 
 
-def profile(votes: Votes, scores: Floats) -> Profile:
-    """Return the profile of votes and of their scores `[item, label]`."""
+def profile(votes: Votes, scores: Floats, best: Codes) -> Profile:
+    """Return the profile of votes, of their scores `[item, label]`, and of the items' labels."""
     labels = len(votes.labels)
     answers = np.where(votes.codes < 0, np.where(votes.codes == NOT_ASKED, NOT_ASKED, labels), votes.codes)
     cells = np.stack([(answers == answer).sum(axis=0) for answer in range(labels + 1)], axis=-1)
@@ -94,7 +97,7 @@ def profile(votes: Votes, scores: Floats) -> Profile:
         labels=votes.labels,
         items=len(votes),
         cells=cells,
-        best=np.bincount(choose(speaking, votes.labels), minlength=labels),
+        chosen=np.bincount(best[~votes.silent], minlength=labels),
         highest=np.bincount((speaking.max(axis=1) * GRID).round().astype(np.intp), minlength=GRID + 1),
     )
 
@@ -180,7 +183,7 @@ def _comparisons(before: Profile, now: Profile) -> Iterator[_Comparison]:
             continue
         where = "" if relation == ORIGINAL else f" under {spoken(relation)}"
         yield _Comparison(old, new, names[annotator] + where, says)
-    yield _Comparison(before.best, now.best[order], "the label", [f"is {label}" for label in before.labels])
+    yield _Comparison(before.chosen, now.chosen[order], "the label", [f"is {label}" for label in before.labels])
     if alike:
         yield _scores_compared(before.highest, now.highest)
 

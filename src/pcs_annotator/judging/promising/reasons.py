@@ -23,13 +23,13 @@ _PROVIDER = re.compile(r"^[a-z][a-z-]*:(?=[^/])")
 def reasons(votes: Votes, scores: Floats, best: Codes) -> list[str]:
     """Return the most informative fact about each item's votes, as a short sentence.
 
-    The first of these that applies: no answer, or few answers; labels share the highest score; no answer gives the
-    label; most models changed their answer under some relation; models contradict the label on the original text;
-    some answers do; all agree. Questions that were not asked do not count.
+    The first of these that applies: no answer, or few answers; labels are tied; no answer gives the label; most models
+    changed their answer under some relation; models contradict the label on the original text; some answers do; all
+    agree. Questions that were not asked do not count.
 
     Args:
         votes: The votes on all items.
-        scores: `[item, label]`.
+        scores: What decides the label, probabilities or scores, `[item, label]`.
         best: The label of every item, as a position in `votes.labels`.
     """
     sentences: list[str] = []
@@ -191,7 +191,7 @@ class _Words(NamedTuple):
 
     def tie(self, *tied: int) -> str:
         labels = [label for label, one in zip(self.labels, tied, strict=True) if one]
-        return f"{_listed(labels, 'labels')} share the highest score"
+        return f"{_listed(labels, 'labels')} are tied"
 
     def unsupported(self, best: int, other: int, answers: int) -> str:
         if other < 0:

@@ -1,7 +1,9 @@
 """Labelling new texts with fewer questions: what to ask first, when to stop, and what can then be promised.
 
-Scores from only some of the questions are coarser than the scores that the calibrator and the certificate of the run
-were made from. So both are learned again here, from gold rows with only those votes that would have been asked for.
+Labels are those of asking everything: the calibrator of the run decides when to stop. But scores from only some of the
+questions are coarser than those that its probabilities and its certificate were made from. So the probabilities get a
+power, which changes no label, and the certificate is made again, both from gold rows with only those votes that would
+have been asked for.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from pcs_annotator.judging.fit_model import Learning, Trial, fit_model
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.spending.stopping import ExactStop
 from pcs_annotator.judging.spending.strategy import order_of, simulate
+from pcs_annotator.judging.weighing.calibration import Calibrator
 from pcs_annotator.judging.weighing.fitting import fit_coded
 
 
@@ -70,21 +73,33 @@ def learn_frugal(
         random_sample: Which rows were drawn at random and so can support a promise; by default all.
     """
     weights = fit_coded(votes, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
-    strategy = exact_stop(votes, weights, prices)
+    draws, graded = votes.codes.shape[3], graded_annotators(votes)
+    order = order_of(weights, draws, prices)
 
-    def ask_policy(held_out: Votes, fold_weights: Weights) -> Votes:
-        order = _same_cells(strategy.order, weights, fold_weights)
-        rule = ExactStop(fold_weights, held_out.labels, strategy.shape[2], order)
+    def ask_policy(held_out: Votes, fold_weights: Weights, calibrator: Calibrator | None) -> Votes:
+        cells = _same_cells(order, weights, fold_weights)
+        rule = ExactStop(fold_weights, held_out.labels, draws, cells, calibrator, graded)
         return simulate(held_out, rule).votes
 
     model, trial = fit_model(votes, gold, how, weights=weights, random_sample=random_sample, ask_policy=ask_policy)
+    # the power that probabilities were raised to changes no label
+    strategy = ExactStop(weights, votes.labels, draws, order, model.calibrator, graded)
     return Frugal(model, strategy, spending_of(votes, strategy), trial)
 
 
-def exact_stop(votes: Votes, weights: Weights, prices: Mapping[str, float] | None = None) -> ExactStop:
+def exact_stop(votes: Votes, model: Model) -> ExactStop:
     """Return the strategy that asks the heaviest cells first and stops when no open vote can change the label."""
     draws = votes.codes.shape[3]
-    return ExactStop(weights, votes.labels, draws, order_of(weights, draws, prices))
+    order = order_of(model.weights, draws)
+    return ExactStop(model.weights, votes.labels, draws, order, model.calibrator, graded_annotators(votes))
+
+
+def graded_annotators(votes: Votes) -> list[str]:
+    """Return the annotators that gave at least one graded vote."""
+    if votes.grades is None:
+        return []
+    hard = np.isnan(votes.grades).all(axis=(0, 2, 3, 4))
+    return [votes.annotators[place] for place in np.flatnonzero(~hard).tolist()]
 
 
 def spending_of(votes: Votes, strategy: ExactStop) -> Spending:

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
-from itertools import compress
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Array, Codes, Floats, Integers
-from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, OPEN, Cell
+from pcs_annotator.core.arrays import Codes, Floats, Grades, Integers, Mask
+from pcs_annotator.core.probability_columns import GRADE_TOLERANCE
+from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.core.weights import Evidence, Weights
-from pcs_annotator.judging.weighing.scoring import softmax
+from pcs_annotator.judging.weighing.calibration import Calibrator, RawScores
+from pcs_annotator.judging.weighing.scoring import MIN_GRADE, log_grades, softmax
 
 # Far above the rounding of scores, so that asking never stops on what would end as a tie.
 MARGIN = 1e-9
 # The best case has a lower bar than a stop, so that rounding cannot make the estimate of needed questions too high.
 HOPE = MARGIN / 2
+# Far above the rounding of strengths.
+TIE = 1e-12
+# exp() of this is still a number.
+MAX_LOG_ODDS = 500.0
+# The most that all labels together can get from one graded vote.
+MAX_MASS = 1 + GRADE_TOLERANCE
+# How far apart the log-odds of two labels can be in one graded vote.
+LOG_RANGE = -math.log(MIN_GRADE)
 # A few patterns of votes make up most items, and every item starts with none.
 REMEMBERED = 1 << 15
 
@@ -27,17 +36,16 @@ REMEMBERED = 1 << 15
 class _Prospect(Protocol):
     """The score of one item so far, and how far open votes can still change it."""
 
-    def needed(self, cells: Codes) -> int: ...
+    def needed(self, cells: Codes, grades: Grades | None) -> int: ...
 
-    def urgency(self, cells: Codes) -> float: ...
-
-    def scores(self, cells: Codes) -> Floats: ...
+    def urgency(self, cells: Codes, grades: Grades | None) -> float: ...
 
 
 class ExactStop:
     """Stops when the label can no longer change, whatever the open cells answer and even if they give no answer.
 
-    An item without any vote is asked about to the end, because even a vote without weight gives it a label.
+    The label is the most probable one; without a calibrator, the one with the highest score. An item without any vote
+    is asked about to the end, because even a vote without weight gives it a label.
 
     Attributes:
         weights: The weights that decide the label; their names give the positions of annotators and relations.
@@ -45,7 +53,26 @@ class ExactStop:
         order: Cells to ask, first to last; an open cell that is not among them is never asked.
     """
 
-    def __init__(self, weights: Weights, labels: Sequence[str], draws: int, order: Sequence[Cell]) -> None:
+    def __init__(
+        self,
+        weights: Weights,
+        labels: Sequence[str],
+        draws: int,
+        order: Sequence[Cell],
+        calibrator: Calibrator | None = None,
+        graded: Collection[str] = (),
+    ) -> None:
+        """Make the rule.
+
+        Args:
+            weights: The weights that decide the label.
+            labels: The labels that the codes stand for.
+            draws: How often each cell can be asked.
+            order: Cells to ask, first to last.
+            calibrator: Turns scores into probabilities.
+            graded: Annotators whose votes may be graded; a graded vote can say far more than a hard one. An annotator
+                that turns out to give grades is treated as one of them from its first graded vote about an item on.
+        """
         self.weights = weights
         self.labels = labels
         self.order: Sequence[Cell] = tuple(order)
@@ -54,33 +81,28 @@ class ExactStop:
         never = np.ones(self.shape, dtype=np.bool_)
         never.flat[places] = False
         self._never = never if never.any() else None
-        self._prospect: _Prospect = (
-            _EvidenceProspect(weights.evidence, labels, draws, places)
-            if weights.evidence
-            else _LinearProspect(weights, len(labels), draws, places)
-        )
+        self._prospect = _prospect(weights, _Rivals(calibrator or RawScores(), labels), draws, places, graded)
         self._needed = lru_cache(REMEMBERED)(self._needed_for)
 
-    def needed(self, cells: Codes) -> int:
+    def needed(self, cells: Codes, grades: Grades | None = None) -> int:
         """Return how many of the next open cells must be asked before a stop is possible; 0 to stop now.
 
         Args:
             cells: Codes of one item, `[annotator, relation, draw]`, `OPEN` where it may still be asked.
+            grades: The grades of its votes, `[annotator, relation, draw, label]`, nan where there are none.
         """
-        return self._needed(cells.tobytes())
+        if not (cells == OPEN).any():
+            return 0
+        if grades is None or np.isnan(grades).all():
+            return self._needed(cells.tobytes())
+        return self._prospect.needed(self._askable(cells), grades)
 
     def _needed_for(self, pattern: bytes) -> int:
-        return self._prospect.needed(self._askable(cells_of(pattern, self.shape)))
+        return self._prospect.needed(self._askable(cells_of(pattern, self.shape)), None)
 
-    def urgency(self, cells: Codes) -> float:
+    def urgency(self, cells: Codes, grades: Grades | None = None) -> float:
         """Return how likely random further votes are to change the label: 1 for a tie, 0 when nothing can."""
-        return self._prospect.urgency(self._askable(cells)) if self.needed(cells) else 0.0
-
-    def scores(self, cells: Codes) -> Floats:
-        """Return the score of every label from the votes so far, as in `score` but without rounding."""
-        if cells.max() < 0:
-            return np.full(len(self.labels), 1 / len(self.labels))
-        return self._prospect.scores(np.where(cells == OPEN, NOT_ASKED, cells))
+        return self._prospect.urgency(self._askable(cells), grades) if self.needed(cells, grades) else 0.0
 
     def _askable(self, cells: Codes) -> Codes:
         return cells if self._never is None else np.where(self._never & (cells == OPEN), NOT_ASKED, cells)
@@ -96,142 +118,290 @@ def cells_of(pattern: bytes, shape: tuple[int, ...]) -> Codes:
     return np.frombuffer(pattern, dtype=np.int8).reshape(shape)
 
 
+def _prospect(weights: Weights, rivals: _Rivals, draws: int, places: Integers, graded: Collection[str]) -> _Prospect:
+    expected = np.array([name in graded for name in weights.annotators], dtype=np.bool_)
+    if weights.evidence is None:
+        return _LinearProspect(weights, rivals, places, expected)
+    kind = _MeanProspect if weights.evidence.reads == "mean log-odds" else _EvidenceProspect
+    return kind(weights.evidence, rivals, draws, places, expected)
+
+
+class _Rivals:
+    """Whether some label stays the most probable one, for scores of which only bounds are known."""
+
+    def __init__(self, calibrator: Calibrator, labels: Sequence[str]) -> None:
+        self.calibrator, self.labels = calibrator, labels
+        self._same = np.eye(len(labels), dtype=np.bool_)
+
+    def strengths(self, scores: Floats) -> Floats:
+        """Return the strength of every label; if strengths fall as scores rise, all are equal and none ever wins."""
+        if not self.calibrator.rising:
+            return np.zeros_like(scores)
+        return self.calibrator.strengths(scores, self.labels)
+
+    def won(self, least: Floats, most: Floats) -> Mask:
+        """Return for every `[case]` whether some label beats all others, from the bounds of each `[case, label]`."""
+        slack = _slack(len(least))
+        ours, theirs = self.strengths(least - slack[..., 0]), self.strengths(most + slack[..., 0])
+        return self._beaten(ours[:, :, np.newaxis], theirs[:, np.newaxis])
+
+    def won_by_odds(self, odds: Floats) -> Mask:
+        """Return the same from the least log-odds of every pair, `[case, label, rival]`."""
+        least, most = self._scores(np.clip(odds, -MAX_LOG_ODDS, MAX_LOG_ODDS))
+        slack = _slack(len(odds))
+        ours = self.strengths((least - slack).swapaxes(1, 2)).swapaxes(1, 2)
+        return self._beaten(ours, self.strengths(most + slack))
+
+    def _scores(self, odds: Floats) -> tuple[Floats, Floats]:
+        """Return the score of every label and of its rival, `[case, label, rival]`, in the worst case for the label.
+
+        A label's score is at least 1 / (1 + Σ exp(−odds)). If it leads, a·log((s + c) / (s·exp(−odds) + c)) grows with
+        its score s, so its least score is the worst case; if it trails, the worst case is that only the two have any.
+        """
+        raised = np.exp(-odds)
+        least, alone = 1 / (1 + raised.sum(axis=2, keepdims=True)), 1 / (1 + raised)
+        if not self.calibrator.one_curve:
+            return np.broadcast_to(least, odds.shape), raised * alone
+        ours = np.where(odds >= 0, least, alone)
+        return ours, raised * ours
+
+    def _beaten(self, ours: Floats, theirs: Floats) -> Mask:
+        beaten: Mask = (ours > theirs + TIE) | self._same
+        return np.any(np.all(beaten, axis=2), axis=1)
+
+
+def _slack(cases: int) -> Floats:
+    """Return what is taken off the scores of a label and added to those of its rivals: more for a stop, the first."""
+    slack = np.full((cases, 1, 1), HOPE / 2)
+    slack[0] = MARGIN / 2
+    return slack
+
+
+def _needed(won: Mask, gains: Floats, voted: bool) -> int:
+    """Return how many open votes must be asked.
+
+    Args:
+        won: Whether the label is settled now, and in the best case after the first open vote, after two, ….
+        gains: What each open vote can change; 0 where it has no weight.
+        voted: Whether there is a vote already.
+    """
+    if not len(gains) or (voted and (won[0] or not gains.any())):
+        return 0
+    hopeful = np.flatnonzero(won[1:])
+    return int(hopeful[0] if len(hopeful) else np.flatnonzero(gains).max(initial=0)) + 1
+
+
+def _chance(lead: float, spread: float) -> float:
+    return math.erfc(lead / spread / math.sqrt(2)) if spread > 0 else 0.0
+
+
 class _LinearProspect:
     """Eq. 1 and 2 with open votes.
 
-    The worst case for the leader is that every open vote is given to one rival: a missing vote only passes its weight
-    on to other votes. So each vote, given or open, has a fixed value: its share of its cell, times the cell's share of
-    its annotator's weight, times the annotator's weight. The lead must exceed the value of all open votes, and a vote
-    for the leader narrows that gap by twice its value. Plain numbers, because panels are too small for arrays to pay.
+    Worst for a label, and best for a rival, is that the rival gets every open vote whole. Without a part x of one, the
+    label has as much of a smaller total, which is more, and the rival has (b − x) / (t − x) ≤ b / t. So each vote has a
+    fixed value, whether given or open: its share of its cell, times the cell's share of its annotator's weight, times
+    the annotator's share of all weights. Likewise, the best case for a label is that it gets the next open votes whole.
     """
 
-    def __init__(self, weights: Weights, labels: int, draws: int, places: Integers) -> None:
-        self.voices = weights.annotator_weights.tolist()
-        self.by_relation = weights.relation_weights.tolist()
-        self.labels = labels
-        self.places = places.tolist()
-        self.cell_of = (places // draws).tolist()
+    def __init__(self, weights: Weights, rivals: _Rivals, places: Integers, graded: Mask) -> None:
+        self.voices, self.by_relation = weights.annotator_weights, weights.relation_weights
+        self.rivals, self.places, self.graded = rivals, places, graded
+        self.unit = np.eye(len(rivals.labels))
 
-    def needed(self, cells: Codes) -> int:
-        lead, gains = self._lead(cells)
-        reach = lead - sum(gains)
-        voted = bool(cells.max() >= 0)
-        if not gains or (voted and (reach > MARGIN or not any(gains))):
-            return 0
-        for asked, gain in enumerate(gains, 1):
-            reach += 2 * gain
-            if reach > HOPE:
-                return asked
-        return _last_weighted(gains)
+    def needed(self, cells: Codes, grades: Grades | None) -> int:
+        scores, gains = self._outlook(cells, grades)
+        asked = np.append(0.0, np.cumsum(gains))[:, np.newaxis]
+        return _needed(self.rivals.won(scores + asked, scores + (asked[-1] - asked)), gains, bool(cells.max() >= 0))
 
-    def urgency(self, cells: Codes) -> float:
-        lead, gains = self._lead(cells)
-        return _chance(lead, math.sqrt(sum(gain * gain for gain in gains)))
+    def urgency(self, cells: Codes, grades: Grades | None) -> float:
+        scores, gains = self._outlook(cells, grades)
+        now, best = self.rivals.strengths(np.stack([scores, scores + gains.sum()]))
+        leader = int(now.argmax())
+        # the share of its reach that a rival gains if every open vote is given at random
+        at_random = math.sqrt(float(gains @ gains)) / max(float(gains.sum()), MARGIN)
+        others = [one for one in range(len(now)) if one != leader]
+        return max(_chance(float(now[leader] - now[one]), at_random * float(best[one] - now[one])) for one in others)
 
-    def scores(self, cells: Codes) -> Floats:
-        totals = np.array(self._values(cells)[0])
-        whole = totals.sum()
-        return totals / whole if whole > 0 else np.full(self.labels, 1 / self.labels)
-
-    def _lead(self, cells: Codes) -> tuple[float, list[float]]:
-        """Return the lead of the first label over the second, and the value of every open vote in order."""
-        totals, values = self._values(cells)
-        flat = cells.ravel().tolist()
-        gains = [values[cell] for place, cell in zip(self.places, self.cell_of, strict=True) if flat[place] == OPEN]
-        *_, second, first = sorted(totals)
-        return first - second, gains
-
-    def _values(self, cells: Codes) -> tuple[list[float], list[float]]:
-        """Return the total value of the given votes per label, and the value of one vote in every cell."""
-        totals, values = [0.0] * self.labels, []
-        for voice, rows in zip(self.voices, cells.tolist(), strict=True):
-            counts = [len(draws) - draws.count(ABSTAINED) - draws.count(NOT_ASKED) for draws in rows]
-            whole = sum(compress(self.by_relation, counts))
-            factor = voice / whole if whole > 0 else 0.0
-            for weight, count, draws in zip(self.by_relation, counts, rows, strict=True):
-                value = factor * weight / count if count else 0.0
-                values.append(value)
-                for code in draws:
-                    if code >= 0:
-                        totals[code] += value
-        return totals, values
+    def _outlook(self, cells: Codes, grades: Grades | None) -> tuple[Floats, Floats]:
+        """Return the score of every label while open votes are given to none, and the value of each in order."""
+        given, waiting = np.where((cells >= 0)[..., np.newaxis], self.unit[np.maximum(cells, 0)], 0.0), cells == OPEN
+        whole = np.ones(len(cells))
+        graded = self.graded if grades is None else self.graded | ~np.isnan(grades).all(axis=(1, 2, 3))
+        whole[graded] = MAX_MASS
+        if grades is not None:
+            given = np.where(np.isnan(grades), given, grades)
+        alive = np.maximum(((cells >= 0) | waiting).sum(axis=2), 1)
+        mass = given.sum(axis=(2, 3)) + whole[:, np.newaxis] * waiting.sum(axis=2)
+        total = (mass / alive) @ self.by_relation
+        voices = np.where(total > 0, self.voices, 0.0)
+        if not voices.any():
+            return np.full(len(self.unit), 1 / len(self.unit)), np.zeros(int(waiting.sum()))
+        per_mass = voices / voices.sum() / np.where(total > 0, total, 1.0)
+        values = per_mass[:, np.newaxis] * self.by_relation / alive
+        gains = np.broadcast_to((whole[:, np.newaxis] * values)[..., np.newaxis], cells.shape).ravel()[self.places]
+        return np.einsum("ar,ardk->k", values, given), gains[cells.ravel()[self.places] == OPEN]
 
 
 class _EvidenceProspect:
     """A posterior with open votes: log-odds of every pair of labels, and how far each open vote can move them.
 
     Draws of one cell are averaged, so in a cell with votes an open draw adds at worst the smallest of the cell's
-    log-odds; in a cell without a vote, a missing answer adds nothing, which may be worse or better.
+    log-odds; in a cell without a vote, a missing answer adds nothing, which may be worse or better. A graded vote is a
+    mixture of hard votes and of nothing; where log-odds are read, any numbers within `LOG_RANGE` of each other.
     """
 
-    def __init__(self, evidence: Evidence, labels: Sequence[str], draws: int, places: Integers) -> None:
+    def __init__(self, evidence: Evidence, rivals: _Rivals, draws: int, places: Integers, graded: Mask) -> None:
+        labels = rivals.labels
         order = positions_of(labels, evidence.labels, "label with evidence")
         table = evidence.log_likelihood[:, :, order][..., order]
         self.said = table.reshape(-1, len(labels), len(labels))
+        self.logs = evidence.reads != "shares"
         self.log_prior = evidence.log_prior[order]
-        odds = self.said[:, :, :, np.newaxis] - self.said[:, :, np.newaxis, :]
-        low, high = odds.min(axis=1), odds.max(axis=1)
-        # indexed by whether the cell has no vote yet
-        self.low = np.stack([low, np.minimum(low, 0)])
-        bare = np.where(low > 0, high * draws, np.maximum(high, 0) - np.minimum(low, 0))
-        self.gain = np.stack([high - low, bare])
+        self.low, self.high = self._range_of_a_vote()
+        self.rivals, self.places, self.graded = rivals, places, graded
         self.own = np.diag(np.full(len(labels), np.inf))
-        self.places = places
         self.cell_of = places // draws
         self.draws = draws
 
-    def needed(self, cells: Codes) -> int:
-        worst, gains = self._outlook(cells)
-        if not len(gains):
-            return 0
-        voted = bool(cells.max() >= 0)
-        if voted and (worst.min(axis=1).max() > MARGIN or not gains.any()):
-            return 0
-        reach = worst + np.cumsum(gains, axis=0)
-        hopeful = np.flatnonzero(reach.min(axis=2).max(axis=1) > HOPE)
-        return int(hopeful[0]) + 1 if len(hopeful) else _last_weighted(gains.max(axis=(1, 2)).tolist())
+    def _range_of_a_vote(self) -> tuple[Floats, Floats]:
+        """Return the lowest and highest log-odds of every pair that a vote can add, `[graded, cell, label, rival]`."""
+        odds = self.said[:, :, :, np.newaxis] - self.said[:, :, np.newaxis, :]
+        low, high = odds.min(axis=1), odds.max(axis=1)
+        if self.logs:
+            middle = odds.mean(axis=1)
+            reach = LOG_RANGE * np.maximum(odds - middle[:, np.newaxis], 0).sum(axis=1)
+            return np.stack([low, middle - reach]), np.stack([high, middle + reach])
+        return np.stack([low, MAX_MASS * np.minimum(low, 0)]), np.stack([high, MAX_MASS * np.maximum(high, 0)])
 
-    def urgency(self, cells: Codes) -> float:
-        _, gains = self._outlook(cells)
-        logits = self._logits(np.where(cells == OPEN, NOT_ASKED, cells))
-        leader = int(logits.argmax())
+    def needed(self, cells: Codes, grades: Grades | None) -> int:
+        worst, gains = self._outlook(self._known(cells, grades))
+        reach = worst + np.concatenate([np.zeros((1, *worst.shape)), np.cumsum(gains, axis=0)])
+        return _needed(self.rivals.won_by_odds(reach), np.abs(gains).max(axis=(1, 2)), bool(cells.max() >= 0))
+
+    def urgency(self, cells: Codes, grades: Grades | None) -> float:
+        _, gains = self._outlook(self._known(cells, grades))
+        logits = self._logits(self._known(np.where(cells == OPEN, NOT_ASKED, cells), grades))
+        chances = self.rivals.calibrator.apply(softmax(logits[np.newaxis]), self.rivals.labels)[0]
+        leader = int(chances.argmax())
+        lead = -np.log(np.maximum(chances / chances[leader], np.finfo(np.float64).tiny))
         spread = np.sqrt(np.sum((gains[:, leader] / 2) ** 2, axis=0))
-        lead = (logits[leader] - logits).tolist()
-        return max(_chance(lead[j], float(spread[j])) for j in range(len(logits)) if j != leader)
+        return max(_chance(float(lead[one]), float(spread[one])) for one in range(len(lead)) if one != leader)
 
-    def scores(self, cells: Codes) -> Floats:
-        return np.asarray(softmax(self._logits(cells)[np.newaxis])[0])
-
-    def _logits(self, cells: Codes) -> Floats:
+    def _known(self, cells: Codes, grades: Grades | None) -> _Known:
         flat = cells.ravel()
-        votes = np.flatnonzero(flat >= 0)
-        cell = votes // self.draws
-        said = self.said[cell, flat[votes]]
-        if self.draws > 1:
-            said = said / self._alive(flat)[cell, np.newaxis]
-        return np.asarray(said.sum(axis=0) + self.log_prior)
+        voted = flat >= 0
+        open_cells = self.cell_of[flat[self.places] == OPEN]
+        waiting = np.bincount(open_cells, minlength=len(self.said))
+        votes = voted.reshape(-1, self.draws).sum(axis=1)
+        places = np.flatnonzero(voted)
+        said = self.said[places // self.draws, flat[places]]
+        graded = self.graded
+        if grades is not None:
+            given = grades.reshape(-1, grades.shape[-1])[places]
+            known = ~np.isnan(given[:, 0])
+            said[known] = np.einsum("vk,vkl->vl", self._read(given[known]), self.said[places[known] // self.draws])
+            graded = graded | ~np.isnan(grades).all(axis=(1, 2, 3))
+        total = np.zeros((len(self.said), said.shape[1]))
+        np.add.at(total, places // self.draws, said)
+        alive = votes + waiting
+        kind = np.repeat(graded, len(self.said) // len(graded)).astype(np.intp)
+        return _Known(total / np.maximum(alive, 1)[:, np.newaxis], votes > 0, alive, waiting, open_cells, kind)
 
-    def _alive(self, flat: Codes) -> Array:
-        return ((flat >= 0) | (flat == OPEN)).reshape(-1, self.draws).sum(axis=1)
+    def _read(self, grades: Grades) -> Floats:
+        """Return what of graded votes is multiplied with the evidence, as in `scoring.read_votes`."""
+        if not self.logs:
+            return grades.astype(np.float64)
+        logs = log_grades(grades)
+        return logs - logs.mean(axis=1, keepdims=True) + 1 / logs.shape[1]
 
-    def _outlook(self, cells: Codes) -> tuple[Floats, Floats]:
+    def _logits(self, known: _Known) -> Floats:
+        return np.asarray(known.said.sum(axis=0) + self.log_prior)
+
+    def _outlook(self, known: _Known) -> tuple[Floats, Floats]:
         """Return the worst log-odds of every pair of labels, and how much each open vote in order can improve them."""
-        flat = cells.ravel()
-        is_open = flat[self.places] == OPEN
-        cell = self.cell_of[is_open]
-        bare = (flat.reshape(-1, self.draws).max(axis=1) < 0).astype(np.intp)[cell]
-        low, gain = self.low[bare, cell], self.gain[bare, cell]
-        if self.draws > 1:
-            share = self._alive(flat)[cell, np.newaxis, np.newaxis]
-            low, gain = low / share, gain / share
-        logits = self._logits(cells)
-        return logits[:, np.newaxis] - logits + self.own + low.sum(axis=0), gain
+        cell = known.open_cells
+        low, high = (bound[known.kind[cell], cell] for bound in (self.low, self.high))
+        bare = ~known.voted[cell][:, np.newaxis, np.newaxis]
+        gain = np.where(bare, np.maximum(high, 0) - np.minimum(low, 0), high - low)
+        # the first vote in a cell where all votes favour the same label also settles what the others add at worst
+        gain = np.where(bare & (low > 0), high * self.draws, gain)
+        low = np.where(bare, np.minimum(low, 0), low)
+        share = known.alive[cell][:, np.newaxis, np.newaxis]
+        return _pairs(self._logits(known)) + self.own + (low / share).sum(axis=0), gain / share
 
 
-def _last_weighted(gains: Sequence[float]) -> int:
-    """Return the number of open votes up to the last one with any weight; at least 1."""
-    return max((asked for asked, gain in enumerate(gains, 1) if gain), default=1)
+class _Known(NamedTuple):
+    """The votes on one item, cell by cell.
+
+    Attributes:
+        said: What the votes of a cell add for every label, while its open votes add nothing, `[cell, label]`.
+        voted: Whether a cell has a vote.
+        alive: Its votes, given or open.
+        waiting: Its open votes.
+        open_cells: The cell of every open vote, in the order of asking.
+        kind: 1 if votes in the cell may be graded, else 0.
+    """
+
+    said: Floats
+    voted: Mask
+    alive: Integers
+    waiting: Integers
+    open_cells: Integers
+    kind: Integers
 
 
-def _chance(lead: float, spread: float) -> float:
-    return math.erfc(lead / spread / math.sqrt(2)) if spread > 0 else 0.0
+class _MeanProspect(_EvidenceProspect):
+    """The same where log-odds are averaged over the answered cells of an annotator.
+
+    A further answer then also makes those before it count less. The worst case is the lowest mean over any part of the
+    open cells. For the best case, a cell that is asked counts with the most that any cell of the annotator can say:
+    that is at least as good as any answer, and as none.
+    """
+
+    def _logits(self, known: _Known) -> Floats:
+        annotators = len(self.graded)
+        answered = np.maximum(known.voted.reshape(annotators, -1).sum(axis=1), 1)
+        by_annotator = known.said.reshape(annotators, -1, known.said.shape[1]).sum(axis=1)
+        return np.asarray((by_annotator / answered[:, np.newaxis]).sum(axis=0) + self.log_prior)
+
+    def _outlook(self, known: _Known) -> tuple[Floats, Floats]:
+        worst = _pairs(self.log_prior) + self.own
+        gains = np.empty((len(known.open_cells), *worst.shape))
+        size = len(self.said) // len(self.graded)
+        for first in range(0, len(self.said), size):
+            places = np.flatnonzero(known.open_cells // size == first // size)
+            means = self._means(known, slice(first, first + size), (known.open_cells[places] - first).tolist())
+            worst += means[0]
+            gains[places] = np.diff(means, axis=0)
+        return worst, gains
+
+    def _means(self, known: _Known, mine: slice, asked: Sequence[int]) -> Floats:
+        """Return the lowest mean of an annotator now, and in the best case after each of its open votes is asked."""
+        low, high = (bound[known.kind[mine.start], mine] for bound in (self.low, self.high))
+        voted, alive = known.voted[mine], known.alive[mine, np.newaxis, np.newaxis]
+        said = known.said[mine, :, np.newaxis] - known.said[mine, np.newaxis]
+        said += known.waiting[mine, np.newaxis, np.newaxis] * low / np.maximum(alive, 1)
+        total, count = said[voted].sum(axis=0), int(voted.sum())
+        most = np.maximum(high.max(axis=0), 0)
+        bare = np.flatnonzero(~voted & (known.waiting[mine] > 0)).tolist()
+        means = [_least_mean(total, count, low[bare])]
+        for cell in asked:
+            if voted[cell]:
+                total = total + (high[cell] - low[cell]) / alive[cell]
+            elif cell in bare:
+                bare.remove(cell)
+                total, count = total + most, count + 1
+            means.append(_least_mean(total, count, low[bare]))
+        return np.stack(means)
+
+
+def _least_mean(total: Floats, count: int, further: Floats) -> Floats:
+    """Return the lowest mean of `count` numbers, given by their sum, and any part of some further ones."""
+    sums = total + np.concatenate([np.zeros((1, *total.shape)), np.cumsum(np.sort(further, axis=0), axis=0)])
+    counts = np.maximum(count + np.arange(len(sums)), 1)
+    return np.asarray((sums / counts[:, np.newaxis, np.newaxis]).min(axis=0))
+
+
+def _pairs(logits: Floats) -> Floats:
+    return logits[:, np.newaxis] - logits

@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Floats, Integers
+from pcs_annotator.core.arrays import Codes, Floats, Grades, Integers
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell
 from pcs_annotator.core.votes import Votes, check_known
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.spending.stopping import places_of
+
+NO_GRADE = np.float32(np.nan)
 
 
 class Stopped(NamedTuple):
@@ -54,7 +56,7 @@ def _worth(weights: Weights) -> Floats:
 
 def simulate(votes: Votes, strategy: Strategy) -> Stopped:
     """Replay a strategy on recorded votes; a cell without a recorded answer cannot be asked."""
-    patterns, inverse = np.unique(votes.codes.reshape(len(votes), -1), axis=0, return_inverse=True)
+    patterns, inverse = _patterns(votes)
     codes = np.empty_like(patterns)
     asked = np.empty(len(patterns), dtype=np.intp)
     where = places_of(strategy.order, votes.codes.shape[1:])
@@ -62,13 +64,30 @@ def simulate(votes: Votes, strategy: Strategy) -> Stopped:
         cells = np.where(pattern == NOT_ASKED, NOT_ASKED, OPEN).astype(np.int8)
         askable = where[pattern[where] != NOT_ASKED]
         count = 0
-        while further := strategy.needed(cells.reshape(votes.codes.shape[1:])):
+        while further := strategy.needed(cells.reshape(votes.codes.shape[1:]), _heard(votes.grades, row, cells)):
             now = askable[count : count + further]
             cells[now] = pattern[now]
             count += further
         codes[row], asked[row] = np.where(cells == OPEN, NOT_ASKED, cells), count
-    inverse = inverse.ravel()
-    return Stopped(replace(votes, codes=codes[inverse].reshape(votes.codes.shape), stated=None), asked[inverse])
+    kept = codes[inverse].reshape(votes.codes.shape)
+    grades = None if votes.grades is None else np.where((kept >= 0)[..., np.newaxis], votes.grades, NO_GRADE)
+    return Stopped(replace(votes, codes=kept, stated=None, grades=grades), asked[inverse])
+
+
+def _patterns(votes: Votes) -> tuple[Codes, Integers]:
+    """Return the codes to replay, `[pattern, cell]`, and the pattern of each item; items with grades are all unlike."""
+    codes = votes.codes.reshape(len(votes), -1)
+    if votes.grades is not None:
+        return codes, np.arange(len(votes))
+    patterns, inverse = np.unique(codes, axis=0, return_inverse=True)
+    return patterns, inverse.ravel()
+
+
+def _heard(grades: Grades | None, row: int, cells: Codes) -> Grades | None:
+    """Return the grades of the votes that were asked for so far."""
+    if grades is None:
+        return None
+    return np.where((cells >= 0).reshape(grades.shape[1:4])[..., np.newaxis], grades[row], NO_GRADE)
 
 
 def only(votes: Votes, cells: Sequence[Cell]) -> Votes:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Protocol, Self, get_args
 
 import numpy as np
 
@@ -19,6 +19,9 @@ FLOOR = 0.02
 PRIOR_SD = 0.5
 NEWTON_STEPS = 50
 MIN_ISOTONIC_ROWS = 50
+# A power of 0 would make all labels equally probable, and with it the label itself unknown.
+POWERS = (0.05, 5.0)
+HALVINGS = 40
 
 
 class Calibrator(Protocol):
@@ -29,8 +32,29 @@ class Calibrator(Protocol):
         """How the probabilities were learned."""
         ...
 
+    @property
+    def rising(self) -> bool:
+        """Whether a label's strength never falls when its score rises."""
+        ...
+
+    @property
+    def one_curve(self) -> bool:
+        """Whether all labels have one strength, a·log(score + c) or the score itself, up to an offset."""
+        ...
+
     def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
         """Return the probability of every label, `[item, label]`; `labels` names the columns."""
+        ...
+
+    def strengths(self, scores: Floats, labels: Sequence[str]) -> Floats:
+        """Return a number per label, `[…, label]`, that depends on the label's own score alone.
+
+        The strongest label of a row is the most probable one.
+        """
+        ...
+
+    def raised_to(self, power: float) -> Self:
+        """Return the calibrator whose probabilities are these to a power, divided by their sum."""
         ...
 
     def to_dict(self) -> dict[str, Any]:
@@ -64,11 +88,30 @@ def fitter_of(method: str, gold_rows: int) -> Callable[[Floats, Codes, Sequence[
     return _FITTERS[method]
 
 
+def tempered(calibrator: Calibrator, scores: Floats, gold: Codes, labels: Sequence[str]) -> Calibrator:
+    """Return the calibrator with its probabilities to the power that fits other scores of gold rows best.
+
+    It chooses the same label for the same scores. This is for scores from fewer votes than the calibrator was learned
+    from. The power has the prior of a slope, N(1, .5²); the loss is convex in it, so bisection finds its minimum.
+    """
+    if isinstance(calibrator, RawScores):
+        return calibrator
+    logs = np.log(calibrator.apply(scores, labels))
+    own = logs[np.arange(len(gold)), gold].sum()
+    low, high = POWERS
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        slope = np.sum(softmax(middle * logs) * logs) - own + (middle - 1) / PRIOR_SD**2
+        low, high = (low, middle) if slope > 0 else (middle, high)
+    return calibrator.raised_to((low + high) / 2)
+
+
 def calibrator_from_dict(values: Mapping[str, Any]) -> Calibrator:
     """Return the calibrator that `to_dict` wrote; an earlier version wrote softmax without naming the method."""
     match values.get("method", "softmax"):
         case "isotonic":
-            return IsotonicCalibrator(labels=values["labels"], curves=[np.array(knots) for knots in values["curves"]])
+            curves = [np.array(knots) for knots in values["curves"]]
+            return IsotonicCalibrator(labels=values["labels"], curves=curves, power=values.get("power", 1.0))
         case "none":
             return RawScores()
         case "softmax" | "temperature" as method:
@@ -93,15 +136,29 @@ class SoftmaxCalibrator:
     slope: float
     offsets: Floats
     method: Literal["softmax", "temperature"] = "softmax"
+    one_curve: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(self.labels))
         object.__setattr__(self, "offsets", frozen(np.asarray(self.offsets), np.float64))
 
+    @property
+    def rising(self) -> bool:
+        """Whether a label's strength never falls when its score rises; not if high scores were mostly wrong."""
+        return self.slope >= 0
+
     def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
         """Return the calibrated probability of every label, `[item, label]`; `labels` names the columns."""
+        return softmax(self.strengths(scores, labels))
+
+    def strengths(self, scores: Floats, labels: Sequence[str]) -> Floats:
+        """Return the logarithm of every label's probability, up to what all labels share."""
         order = _columns(labels, self.labels)
-        return softmax(self.slope * _log_scores(scores) + self.offsets[order])
+        return np.asarray(self.slope * _log_scores(scores) + self.offsets[order])
+
+    def raised_to(self, power: float) -> Self:
+        """Return the calibrator whose probabilities are these to a power, divided by their sum."""
+        return replace(self, slope=power * self.slope, offsets=power * self.offsets)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -120,11 +177,15 @@ class IsotonicCalibrator:
     Attributes:
         labels: The labels that the curves belong to.
         curves: Per label its knots, `[knot, (score, probability)]`.
+        power: What the curves' values are raised to before they are divided by their sum.
     """
 
     labels: Sequence[str]
     curves: Sequence[Floats]
+    power: float = 1.0
     method: ClassVar[CalibrationMethod] = "isotonic"
+    rising: ClassVar[bool] = True
+    one_curve: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(self.labels))
@@ -132,15 +193,23 @@ class IsotonicCalibrator:
 
     def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
         """Return the calibrated probability of every label, `[item, label]`; `labels` names the columns."""
-        order = _columns(labels, self.labels)
-        alone = [read_curve(self.curves[one], scores[:, column]) for column, one in enumerate(order)]
-        each = np.column_stack(alone)
+        each = self.strengths(scores, labels) ** self.power
         return np.asarray(each / each.sum(axis=1, keepdims=True))
+
+    def strengths(self, scores: Floats, labels: Sequence[str]) -> Floats:
+        """Return the value of every label's curve, `[…, label]`."""
+        order = _columns(labels, self.labels)
+        alone = [read_curve(self.curves[one], scores[..., column]) for column, one in enumerate(order)]
+        return np.stack(alone, axis=-1)
+
+    def raised_to(self, power: float) -> Self:
+        """Return the calibrator whose probabilities are these to a power, divided by their sum."""
+        return replace(self, power=power * self.power)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         curves = [knots.tolist() for knots in self.curves]
-        return {"method": self.method, "labels": list(self.labels), "curves": curves}
+        return {"method": self.method, "labels": list(self.labels), "curves": curves, "power": self.power}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +217,20 @@ class RawScores:
     """Leaves scores as they are, so the result must not be called calibrated."""
 
     method: ClassVar[CalibrationMethod] = "none"
+    rising: ClassVar[bool] = True
+    one_curve: ClassVar[bool] = True
 
     def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
         """Return the scores."""
         return scores
+
+    def strengths(self, scores: Floats, labels: Sequence[str]) -> Floats:
+        """Return the scores."""
+        return scores
+
+    def raised_to(self, power: float) -> Self:
+        """Return the same: raw scores stay as they are."""
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -210,7 +289,7 @@ def _most_probable(scores: Floats, gold: Codes, learned: int) -> Floats:
 
 
 def _log_scores(scores: Floats) -> Floats:
-    return np.asarray(np.log((scores + FLOOR) / (1 + FLOOR * scores.shape[1])))
+    return np.asarray(np.log((scores + FLOOR) / (1 + FLOOR * scores.shape[-1])))
 
 
 def _logits(point: Floats, inputs: Floats) -> Floats:

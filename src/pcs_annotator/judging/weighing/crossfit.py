@@ -13,7 +13,7 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.weighing.calibration import fitter_of
+from pcs_annotator.judging.weighing.calibration import Calibrator, fitter_of, tempered
 from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser
 from pcs_annotator.judging.weighing.scoring import score
 
@@ -22,8 +22,8 @@ ROWS_FOR_ONE_SPLIT = 400
 MIN_ROWS_TO_CALIBRATE = 10
 MAX_REMEMBERED = 12
 
-AskPolicy = Callable[[Votes, Weights], Votes]
-"""Returns the votes that would have been collected on held-out rows, given the weights."""
+AskPolicy = Callable[[Votes, Weights, Calibrator | None], Votes]
+"""Returns the votes that would have been collected on held-out rows, given the weights and the calibrator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,15 +105,29 @@ def cross_fit(
         votes: All votes on these rows.
         gold: For every row a position in `votes.labels`.
         splits: How to divide the rows.
-        ask_policy: Which votes of a held-out row are scored; by default all.
+        ask_policy: Which votes of a held-out row are scored; by default all. The policy gets the calibrator of all
+            votes of the other folds, and probabilities are its own to the power that fits their chosen votes best, so
+            that a row keeps the label which that calibrator gives it.
         turn: Which of the random splits to use.
     """
-    scores = np.empty((len(votes), len(votes.labels)))
-    for rows, weights in held_out(chosen, votes, gold, splits, turn):
-        part = votes.take(rows)
-        scores[rows] = score(part if ask_policy is None else ask_policy(part, weights), weights)
-    fold = splits.fold_of(gold, turn)
-    return CrossFit(scores, calibrated_out_of_fold(scores, gold, fold, votes.labels, splits.calibration))
+    folds, labels = held_out(chosen, votes, gold, splits, turn), votes.labels
+    parts = [votes.take(rows) for rows, _ in folds]
+    scores = _scored(parts, folds)
+    calibrators = _calibrators(scores, gold, [rows for rows, _ in folds], labels, splits.calibration)
+    if ask_policy is not None:
+        usual = [*zip(folds, calibrators, strict=True)]
+        parts = [ask_policy(part, fold.weights, one) for part, (fold, one) in zip(parts, usual, strict=True)]
+        scores = _scored(parts, folds)
+        calibrators = [tempered(one, scores[~fold.rows], gold[~fold.rows], labels) for fold, one in usual]
+    return CrossFit(scores, _probabilities(calibrators, scores, [rows for rows, _ in folds], labels))
+
+
+def _scored(parts: Sequence[Votes], folds: Sequence[HeldOut]) -> Floats:
+    """Return the scores of all rows, each from its own fold's votes and weights."""
+    scores = np.empty((sum(map(len, parts)), len(parts[0].labels)))
+    for part, (rows, weights) in zip(parts, folds, strict=True):
+        scores[rows] = score(part, weights)
+    return scores
 
 
 def held_out(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn: int = 0) -> tuple[HeldOut, ...]:
@@ -155,9 +169,22 @@ def calibrated_out_of_fold(
     scores: Floats, gold: Codes, fold: Integers, labels: Sequence[str], calibration: str = "softmax"
 ) -> Floats:
     """Return probabilities, each from a calibrator fitted on the other folds."""
+    outside = [fold == number for number in np.unique(fold)]
+    return _probabilities(_calibrators(scores, gold, outside, labels, calibration), scores, outside, labels)
+
+
+def _calibrators(
+    scores: Floats, gold: Codes, outside: Sequence[Mask], labels: Sequence[str], calibration: str
+) -> list[Calibrator]:
+    """Return for every fold, given by its rows, the calibrator fitted on the others."""
     fit = fitter_of(calibration, len(gold))
+    return [fit(scores[~rows], gold[~rows], labels) for rows in outside]
+
+
+def _probabilities(
+    calibrators: Sequence[Calibrator], scores: Floats, outside: Sequence[Mask], labels: Sequence[str]
+) -> Floats:
     probabilities = np.empty_like(scores)
-    for held_out in np.unique(fold):
-        inside = fold != held_out
-        probabilities[~inside] = fit(scores[inside], gold[inside], labels).apply(scores[~inside], labels)
+    for calibrator, rows in zip(calibrators, outside, strict=True):
+        probabilities[rows] = calibrator.apply(scores[rows], labels)
     return probabilities
