@@ -100,18 +100,25 @@ def test_figures_come_with_intervals_and_rivals(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("interval", "verdict"),
+    ("auroc", "accuracy", "verdict"),
     [
-        (Interval(0.01, 0.09), "PCS ranks better than a majority vote"),
-        (Interval(-0.09, -0.01), "PCS ranks worse than a majority vote"),
-        (Interval(-0.01, 0.09), "No difference between PCS and a majority vote"),
+        (Interval(0.01, 0.09), Interval(0.0, 0.1), "PCS ranks better than a majority vote."),
+        (Interval(-0.09, -0.01), None, "PCS ranks worse than a majority vote."),
+        (Interval(-0.01, 0.09), None, "No difference between PCS and a majority vote"),
+        (Interval(-0.01, 0.09), Interval(0.02, 0.1), "PCS is right more often than a majority vote."),
+        (Interval(0.01, 0.09), Interval(0.02, 0.1), "PCS ranks better and is right more often than a majority vote."),
+        (Interval(0.01, 0.09), Interval(-0.2, -0.1), "PCS ranks better and is right less often than a majority vote."),
     ],
 )
-def test_the_verdict_follows_the_interval(interval: Interval, verdict: str, tmp_path: Path) -> None:
+def test_the_verdict_follows_the_intervals(
+    auroc: Interval, accuracy: Interval | None, verdict: str, tmp_path: Path
+) -> None:
     result = made_run(tmp_path)
     first, _, majority, *_ = result.learned.figures
     assert majority.behind is not None
-    changed = majority._replace(behind=majority.behind._replace(interval=interval))
+    assert majority.accuracy_behind is not None
+    by_accuracy = None if accuracy is None else majority.accuracy_behind._replace(interval=accuracy)
+    changed = majority._replace(behind=majority.behind._replace(interval=auroc), accuracy_behind=by_accuracy)
     learned = replace(result.learned, figures=[first, changed])
     assert verdict in Page(render(replace(result, learned=learned))).text
 

@@ -94,6 +94,15 @@ def test_an_opened_row_shows_changes_reasons_and_votes(tmp_path: Path) -> None:
     assert {attributes["data-by"] for attributes in votes} == {"model-0", "model-1"}
 
 
+def test_a_label_without_the_highest_score_is_explained(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(rows=12))
+    first, *others = result.outcomes
+    assert "not the one with the highest score" not in render(replace(result, outcomes=[replace(first, label=None)]))
+    lowest = min(first.scores, key=first.scores.__getitem__)
+    shown = Page(render(replace(result, outcomes=[replace(first, label=lowest), *others]))).text
+    assert "most probable one after calibration, not the one with the highest score" in shown
+
+
 def test_several_draws_are_counted_in_a_cell(tmp_path: Path) -> None:
     assert "5×" in Page(render(made_run(tmp_path, Made(draws=5, skills=(1.0, 1.0), rows=12)))).text
 

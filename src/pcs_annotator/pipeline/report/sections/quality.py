@@ -39,6 +39,11 @@ ABOUT_LOG_PROBS = (
     "labels only. Logprob is one graded question to each model that gives them, without learning; scaled logprob "
     "learns a scale and an offset per label from gold."
 )
+VERDICTS = {
+    "AUROC": ("ranks worse", "ranks better"),
+    "accuracy": ("is right less often", "is right more often"),
+}
+NO_DIFFERENCE = "No difference between PCS and {} can be shown on these rows."
 CLASS_AWARE = "This optimiser also learns which labels each model confuses; the weights are a summary of that."
 AVERAGING = (
     "This optimiser averages the log-odds of a model's answers, so its questions count the same. It learns a scale per "
@@ -146,17 +151,15 @@ def _name(one: Any, view: View) -> Markup:
 
 
 def _verdict(other: Any) -> Markup:
-    test = other.behind
     rival = RIVALS.get(other.method, other.method)
-    if test.interval.low > 0:
-        found = f"PCS ranks better than {rival}."
-    elif test.interval.high < 0:
-        found = f"PCS ranks worse than {rival}."
-    else:
-        found = f"No difference between PCS and {rival} can be shown on these rows."
-    differences = [f"in AUROC {_difference(test)}"]
-    if other.accuracy_behind is not None:
-        differences.append(f"in accuracy {_difference(other.accuracy_behind)}")
+    tests = [("AUROC", other.behind), *([("accuracy", other.accuracy_behind)] if other.accuracy_behind else [])]
+    shown = [
+        VERDICTS[metric][test.interval.low > 0]
+        for metric, test in tests
+        if not test.interval.low <= 0 <= test.interval.high
+    ]
+    found = f"PCS {' and '.join(shown)} than {rival}." if shown else NO_DIFFERENCE.format(rival)
+    differences = [f"in {metric} {_difference(test)}" for metric, test in tests]
     return sentence(tag("strong", found, dir="auto"), f" Difference {'; '.join(differences)}.", kind="verdict")
 
 

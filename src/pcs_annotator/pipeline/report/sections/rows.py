@@ -20,6 +20,7 @@ PREVIEW = 220
 MOST_SCORES = 6
 MOST_GRADES = 4
 LEAST_GRADE = 0.005
+NOT_THE_HIGHEST = "The label is the most probable one after calibration, not the one with the highest score."
 SAME_TEXT = "same text, question put differently"
 DECISIONS = (("accept", "accepted"), ("review", "to review"), ("none", "no label"))
 FILTERS = (("wrong", "differs from gold"), ("low", f"low {{measure}} (below {LOW:.2f})"))
@@ -187,8 +188,13 @@ def _opened(row: Row, view: View, room: int) -> Markup:
         votes_table(row, view, room),
         tag("h3", "Perceived Confidence Score per label"),
         _scores(row.outcome),
+        sentence(NOT_THE_HIGHEST, kind="note") if _not_the_highest(row.outcome) else None,
         class_="more",
     )
+
+
+def _not_the_highest(outcome: Outcome) -> bool:
+    return outcome.label is not None and outcome.scores[outcome.label] < max(outcome.scores.values())
 
 
 def _scores(outcome: Outcome) -> Markup:
