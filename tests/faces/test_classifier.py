@@ -81,6 +81,18 @@ def test_label_gives_outcomes_whose_confidence_is_the_probability_of_their_label
     assert first.decision is None
 
 
+def test_predict_is_the_most_probable_class_and_the_label_even_if_another_has_the_higher_score() -> None:
+    gold = ["politics" if row % 3 else label for row, label in enumerate(GOLD)]
+    fitted = classifier(dice).fit(TEXTS, gold)
+    texts = [*TEXTS, *(f"Text {row}" for row in range(40))]
+    outcomes, chances = fitted.label(texts), fitted.predict_proba(texts)
+    predicted = fitted.predict(texts).tolist()
+    assert predicted == fitted.classes_[chances.argmax(axis=1)].tolist() == [one.label for one in outcomes]
+    assert [one.confidence for one in outcomes] == pytest.approx(chances.max(axis=1))
+    highest = [max(one.scores, key=one.scores.__getitem__) for one in outcomes]
+    assert predicted != highest
+
+
 def test_with_little_gold_probabilities_are_raw_scores_and_calibrated_is_false() -> None:
     fitted = classifier(Reader()).fit(TEXTS[:4], GOLD[:4])
     assert not fitted.calibrated_
@@ -121,7 +133,7 @@ def test_without_votes_predict_falls_back_on_the_most_common_gold_label() -> Non
     unreadable = ["A goal!", "nothing at all"]
     with pytest.warns(PcsWarning, match=r"1 of 2 texts, .*row 2: .*politics"):
         assert fitted.predict(unreadable).tolist() == ["sport", "politics"]
-    assert fitted.predict_proba(unreadable)[1].tolist() == [0.5, 0.5]
+    assert fitted.predict_proba(unreadable)[1].tolist() == fitted.shares_.tolist() == [0.6, 0.4]
     outcome = fitted.label(unreadable)[1]
     assert (outcome.label, outcome.decision) == (None, "review")
 

@@ -150,16 +150,17 @@ def test_an_optimiser_may_be_named_or_given() -> None:
     assert not needs_gold("dawid-skene")
 
 
-def test_probabilities_are_in_the_requested_order_and_uniform_for_items_without_votes() -> None:
+def test_probabilities_are_in_the_requested_order_and_as_given_for_items_without_votes() -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=60)
     codes = np.array(votes.codes)
     codes[0] = ABSTAINED
     silent = replace(votes, codes=codes)
     model = fit_for_classifier(silent, gold, "lr", seed=0)
-    there, back = (probabilities(model, silent, labels) for labels in (votes.labels, votes.labels[::-1]))
-    assert (there == back[:, ::-1]).all()
+    shares = np.array([0.2, 0.3, 0.5])
+    there = probabilities(model, silent, votes.labels, shares)
+    assert (there == probabilities(model, silent, votes.labels[::-1], shares[::-1])[:, ::-1]).all()
     assert there.sum(axis=1) == pytest.approx(1)
-    assert there[0] == pytest.approx(1 / len(votes.labels))
+    assert there[0].tolist() == shares.tolist()
     confidences = [outcome.confidence for outcome in model.judge(silent)]
     assert confidences[0] is None
-    assert all(confidence in row for confidence, row in zip(confidences[1:], there[1:].tolist(), strict=True))
+    assert confidences[1:] == there[1:].max(axis=1).tolist()

@@ -17,6 +17,7 @@ from pcs_annotator.core.arrays import Array, Floats
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Task, check_labels, label_lookup, unknown_label
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import to_simplex
 from pcs_annotator.errors import ConfigError, GoldError, LabelError, PcsWarning, TableError
 from pcs_annotator.pipeline.ask import CollectSettings, Panel
 from pcs_annotator.pipeline.learn import fit_for_classifier, needs_gold, probabilities
@@ -53,6 +54,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         model_: The weights, and the calibrator if there were at least 10 gold rows of two classes.
         certificate_: What is promised about accepted labels, or why nothing is; None without `max_error`.
         calibrated_: Whether `predict_proba` gives calibrated probabilities. If not, it gives raw scores.
+        shares_: The share of each class among gold rows: what `predict_proba` returns for a text without votes.
         fallback_: What `predict` returns for a text without votes: the class with most gold rows, the first if tied.
 
     Examples:
@@ -109,13 +111,14 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self.weights_, self.calibrated_ = self.model_.weights, self.model_.calibrator is not None
         self.certificate_ = self.model_.certificate
         self.classes_, self.labels_, self.task_ = classes.values, tuple(classes.labels), task
-        self.fallback_ = classes.values[int(np.argmax([gold.count(label) for label in classes.labels]))]
+        self.shares_ = to_simplex(np.array([gold.count(label) for label in classes.labels]))
+        self.fallback_ = classes.values[int(self.shares_.argmax())]
         return self
 
     def predict(self, X: object) -> Array:
-        """Return the class of each text: the one with the highest score, as in `label`.
+        """Return the most probable class of each text, the same as in `label` and `predict_proba`.
 
-        That is nearly always the most probable one too. Texts without votes get `fallback_`, with a warning.
+        Texts without votes get `fallback_`, with a warning.
         """
         outcomes = self.label(X)
         silent = [row for row, outcome in enumerate(outcomes, 1) if outcome.label is None]
@@ -133,11 +136,11 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
     def predict_proba(self, X: object) -> Floats:
         """Return an array `[text, class]` with columns as in `classes_`; rows sum to 1.
 
-        The values are calibrated probabilities if `calibrated_` is true, else raw scores. For a text without votes, all
-        classes have the same value.
+        The values are calibrated probabilities if `calibrated_` is true, else raw scores. A text without votes gets
+        `shares_`.
         """
         check_is_fitted(self)
-        return probabilities(self.model_, self._votes(X), self.labels_)
+        return probabilities(self.model_, self._votes(X), self.labels_, self.shares_)
 
     def label(self, X: object) -> list[Outcome]:
         """Return label, scores, confidence, decision and reason for each text; ids are row numbers from 0."""

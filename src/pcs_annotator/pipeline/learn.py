@@ -226,13 +226,12 @@ def fit_for_classifier(
     return learn_model(votes, gold, how)
 
 
-def probabilities(model: Model, votes: Votes, labels: Sequence[str]) -> Floats:
+def probabilities(model: Model, votes: Votes, labels: Sequence[str], without_votes: Floats) -> Floats:
     """Return a number for every label, `[item, label]`, columns as `labels`; rows sum to 1.
 
-    The numbers are calibrated probabilities if the model has a calibrator, else scores. An item without votes is
-    uniform.
+    The numbers are calibrated probabilities if the model has a calibrator, else scores. An item without votes gets the
+    numbers in `without_votes`.
     """
-    verdicts = model.judged(votes)
-    values = verdicts.scores if verdicts.probabilities is None else verdicts.probabilities
-    values[votes.silent] = 1 / len(votes.labels)
-    return values[:, positions_of(labels, votes.labels, "label")]
+    values = model.judged(votes).deciding[:, positions_of(labels, votes.labels, "label")]
+    values[votes.silent] = without_votes
+    return values
