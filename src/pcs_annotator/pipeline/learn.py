@@ -130,7 +130,7 @@ def _figures(votes: Votes, codes: Codes, settings: LearnSettings) -> tuple[Seque
     """Return cross-validated figures of the chosen optimiser and the references, or why there are none."""
     rows, truth = labelled_rows(votes, codes)
     methods = [settings.optimiser, *(name for name in references(rows) if name != settings.optimiser)]
-    splits = Splits(folds=settings.folds, seed=settings.seed)
+    splits = Splits(folds=settings.folds, seed=settings.seed, calibration=settings.calibration)
     try:
         return cross_validate(rows, truth, methods, splits, resamples=settings.resamples), ""
     except UndefinedMetric as error:

@@ -47,7 +47,7 @@ def test_zero_shot_is_the_model_that_is_right_most_often_asked_once() -> None:
     votes, names = simulated_votes([0.5, 0.9], items=60, relations=2)
     gold = coded(votes, names)
     for asked in (votes, replace(votes, relations=["first", "second"])):
-        [found] = cross_validate(asked, gold, ["zero-shot"], resamples=20)
+        _, found = cross_validate(asked, gold, ["uniform", "zero-shot"], resamples=20)
         assert found.method == "zero-shot model-1"
         assert found.accuracy.value == pytest.approx(np.mean(votes.codes[:, 1, 0, 0] == gold))
 
@@ -56,9 +56,22 @@ def test_the_accuracy_of_a_method_that_learns_nothing_is_that_of_its_own_label()
     votes, gold = graded_votes([1.0])
     raw = score(votes, optimisers.create("uniform").fit(votes, gold, 0))
     learned, equal, hard = cross_validate(votes, gold, ["logit", "uniform", "zero-shot"], resamples=20)
+    [labelling] = cross_validate(votes, gold, ["uniform"], resamples=20)
+    fits = cross_fits(optimisers.create("uniform"), votes, gold, Splits())
+    assert labelling.accuracy.value == pytest.approx(np.mean([accuracy(fit.probabilities, gold) for fit in fits]))
+    assert labelling.accuracy.value > equal.accuracy.value
     assert equal.accuracy.value == pytest.approx(accuracy(raw, gold))
     assert hard.accuracy.value == pytest.approx(np.mean(votes.codes[:, 0, 0, 0] == gold))
     assert learned.accuracy.value > equal.accuracy.value + 0.1  # the models favour one label
+
+
+def test_without_calibration_the_label_has_the_highest_score() -> None:
+    votes, gold = graded_votes([1.0])
+    raw = Splits(calibration="none")
+    [found] = cross_validate(votes, gold, ["lr"], raw, resamples=20)
+    scores = [fit.scores for fit in cross_fits(LinearRegression(), votes, gold, raw)]
+    assert found.accuracy.value == pytest.approx(np.mean([accuracy(one, gold) for one in scores]))
+    assert found.ece_confidence == found.ece_score
 
 
 def test_methods_that_are_defined_on_labels_see_no_log_probabilities() -> None:

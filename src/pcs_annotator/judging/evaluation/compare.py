@@ -44,7 +44,7 @@ class Figures(NamedTuple):
         method: Registry name of the optimiser, `zero-shot` and the name of an annotator, `logprob`,
             `scaled logprob`, or `first question only`.
         auroc: Macro one-vs-rest, of the raw scores.
-        accuracy: Of the most probable label, or for methods that learn nothing, of the label with the highest score.
+        accuracy: Of the most probable label; for rivals that learn nothing, of the label with the highest score.
         ece_score: Calibration error of the raw score.
         ece_confidence: Calibration error of the calibrated probability.
         behind: By how much the first method's AUROC is higher, tested on the same rows; None for the first itself.
@@ -120,6 +120,11 @@ def cross_validate(
         )
     entrants = [ready(_method(method, methods[0], votes, gold), votes) for method in methods]
     fits = [entrant.cross_fits(gold, splits) for entrant in entrants]
+    # the first method labels the run, so its label is the most probable one even if its weights are not learned
+    fits = [
+        one._replace(learns=one.learns or entrant is entrants[0] or entrant.name == FIRST_QUESTION)
+        for one, entrant in zip(fits, entrants, strict=True)
+    ]
     observed, resampled = all_figures(fits, gold, votes.labels, resamples, splits.seed)
     return [_figures(entrant, place, observed, resampled, len(gold)) for place, entrant in enumerate(entrants)]
 
