@@ -39,8 +39,8 @@ class RelationSettings:
     """The section `[relations]`: how texts are rewritten.
 
     Attributes:
-        use: Relations to use, by name; empty for `original`, `voice`, `double-negation` and `synonym`, or, without a
-            rewriter and without the extra `[rules]`, `original`, `contraction`, `punctuation` and `frame`.
+        use: Relations to use, by name; empty for those that suit the models: `original` and `order` for models that
+            give log-probabilities, more ways to put the question for others (`pcs plan` shows the choice).
         rewriter: The model that rewrites texts, as `provider:model`; empty to rewrite by rules.
         joint: Whether one call to the rewriter asks for all rewrites of a text.
         judge: Whether to also ask the rewriter if each rewrite means the same as the text.
@@ -95,6 +95,11 @@ class AskSettings:
 
     Attributes:
         models: Models to ask, as `provider:model`; at least one is needed, here or on the command line.
+        answers: `graded` answers keep the probability of every label, from models that give log-probabilities; `hard`
+            answers keep the label only. `auto` is `graded`, except that hard answers already paid for are kept.
+        letters: Whether labels are listed as A, B, C … and answered by letter; for models that do so better than by name.
+        questions: Relations to ask a model under, in a table `[ask.questions]` with a list per `provider:model`; a
+            model that is not listed is asked under all.
         draws: How many times each question is asked.
         concurrency: Maximum number of simultaneous calls per model; 64 if not set.
         budget_usd: Maximum cost in US dollars: the run stops before it would exceed it; no limit if not set.
@@ -103,6 +108,9 @@ class AskSettings:
     """
 
     models: tuple[str, ...] = ()
+    answers: Literal["auto", "graded", "hard"] = "auto"
+    letters: bool = False
+    questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     draws: int = 1
     concurrency: int | None = None
     budget_usd: float | None = None

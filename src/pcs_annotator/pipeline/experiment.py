@@ -33,7 +33,7 @@ from pcs_annotator.version import __version__
 ALL = "all"
 NAMES = (*EXPERIMENTS, ALL)
 HEAVY = ("optimisers",)
-"""Ten optimisers with twelve figures each: with all resamples, they would take half of the total time."""
+"""Eleven optimisers with twelve figures each: with all resamples, they would take half of the total time."""
 MOST_RESAMPLES = 1000
 PACKAGES = ("numpy", "scipy", "scikit-learn")
 ELICITED = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")
@@ -217,7 +217,7 @@ def _resolved(source: ExperimentSource, asking: Asking, folds: int) -> Config:
             f"{source.spec}: experiments need at least {2 * folds} gold rows and two classes, there are {len(rows)} of "
             f"{classes}: label more rows, or name the column with --gold-column"
         )
-    return resolve_config.resolve(asking.config, dataset)
+    return resolve_config.with_papers_relations(resolve_config.resolve(asking.config, dataset))
 
 
 def _with_elicited(votes: Votes, elicited: Votes) -> Votes:

@@ -38,6 +38,7 @@ class Flags:
     text_column: str | None = None
     id_column: str | None = None
     gold_column: str | None = None
+    answers: str | None = None
     draws: int | None = None
     concurrency: int | None = None
     budget_usd: float | None = None
@@ -65,7 +66,7 @@ def _over(config: Config, flags: Flags) -> Config:
     given = {name: value for name, value in asdict(flags).items() if value not in (None, (), [])}
     task = {"labels": "labels", "instruction": "instruction"}
     data = {name: name for name in ("text_column", "id_column", "gold_column")}
-    ask = {"models": "models", "draws": "draws", "concurrency": "concurrency", "budget_usd": "budget_usd"}
+    ask = {name: name for name in ("models", "answers", "draws", "concurrency", "budget_usd")}
     relations = {"relations": "use", "rewriter": "rewriter"}
     learn = {name: name for name in LEARN_FLAGS}
 
@@ -89,7 +90,7 @@ def columns_of(config: Config) -> Columns:
 
 
 def resolve(config: Config, dataset: Dataset) -> Config:
-    """Return complete settings, with labels, relations and columns.
+    """Return settings with labels and columns; relations that are not named stay open.
 
     Raises:
         ConfigError: No model is named.
@@ -104,12 +105,10 @@ def resolve(config: Config, dataset: Dataset) -> Config:
     _refuse_other_gold(dataset, labels)
     if dataset.gold:
         refuse_contradictions([item.text for item in dataset.items], dataset.gold, dataset.name)
-    relations = config.relations.use or _usual_relations(config)
     found = dataset.columns
     return replace(
         config,
         task=replace(config.task, labels=labels),
-        relations=replace(config.relations, use=relations),
         data=replace(config.data, text_column=found.text or "", id_column=found.id or "", gold_column=found.gold or ""),
     )
 
@@ -130,6 +129,9 @@ def collect_settings_of(config: Config, environment: Mapping[str, str] | None) -
         in_flight=config.ask.concurrency or MAX_IN_FLIGHT,
         budget=Budget(usd=config.ask.budget_usd),
         prices=config.ask.prices,
+        questions=config.ask.questions,
+        answers=config.ask.answers,
+        letters=config.ask.letters,
         environment=environment,
         choosing=relation_options_of(config.relations, rewriter=rewriter is not None),
     )
@@ -160,7 +162,10 @@ def _refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
             raise unknown_label(value, labels, f"{dataset.name}, row {row}, column {dataset.columns.gold}")
 
 
-def _usual_relations(config: Config) -> tuple[str, ...]:
-    """Return the paper's relations, or rules that need no parser if there is neither a rewriter nor a parser."""
+def with_papers_relations(config: Config) -> Config:
+    """Return the settings with the paper's relations, if none are named.
+
+    Without a rewriter and a parser, rules that need no parser take their place.
+    """
     usual = DEFAULT if config.relations.rewriter or Parser().available else WITHOUT_PARSER
-    return (ORIGINAL, *usual)
+    return replace(config, relations=replace(config.relations, use=config.relations.use or (ORIGINAL, *usual)))

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.concurrency import run_sync
+from pcs_annotator.core.task import Item
+from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.files import sources, tables, vote_files
 from pcs_annotator.files.config import Config, config_to_dict
 from pcs_annotator.files.runs import RunFolder, read_json, write_json
 from pcs_annotator.pipeline import ask, human_review, learn, resolve_config
+from pcs_annotator.pipeline.default_panel import DefaultPanel, Support, default_panel
 from pcs_annotator.pipeline.report.page import write_report
-from pcs_annotator.pipeline.run_folder import Recorded, RunResult
+from pcs_annotator.pipeline.run_folder import Recorded, RunResult, started
 from pcs_annotator.version import __version__
 
 
@@ -34,6 +37,7 @@ class RunRequest:
         progress: Whether to show progress.
         to_label: How many rows to write for a person to label, as long as there is no promise.
         environment: Keys and base URLs; None for those of the process and of `.env`.
+        announce: Called with the questions that were chosen, before they are asked.
     """
 
     data: Path
@@ -44,6 +48,7 @@ class RunRequest:
     progress: bool = False
     to_label: int = human_review.ROWS_TO_LABEL
     environment: Mapping[str, str] | None = field(default=None, repr=False)
+    announce: Callable[[DefaultPanel], None] | None = None
 
     def read_data(self) -> tables.Dataset:
         """Read the rows of the user's file."""
@@ -66,6 +71,7 @@ def run(request: RunRequest) -> RunResult:
     gold = human_review.gold_of(folder, dataset.items, dataset.gold)
     tally = Tally(rows_expected=len(dataset.items))
     asking = time.perf_counter()
+    config = _with_panel(request, config, dataset.items, tally)
     votes, config = _asked(request, config, dataset, tally)
     recorded = Recorded(folder=folder, config=config, dataset=dataset, answers=votes, gold=gold)
     learning = time.perf_counter()
@@ -116,13 +122,82 @@ def open_run(path: Path) -> RunResult:
     return recorded.result(learned, list(learned.model.judge(recorded.votes)))
 
 
-def plan(request: RunRequest) -> Plan:
+class RunPlan(NamedTuple):
+    """What a run would ask.
+
+    Attributes:
+        plan: Calls and the most that they can cost.
+        panel: The questions that were chosen; None when the user named them.
+        alternatives: Option that would ask otherwise → its plan.
+    """
+
+    plan: Plan
+    panel: DefaultPanel | None = None
+    alternatives: Mapping[str, Plan] = {}
+
+
+def plan(request: RunRequest) -> RunPlan:
     """Return what a run would ask and the most that it can cost; no model is called."""
     dataset = request.read_data()
     config = resolve_config.resolve(request.config, dataset)
+    if config.relations.use:
+        return RunPlan(_planned(request, config, dataset.items))
+    panel = _recorded_panel(request, config)
+    if panel is None:
+        panel = _panel(config, _support(request, config).known())
+    others = {
+        f"--relations {','.join(other)}": replace(config, relations=replace(config.relations, use=other))
+        for other in ((ORIGINAL,), resolve_config.with_papers_relations(config).relations.use)
+        if other != panel.relations
+    }
+    if config.ask.answers != "hard" and panel.graded:
+        hard = _panel(config, dict.fromkeys(config.ask.models, False))
+        others["--answers hard"] = hard.applied_to(config)
+    return RunPlan(
+        _planned(request, panel.applied_to(config), dataset.items),
+        panel,
+        {option: _planned(request, other, dataset.items) for option, other in others.items()},
+    )
+
+
+def _planned(request: RunRequest, config: Config, items: Sequence[Item]) -> Plan:
     settings = resolve_config.collect_settings_of(config, request.environment)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
-    return ask.plan_job(job, dataset.items, settings)
+    return ask.plan_job(job, items, settings)
+
+
+def _with_panel(request: RunRequest, config: Config, items: Sequence[Item], tally: Tally) -> Config:
+    """Return the settings with the questions to ask: those that the user named, that the run had, or the usual ones."""
+    if config.relations.use:
+        return config
+    panel = _recorded_panel(request, config)
+    if panel is None:
+        first = next((item for item in items if item.text.strip()), items[0])
+        panel = _panel(config, _support(request, config).probed(first, tally))
+    if request.announce is not None:
+        request.announce(panel)
+    return panel.applied_to(config)
+
+
+def _support(request: RunRequest, config: Config) -> Support:
+    return Support(config=config, ledger=RunFolder(request.folder).ledger, environment=request.environment)
+
+
+def _panel(config: Config, gives: Mapping[str, bool]) -> DefaultPanel:
+    return default_panel(gives, len(config.task.labels), rewriter=bool(config.relations.rewriter))
+
+
+def _recorded_panel(request: RunRequest, config: Config) -> DefaultPanel | None:
+    """Return the questions of an earlier run in this folder, so that going on with it pays for nothing twice."""
+    folder = RunFolder(request.folder)
+    if request.fresh or not folder.settings.exists():
+        return None
+    earlier = started(folder)[0]
+    same = (earlier.ask.models, earlier.task.labels) == (config.ask.models, config.task.labels)
+    if not same or config.ask.answers not in ("auto", earlier.ask.answers) or not earlier.relations.use:
+        return None
+    reason = f"as in the earlier run in {request.folder}: {', '.join(earlier.relations.use)}"
+    return DefaultPanel(relations=earlier.relations.use, questions=earlier.ask.questions, reasons=(reason,))
 
 
 def _asked(request: RunRequest, config: Config, dataset: tables.Dataset, tally: Tally) -> tuple[Votes, Config]:

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 ROWS = 10  # fewer give no figures
 
 
-def test_the_tour_labels_every_row_shows_a_text_and_its_rewrites_and_the_verb_reuses_the_ledger(
+def test_the_tour_labels_every_row_shows_a_text_and_its_answers_and_the_verb_reuses_the_ledger(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One test, not three: the model takes many seconds, and each process of a parallel run would ask it again."""
@@ -40,7 +40,7 @@ def test_the_tour_labels_every_row_shows_a_text_and_its_rewrites_and_the_verb_re
 
     print_tour(tour, Console(width=100, highlight=False))
     text = capsys.readouterr().out
-    for words in (tour.outcomes[0].label or "", "double-negation", "PCS:", "pcs run your.csv", "report.html"):
+    for words in (tour.outcomes[0].label or "", "labels in reverse order", "PCS:", "pcs run your.csv", "report.html"):
         assert words in text
 
     monkeypatch.setattr(touring, "run_tour", lambda out, progress: run_tour(out, progress=progress, limit=ROWS))

@@ -54,7 +54,9 @@ class PCS:
         relations: How texts are rewritten; by default the paper's voice, double negation and synonym.
         ledger: Where answers are kept; by default `<dataset>_ledger.db`, or `ledger.db` in the working folder.
         budget_usd: The most that one call of `fit`, `annotate` or `annotate_many` may cost.
-        settings: How to ask: concurrency, retries, prices, checks.
+        settings: How to ask: concurrency, retries, prices, checks. By default answers are labels, as in the paper;
+            `CollectSettings(answers="graded")` keeps the probability of every label from models that give
+            log-probabilities, which is worth more than all rewrites together, and suits `Optimizer="auto"`.
         seed: Random seed for learning.
 
     Examples:
@@ -89,7 +91,7 @@ class PCS:
         self.Optimizer = Optimizer
         self.ledger = ledger
         self.budget_usd = budget_usd
-        self.settings = settings or CollectSettings()
+        self.settings = settings or CollectSettings(answers="hard")
         self.seed = seed
         self._relations: tuple[classic.RelationLike, ...] = tuple(PAPERS_RELATIONS if relations is None else relations)
         self._own: dict[str, Registered] = {}

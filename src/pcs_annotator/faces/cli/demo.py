@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
-from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.faces.cli import learned_view, models, options, result_view, run_view
 from pcs_annotator.faces.demo import tour
-from pcs_annotator.pipeline.run_folder import RunResult, read_variants
+from pcs_annotator.pipeline.run_folder import RunResult
+
+ASKED = {"original": "as it is", "order": "labels in reverse order"}
 
 
 @click.command("demo")
@@ -27,7 +28,7 @@ def command(out: Path, to_json: bool, quiet: bool) -> None:
     shown = not (to_json or quiet)
     console = Console(highlight=False)
     if shown:
-        console.print("60 invented news items, 4 topics; 2 prompts for a small model; rewrites by rule\n")
+        console.print("60 invented news items, 4 topics; 2 prompts for a small model, each asked twice\n")
     models.pull_missing(tour.STYLES, shown=shown)
     result = tour.run_tour(out, progress=shown)
     if to_json:
@@ -40,7 +41,7 @@ def print_tour(result: RunResult, console: Console) -> None:
     """Explain a run to a newcomer: one text, the weights, the gain, and what to try next."""
     _print_one_text(result, console)
     console.print()
-    console.rule("The weight of each prompt and each rewrite", align="left")
+    console.rule("The weight of each prompt and each question", align="left")
     learned_view.print_learned(result.learned, result.votes, console)
     console.print()
     console.rule("What it gained", align="left")
@@ -53,8 +54,8 @@ def print_tour(result: RunResult, console: Console) -> None:
             "    your own texts; weights are learned from a column gold or label, if any\n",
             ("pcs models list\n", "bold"),
             "    larger models: set GROQ_API_KEY and use --model groq:llama-3.1-8b-instant\n",
-            ('pcs relations try voice "The city bought five buses."\n', "bold"),
-            "    what a rewrite does to a text, and which checks it passes\n",
+            ("pcs run your.csv --model groq:llama-3.1-8b-instant --relations original,order,voice\n", "bold"),
+            "    for models without log-probabilities: ask about rewrites too (pcs relations list)\n",
         )
     )
     console.print(Text(f"labels  {result.folder.labels}\nreport  {result.folder.report}", style="bold"))
@@ -63,18 +64,14 @@ def print_tour(result: RunResult, console: Console) -> None:
 def _print_one_text(result: RunResult, console: Console) -> None:
     row = most_telling(result)
     item = result.dataset.items[row]
-    console.rule("One text, as the models saw it", align="left")
-    variants = read_variants(result.folder)
+    console.rule("One text, and how each prompt answered", align="left")
+    console.print(Text(f"{item.text}\n", style="italic"))
     table = result_view.plain_table()
-    table.add_column("relation", style="bold")
-    table.add_column("text", ratio=1)
+    table.add_column("question", style="bold")
     for annotator in result.votes.annotators:
-        table.add_column(annotator.removeprefix("embedded:"), justify="center")
+        table.add_column(annotator.removeprefix("embedded:"))
     for place, relation in enumerate(result.votes.relations):
-        variant = variants.get((item.id, relation))
-        text = item.text if relation == ORIGINAL else (variant.text if variant else None)
-        why = "" if variant is None else variant.reason
-        table.add_row(relation, Text(text) if text else Text(f"– {why}", "dim"), *_votes(result, row, place))
+        table.add_row(ASKED.get(relation, relation), *_votes(result, row, place))
     console.print(table)
     console.print(_verdict(result, row))
 
@@ -92,12 +89,11 @@ def most_telling(result: RunResult) -> int:
 
 
 def _votes(result: RunResult, row: int, relation: int) -> list[Text]:
-    codes = result.votes.codes[row, :, relation, 0]
-    gold = result.dataset.gold[row]
-    cells = []
-    for code in codes:
-        name = result.votes.labels[code] if code >= 0 else "–"
-        cells.append(Text(name, "green" if name == gold else "red" if code >= 0 else "dim"))
+    votes, gold, cells = result.votes, result.dataset.gold[row], []
+    for annotator, code in enumerate(votes.codes[row, :, relation, 0]):
+        name = votes.labels[code] if code >= 0 else "–"
+        sure = "" if votes.grades is None else f" {100 * votes.grades[row, annotator, relation, 0, code]:.0f} %"
+        cells.append(Text(name + sure, "green" if name == gold else "red" if code >= 0 else "dim"))
     return cells
 
 
@@ -112,16 +108,17 @@ def _gain(result: RunResult) -> Text:
     figures = result.learned.figures
     if not figures:
         return Text(result.learned.no_figures, "yellow")
-    ours, single = figures[0], figures[-1]
+    ours = figures[0]
+    single = next(one for one in figures if one.name.startswith("zero-shot"))
     test = single.accuracy_behind
     assert test is not None, "only the first method has none"
     low, high = test.interval
     cells = result.votes.codes.shape[1] * result.votes.codes.shape[2]
     return Text(
         f"A single question to the better prompt labels {100 * single.accuracy.value:.0f} % of the rows correctly. "
-        "Asking both prompts about the text and its rewrites, with weights learned on other rows, labels "
+        "Asking both prompts twice and keeping the probability of every label, with weights from other rows, labels "
         f"{100 * ours.accuracy.value:.0f} %: {test.difference * 100:+.0f} points ({low * 100:+.0f} to "
-        f"{high * 100:+.0f}, {test.n} rows), for up to {cells} questions instead of one.\n"
+        f"{high * 100:+.0f}, {test.n} rows), for {cells} questions instead of one.\n"
         "This model has 135 million weights, a thousandth of a large one: treat this as a tour, not a benchmark. "
         f"The {test.n} news items are invented, and short ones like these are easy.",
     )

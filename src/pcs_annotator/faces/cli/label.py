@@ -88,8 +88,8 @@ def print_labelled(labelled: label.Labelled, notes: Sequence[str]) -> None:
 def label_plan_json(plan: label.LabelPlan) -> dict[str, Any]:
     """Return a plan with and without stopping early as plain values."""
     return {
-        **run_view.plan_json(plan.everything),
-        "adaptive": None if plan.frugal is None else run_view.plan_json(plan.frugal),
+        **run_view.calls_json(plan.everything),
+        "adaptive": None if plan.frugal is None else run_view.calls_json(plan.frugal),
         "share_asked": None if plan.spending is None else plan.spending._asdict(),
     }
 

@@ -108,7 +108,12 @@ _SETTINGS = (
     click.option(
         "--model", "models", multiple=True, metavar="MODEL", help="A model to ask, as provider:model; repeatable."
     ),
-    list_option("--relations", "Relations, separated by commas; default: original,voice,…"),
+    list_option("--relations", "Relations, separated by commas; default: those that suit the models (see pcs plan)."),
+    click.option(
+        "--answers",
+        type=click.Choice(["auto", "graded", "hard"]),
+        help="Keep the probability of every label (graded) or the label only (hard); default: graded where possible.",
+    ),
     click.option("--rewriter", metavar="MODEL", help="Model that rewrites the texts; without it, rules do."),
     TEXT_COLUMN,
     ID_COLUMN,

@@ -32,6 +32,7 @@ def command(*, data: Path, config: Path | None, out: Path | None, to_json: bool,
         folder=out or run.default_folder(data),
         config=settings,
         progress=not (to_json or quiet),
+        announce=None if to_json or quiet else run_view.print_panel,
         **given,
     )
     models.pull_missing(settings.ask.models, shown=request.progress)

@@ -11,6 +11,8 @@ from rich.text import Text
 
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.faces.cli import learned_view, result_view
+from pcs_annotator.pipeline.default_panel import DefaultPanel
+from pcs_annotator.pipeline.run import RunPlan
 from pcs_annotator.pipeline.run_folder import RunResult
 
 REASONS_SHOWN = 5
@@ -100,8 +102,23 @@ def print_unanswered(unanswered: Mapping[str, int], console: Console) -> None:
         console.print(Text(f"{count:,} questions unanswered: {reason}; the same command asks them again", "yellow"))
 
 
-def plan_json(plan: Plan) -> dict[str, Any]:
+def plan_json(planned: RunPlan) -> dict[str, Any]:
     """Return a plan as plain values."""
+    panel = planned.panel
+    return {
+        **calls_json(planned.plan),
+        "panel": panel
+        and {
+            "relations": panel.relations,
+            "questions": panel.questions,
+            "reasons": panel.reasons,
+        },
+        "alternatives": {option: calls_json(other) for option, other in planned.alternatives.items()},
+    }
+
+
+def calls_json(plan: Plan) -> dict[str, Any]:
+    """Return the calls of a plan as plain values."""
     return {
         "rows": plan.rows,
         "calls": plan.calls,
@@ -110,17 +127,35 @@ def plan_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def print_plan(plan: Plan) -> None:
-    """Print the calls that a run would make, and their cost."""
+def print_plan(planned: RunPlan) -> None:
+    """Print the questions of a run, the calls that it would make and their cost, and what else could be asked."""
     console = Console(highlight=False)
-    print_calls(plan, console)
+    if planned.panel is not None:
+        print_panel(planned.panel, console)
+    print_calls(planned.plan, console)
+    if planned.alternatives:
+        console.print("\ninstead:")
+        width = max(map(len, planned.alternatives))
+        for option, other in planned.alternatives.items():
+            console.print(Text(f"  {option:<{width}}  {other.calls:>9,} calls, {_cost(other)}"))
     console.print(NOT_CALLED)
+
+
+def print_panel(panel: DefaultPanel, console: Console | None = None) -> None:
+    """Print which questions were chosen, and why."""
+    console = console or Console(highlight=False)
+    for reason in panel.reasons:
+        console.print(Text(reason))
+    console.print()
 
 
 def print_calls(plan: Plan, console: Console) -> None:
     """Print the calls of a plan per model and in total."""
     console.print(result_view.bill_table(plan.models, limit="max. "))
-    cost = f"at most ${plan.usd:.4f}" if plan.usd else "free"
+    console.print(Text(f"\n{plan.rows:,} rows, {plan.calls:,} calls, {_cost(plan)}"))
+
+
+def _cost(plan: Plan) -> str:
     if plan.usd is None:
-        cost = "cost unknown: add the missing price to [ask.prices]"
-    console.print(Text(f"\n{plan.rows:,} rows, {plan.calls:,} calls, {cost}"))
+        return "cost unknown: add the missing price to [ask.prices]"
+    return f"at most ${plan.usd:.4f}" if plan.usd else "free"
