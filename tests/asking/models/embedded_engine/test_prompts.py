@@ -54,7 +54,7 @@ def test_the_head_is_the_same_for_every_text(vocabulary: TokenVocabulary) -> Non
 
 def test_the_plain_prompt(vocabulary: TokenVocabulary) -> None:
     prompt = label_prompt(vocabulary, "plain", ParsedQuestion("Do.", "", "a\n b"), ["x", "y"])
-    assert vocabulary.decode(prompt.head + prompt.tail) == "Do.\nLabels: x, y\n\nText: a b\nLabel:"
+    assert vocabulary.decode(prompt.head + prompt.tail) == 'Do.\nLabels: x, y\n\nText: "a b"\nLabel:'
 
 
 def test_the_prompt_has_the_meanings_of_labels(vocabulary: TokenVocabulary) -> None:

@@ -125,14 +125,16 @@ def parse_question(messages: Sequence[Message]) -> ParsedQuestion:
 
 def label_prompt(vocabulary: TokenVocabulary, style: Style, asked: ParsedQuestion, labels: Sequence[str]) -> Prompt:
     """Return the prompt that a label completes."""
-    head = vocabulary.encode(f"{asked.instruction}\n{_menu(asked.menu, labels)}\n\nText:")
-    text = " ".join(asked.text.split())
+    text = f' "{" ".join(asked.text.split())}"'
     if style == "plain":
-        return Prompt(tuple(head), tuple(vocabulary.encode(f" {text}\nLabel:")))
+        head = f"{asked.instruction}\n{_menu(asked.menu, labels)}\n\nText:"
+        return Prompt(tuple(vocabulary.encode(head)), tuple(vocabulary.encode(f"{text}\nLabel:")))
+    head = f"{_menu(asked.menu, labels)}\n{asked.instruction}\n\nText:"
     start, end = vocabulary.turn_start, vocabulary.turn_end
-    tail = [*vocabulary.encode(f" {text}"), end, *vocabulary.encode("\n")]
+    tail = [*vocabulary.encode(text), end, *vocabulary.encode("\n")]
     # All in one user turn: a separate system message made the answers worse.
-    return Prompt((start, *vocabulary.encode("user\n"), *head), (*tail, start, *vocabulary.encode("assistant\nLabel:")))
+    opened = (start, *vocabulary.encode(f"user\n{head}"))
+    return Prompt(opened, (*tail, start, *vocabulary.encode("assistant\nLabel:")))
 
 
 def label_sequences(vocabulary: TokenVocabulary, style: Style, labels: Sequence[str]) -> list[list[int]]:
