@@ -109,7 +109,7 @@ def _gain(result: RunResult) -> Text:
     if not figures:
         return Text(result.learned.no_figures, "yellow")
     ours = figures[0]
-    single = next(one for one in figures if one.name.startswith("zero-shot"))
+    single = next(one for one in figures if one.method.startswith("zero-shot"))
     test = single.accuracy_behind
     assert test is not None, "only the first method has none"
     low, high = test.interval
