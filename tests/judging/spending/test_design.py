@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -87,6 +88,60 @@ def test_the_better_annotator_is_asked_first() -> None:
 def test_an_annotator_that_always_says_the_opposite_is_worth_asking() -> None:
     votes, gold = recorded([[[0.6]], [[0.03]]])
     assert choose_panel(votes, gold, 1).cells == (Cell(1, 0),)
+
+
+def sure_votes(skill: Sequence[float], *, items: int = 120) -> tuple[Votes, Codes]:
+    """Graded votes whose log-odds favour the gold label by that many standard deviations; all say the first label."""
+    rng = np.random.default_rng(5)
+    gold = np.arange(items) % 2
+    odds = rng.normal(np.where(gold, -1, 1)[:, np.newaxis] * np.array(skill), 1.0) + 5.0
+    own = 1 / (1 + np.exp(-odds))
+    grades = np.stack([own, 1 - own], axis=-1)[:, :, np.newaxis, np.newaxis]
+    votes = Votes(
+        codes=np.zeros((items, len(skill), 1, 1), dtype=np.int8),
+        ids=[str(row) for row in range(items)],
+        annotators=[f"a{place}" for place in range(len(skill))],
+        relations=["original"],
+        labels=["label 0", "label 1"],
+        grades=grades,
+    )
+    return votes, gold.astype(np.int8)
+
+
+def test_graded_votes_that_all_say_the_same_label_are_told_apart_by_their_log_odds() -> None:
+    votes, gold = sure_votes([0.1, 1.5, 0.8])
+    assert choose_panel(votes, gold, 1).cells == (Cell(1, 0),)
+    assert choose_panel(votes, gold, 2).cells == (Cell(1, 0), Cell(2, 0))
+    assert choose_panel(votes, gold, 2).optimiser == "scaling"
+    curve = design_panel(votes, gold, 2).curve
+    assert curve[0].auroc.value > 0.85
+    assert design_panel(votes.hard(), gold, 2).curve[0].auroc.value < 0.6
+
+
+def test_a_mixed_panel_takes_the_graded_annotator_where_it_says_more_and_the_hard_one_where_that_does() -> None:
+    for skill, first in ((1.5, 0), (0.2, 1)):
+        graded, gold = sure_votes([skill, 0.0])
+        hard, _ = recorded([[[0.75]]], items=120)
+        codes, grades = graded.codes.copy(), graded.grades
+        assert grades is not None
+        codes[:, 1] = hard.codes[:, 0]
+        hidden = np.where(np.arange(2)[:, np.newaxis, np.newaxis, np.newaxis] == 1, np.float32(np.nan), grades)
+        mixed = replace(graded, codes=codes, grades=hidden)
+        assert choose_panel(mixed, gold, 1).cells == (Cell(first, 0),)
+        assert set(choose_panel(mixed, gold, 2).cells) <= {Cell(0, 0), Cell(1, 0)}
+
+
+def test_draws_of_a_graded_question_are_asked_one_after_the_other() -> None:
+    votes, gold = sure_votes([1.0, 1.0, 1.0])
+    assert votes.grades is not None
+    repeated = replace(
+        votes.select(annotators=["a0"]),
+        codes=np.moveaxis(votes.codes, 1, 3),
+        grades=np.moveaxis(votes.grades, 1, 3),
+    )
+    curve = design_panel(repeated, gold, 3).curve
+    assert curve[-1].cells == (Cell(0, 0, 0), Cell(0, 0, 1), Cell(0, 0, 2))
+    assert curve[-1].auroc.value > curve[0].auroc.value
 
 
 def test_a_useless_annotator_is_not_asked_even_if_the_budget_allows() -> None:

@@ -5,13 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pcs_annotator import NOT_ASKED, PcsWarning
+from pcs_annotator import NOT_ASKED, PcsWarning, score
+from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.errors import UnknownNameError
 from pcs_annotator.judging.fit_model import Learning, fit_model, learn_model
 from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.spending.frugal import Frugal, learn_frugal
+from pcs_annotator.judging.spending.frugal import Frugal, exact_stop, graded_annotators, learn_frugal, spending_of
 from pcs_annotator.judging.spending.strategy import simulate
 from pcs_annotator.judging.weighing.crossfit import Splits
+from pcs_annotator.judging.weighing.scoring import choose
 from tests.builders import simulated_votes
 from tests.judging.spending.panels import KINDS, Kind, graded_votes
 from tests.judging.strategies import coded
@@ -76,6 +78,29 @@ def test_spending_adds_up() -> None:
     seen = asked.any(axis=(1, 3)).mean(axis=0)
     assert spending.by_relation == pytest.approx(dict(zip(VOTES.relations, seen, strict=True)))
     assert np.mean(list(spending.by_annotator.values())) == pytest.approx(spending.questions)
+
+
+def test_a_run_that_asked_everything_knows_what_labelling_new_texts_would_ask() -> None:
+    everything = learn_model(VOTES, GOLD, HOW)
+    assert spending_of(VOTES, exact_stop(VOTES, everything)) == learned().spending
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_annotators_with_graded_votes_are_known(kind: Kind) -> None:
+    expected = {"hard": [], "graded": ["model-0", "model-1", "model-2"], "mixed": ["model-0", "model-2"]}
+    assert graded_annotators(graded_votes(VOTES, kind)) == expected[kind]
+
+
+@pytest.mark.parametrize(("gold_rows", "calibration"), [(8, "softmax"), (100, "none")])
+def test_without_a_calibrator_asking_stops_when_the_highest_score_is_settled(gold_rows: int, calibration: str) -> None:
+    gold = np.where(np.arange(100) < gold_rows, CODES, UNLABELLED).astype(np.int8)
+    frugal = learn_frugal(VOTES, gold, Learning(splits=Splits(calibration=calibration)))
+    assert frugal.model.calibrator is None
+    assert (frugal.trial is None) == (gold_rows < 10)
+    asked = simulate(NEW, frugal.strategy).votes
+    expected = choose(score(NEW, frugal.model.weights), NEW.labels)
+    assert frugal.model.judged(asked).best.tolist() == expected.tolist()
+    assert (asked.codes != NOT_ASKED).mean() < 0.8
 
 
 def test_cells_that_were_never_asked_are_not_counted_as_questions() -> None:

@@ -19,13 +19,14 @@ from pcs_annotator.judging.metrics.metrics import Estimate, auroc, bootstrap_est
 from pcs_annotator.judging.spending.design.search import Group, Step, Tariff, affordable, groups_of, search
 from pcs_annotator.judging.spending.strategy import only
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits, stratified_folds
-from pcs_annotator.judging.weighing.optimiser import fit_optimiser, optimisers
+from pcs_annotator.judging.weighing.optimiser import any_graded, fit_optimiser, optimisers
 from pcs_annotator.judging.weighing.scoring import score
 
 MIN_GOLD_ROWS = 10
 RESAMPLES = 200
 FOLDS = 5
-OPTIMISERS = ("naive-bayes", "logit")
+FOR_HARD_VOTES = ("naive-bayes", "logit")
+FOR_GRADED_VOTES = ("scaling", "logit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +110,7 @@ def choose_panel(
     budget: float,
     prices: Prices | None = None,
     *,
-    optimisers: Sequence[str] = OPTIMISERS,
+    optimisers: Sequence[str] | None = None,
     seed: int = 0,
 ) -> Choice:
     """Return which cells to ask about new texts within a budget; `design_panel` also measures the quality."""
@@ -125,7 +126,7 @@ def design_panel(
     budget: float,
     prices: Prices | None = None,
     *,
-    optimisers: Sequence[str] = OPTIMISERS,
+    optimisers: Sequence[str] | None = None,
     seed: int = 0,
 ) -> Designed:
     """Return which cells to ask about new texts within a budget, and the quality–cost curve up to it.
@@ -135,8 +136,8 @@ def design_panel(
         gold: For every item a position in `votes.labels`, or `UNLABELLED`; only labelled rows are used.
         budget: The maximum cost of one text, in the unit of the prices.
         prices: What questions and rewrites cost; by default one call each.
-        optimisers: Candidates for turning the panel's votes into scores. The first is used unless another predicts
-            held-out gold better by more than a standard error.
+        optimisers: Candidates for turning the panel's votes into scores, by default two for the kind of votes. The
+            first is used unless another predicts held-out gold better by more than a standard error.
         seed: Random seed of the folds.
     """
     designer, votes, gold = _prepared(votes, gold, budget, prices or Prices(), optimisers)
@@ -201,7 +202,7 @@ def _row_losses(name: str, panel: Votes, gold: Codes, seed: int) -> Floats:
 
 
 def _prepared(
-    votes: Votes, gold: Codes, budget: float, prices: Prices, names: Sequence[str]
+    votes: Votes, gold: Codes, budget: float, prices: Prices, names: Sequence[str] | None
 ) -> tuple[_Designer, Votes, Codes]:
     """Return a designer and the labelled rows; raise if there is nothing to design."""
     labelled = gold != UNLABELLED
@@ -211,6 +212,8 @@ def _prepared(
     least = min(tariff.cost([Cell(group.annotator, group.relation)]) for group in groups)
     if not budget >= least:
         raise ConfigError(f"a budget of {budget} is too small: the cheapest question costs {least:g}")
+    if names is None:
+        names = FOR_GRADED_VOTES if any_graded(votes) else FOR_HARD_VOTES
     return _Designer(groups=groups, tariff=tariff, budget=budget, optimisers=names), votes, gold
 
 

@@ -11,15 +11,18 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.vote import Cell
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.weighing.optimiser import one_hot
+from pcs_annotator.judging.weighing.crossfit import stratified_folds
+from pcs_annotator.judging.weighing.optimiser import any_graded, one_hot
 from pcs_annotator.judging.weighing.optimisers.confusion import MAX_TEMPER, log_confusion, pseudo_counts
-from pcs_annotator.judging.weighing.scoring import log_softmax, softmax
+from pcs_annotator.judging.weighing.optimisers.scaling import Scaling
+from pcs_annotator.judging.weighing.scoring import log_softmax, read_votes, softmax
 
 HALVINGS = 10
 ORDERS_OF_DRAWS = 4
 ROWS_TO_TRUST_GOLD = 200
 LEAST_TRUST_IN_GOLD = 0.03
 FREE = 1e-9
+FOLDS = 5
 
 
 class Group(NamedTuple):
@@ -100,17 +103,40 @@ class _SearchProblem:
 def _evidence_per_draw(votes: Votes, gold: Codes, groups: Sequence[Group]) -> tuple[Floats, Mask]:
     """Return log P(vote | label) `[item, group, draw, label]`, not counting the item itself, and where a vote exists.
 
-    All draws share one table, so that the fourth is worth as much as the first.
+    All draws share one table, so that the fourth is worth as much as the first. Graded votes count by their log-odds.
     """
-    labels = len(votes.labels)
     where = ([group.annotator for group in groups], [group.relation for group in groups])
-    shares, codes = votes.shares()[:, *where], votes.codes[:, *where]
-    target = one_hot(gold, labels)
+    codes = votes.codes[:, *where]
+    present = codes >= 0
+    evidence = _by_confusion(votes.hard().shares()[:, *where], codes, one_hot(gold, len(votes.labels)))
+    for place, group in enumerate(groups):
+        cell = votes.select(annotators=[votes.annotators[group.annotator]], relations=[votes.relations[group.relation]])
+        if any_graded(cell):
+            evidence[:, place] = _by_scaling(cell, gold)
+    return np.where(present[..., np.newaxis], evidence, 0.0), present
+
+
+def _by_confusion(shares: Floats, codes: Codes, target: Floats) -> Floats:
+    """Return log P(vote | label) of hard votes, from tables that do not count the item itself."""
     own = np.einsum("igv,ik->igvk", shares, target)
     tables = log_confusion(own.sum(axis=0) - own, pseudo_counts(shares))
     said = np.maximum(codes, 0).astype(np.intp)[..., np.newaxis]
-    present = codes >= 0
-    return np.where(present[..., np.newaxis], np.take_along_axis(tables, said, axis=2), 0.0), present
+    return np.take_along_axis(tables, said, axis=2)
+
+
+def _by_scaling(cell: Votes, gold: Codes) -> Floats:
+    """Return what each draw of a cell adds to the log-odds, `[item, draw, label]`, by fits without the item's fold."""
+    draws = cell.codes.shape[3]
+    found = np.empty((len(cell), draws, len(cell.labels)))
+    fold = stratified_folds(gold, min(FOLDS, len(gold)), seed=0)
+    for number in np.unique(fold):
+        inside = fold != number
+        evidence = Scaling().fit(cell.take(inside), gold[inside], seed=0).evidence
+        assert evidence is not None
+        for draw in range(draws):
+            one = cell.take(~inside).only((np.arange(draws) == draw)[np.newaxis, np.newaxis])
+            found[~inside, draw] = np.tensordot(read_votes(one, evidence.reads), evidence.log_likelihood, axes=3)
+    return found
 
 
 def _softened(truth: Floats, everything: Floats, log_prior: Floats) -> Floats:
