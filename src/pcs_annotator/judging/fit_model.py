@@ -107,9 +107,9 @@ def fit_model(
     shown = votes
     if ask_policy is not None:
         shown = ask_policy(votes, weights, calibrator)
-        trial = run_trial(chosen, rows, truth, how.splits, ask_policy)
-        if trial is not None and calibrator is not None:
-            calibrator = tempered(calibrator, trial.scores, trial.gold, trial.labels)
+        whole, trial = trial, run_trial(chosen, rows, truth, how.splits, ask_policy)
+        if whole is not None and trial is not None and calibrator is not None:
+            calibrator = tempered(calibrator, whole.scores, trial.scores, trial.gold, trial.labels)
     certificate = None
     if how.promise is not None:
         at_random = _by_id(votes, random_sample, rows)

@@ -174,22 +174,28 @@ def test_a_power_changes_probabilities_and_no_label(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["softmax", "isotonic"])
-@pytest.mark.parametrize("power", [0.5, 2.0])
-def test_tempering_finds_the_power_that_other_scores_need(method: str, power: float) -> None:
+@pytest.mark.parametrize("sharper", [0.5, 2.0])
+def test_tempering_undoes_how_much_sharper_scores_became(method: str, sharper: float) -> None:
     rng = np.random.default_rng(4)
     usual = fit_calibrator(*random_rows(80), LABELS, method)
-    scores = rng.dirichlet(np.full(3, 0.4), 20_000)
-    honest = usual.raised_to(power).apply(scores, LABELS)
-    gold = (rng.random((20_000, 1)) > honest.cumsum(axis=1)).sum(axis=1).astype(np.int8)
-    found = tempered(usual, scores, gold, LABELS).apply(scores, LABELS)
-    np.testing.assert_allclose(found, honest, atol=0.03)
+    whole = rng.dirichlet(np.full(3, 0.4), 5000)
+    honest = usual.apply(whole, LABELS)
+    gold = (rng.random((5000, 1)) > honest.cumsum(axis=1)).sum(axis=1).astype(np.int8)
+    assert tempered(usual, whole, whole, gold, LABELS).to_dict() == usual.to_dict()
+    part = whole**sharper / np.sum(whole**sharper, axis=1, keepdims=True)
+    found = tempered(usual, whole, part, gold, LABELS)
+    before, after = usual.apply(part, LABELS), found.apply(part, LABELS)
+    assert (before.max(axis=1).mean() > after.max(axis=1).mean()) == (sharper > 1)
+    assert log_loss(after, gold) < log_loss(before, gold)
+    np.testing.assert_array_equal(before.argmax(axis=1), after.argmax(axis=1))
 
 
-def test_tempering_on_few_rows_stays_near_what_it_was() -> None:
+def test_tempering_on_no_rows_and_of_raw_scores_changes_nothing() -> None:
     usual = fit_calibrator(*random_rows(80), LABELS)
     scores, gold = random_rows(2)
-    assert tempered(usual, scores[:0], gold[:0], LABELS).to_dict()["slope"] == pytest.approx(usual.to_dict()["slope"])
-    assert tempered(RawScores(), scores, gold, LABELS) == RawScores()
+    same = tempered(usual, scores[:0], scores[:0], gold[:0], LABELS)
+    assert point_of(same).tolist() == pytest.approx(point_of(usual).tolist())
+    assert tempered(RawScores(), scores, scores, gold, LABELS) == RawScores()
 
 
 def test_an_isotonic_calibrator_of_an_earlier_version_has_no_power() -> None:

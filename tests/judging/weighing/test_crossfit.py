@@ -125,7 +125,7 @@ def test_rows_asked_in_part_keep_the_label_that_the_calibrator_of_all_votes_give
         assert calibrator.to_dict() == usual.to_dict()
         part = score(held_out.only(np.array([[[True]], [[False]]])), weights)
         np.testing.assert_array_equal(found.scores[rows], part)
-        mine = tempered(calibrator, found.scores[~rows], gold[~rows], votes.labels)
+        mine = tempered(calibrator, whole.scores[~rows], found.scores[~rows], gold[~rows], votes.labels)
         np.testing.assert_array_equal(found.probabilities[rows], mine.apply(part, votes.labels))
         expected = choose(calibrator.apply(part, votes.labels), votes.labels)
         np.testing.assert_array_equal(choose(found.probabilities[rows], votes.labels), expected)

@@ -88,22 +88,28 @@ def fitter_of(method: str, gold_rows: int) -> Callable[[Floats, Codes, Sequence[
     return _FITTERS[method]
 
 
-def tempered(calibrator: Calibrator, scores: Floats, gold: Codes, labels: Sequence[str]) -> Calibrator:
-    """Return the calibrator with its probabilities to the power that fits other scores of gold rows best.
+def tempered(calibrator: Calibrator, whole: Floats, part: Floats, gold: Codes, labels: Sequence[str]) -> Calibrator:
+    """Return the calibrator for scores from a part of the votes: with its probabilities to a power.
 
-    It chooses the same label for the same scores. This is for scores from fewer votes than the calibrator was learned
-    from. The power has the prior of a slope, N(1, .5²); the loss is convex in it, so bisection finds its minimum.
+    It chooses the same label for the same scores. The power is the one that fits the scores of gold rows from a part of
+    their votes best, relative to the one that fits those from all votes best, which the calibrator was learned from.
     """
     if isinstance(calibrator, RawScores):
         return calibrator
-    logs = np.log(calibrator.apply(scores, labels))
+    before, after = (_best_power(calibrator.apply(scores, labels), gold) for scores in (whole, part))
+    return calibrator.raised_to(after / before)
+
+
+def _best_power(probabilities: Floats, gold: Codes) -> float:
+    """Return the power, with the prior of a slope, N(1, .5²); the loss is convex, so bisection finds its minimum."""
+    logs = np.log(probabilities)
     own = logs[np.arange(len(gold)), gold].sum()
     low, high = POWERS
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         slope = np.sum(softmax(middle * logs) * logs) - own + (middle - 1) / PRIOR_SD**2
         low, high = (low, middle) if slope > 0 else (middle, high)
-    return calibrator.raised_to((low + high) / 2)
+    return (low + high) / 2
 
 
 def calibrator_from_dict(values: Mapping[str, Any]) -> Calibrator:

@@ -106,19 +106,19 @@ def cross_fit(
         gold: For every row a position in `votes.labels`.
         splits: How to divide the rows.
         ask_policy: Which votes of a held-out row are scored; by default all. The policy gets the calibrator of all
-            votes of the other folds, and probabilities are its own to the power that fits their chosen votes best, so
-            that a row keeps the label which that calibrator gives it.
+            votes of the other folds, and probabilities are its own to the power that their chosen votes need, so that
+            a row keeps the label which that calibrator gives it.
         turn: Which of the random splits to use.
     """
     folds, labels = held_out(chosen, votes, gold, splits, turn), votes.labels
     parts = [votes.take(rows) for rows, _ in folds]
-    scores = _scored(parts, folds)
+    scores = whole = _scored(parts, folds)
     calibrators = _calibrators(scores, gold, [rows for rows, _ in folds], labels, splits.calibration)
     if ask_policy is not None:
         usual = [*zip(folds, calibrators, strict=True)]
         parts = [ask_policy(part, fold.weights, one) for part, (fold, one) in zip(parts, usual, strict=True)]
         scores = _scored(parts, folds)
-        calibrators = [tempered(one, scores[~fold.rows], gold[~fold.rows], labels) for fold, one in usual]
+        calibrators = [tempered(one, whole[~rows], scores[~rows], gold[~rows], labels) for (rows, _), one in usual]
     return CrossFit(scores, _probabilities(calibrators, scores, [rows for rows, _ in folds], labels))
 
 
