@@ -1,4 +1,4 @@
-"""The embedded model as users get it: two prompt styles, rewrites by rules, 100 gold rows, AUROC on the rest.
+"""The embedded model as users get it: two prompts, one or two graded questions each, 100 gold rows, the rest held out.
 
 Run it with `python benchmarks/product.py [FOLDER]`; the folder keeps the answers, so a second run is quick. It needs
 the tweets of the development data.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -17,24 +18,17 @@ from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.files.config import AskSettings, Config, RelationSettings, TaskSettings
+from pcs_annotator.judging.fit_model import Learning, learn_model
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc
-from pcs_annotator.judging.weighing.fitting import fit_weights
-from pcs_annotator.judging.weighing.scoring import score
+from pcs_annotator.pipeline.learn import one_thread
 from pcs_annotator.pipeline.run import RunRequest, run
 from pcs_annotator.pipeline.run_folder import RunResult
 
 TWEETS = Path(__file__).resolve().parents[2] / "shared" / "data" / "texts" / "tweets_sentiment.csv"
 LABELS = ("negative", "neutral", "positive")
-# Two prompt styles, each with and without the correction for the model's answer to an empty text.
-STYLES = (
-    "embedded:smollm2",
-    "embedded:smollm2/no-prior",
-    "embedded:smollm2/plain",
-    "embedded:smollm2/plain/no-prior",
-)
-# Few tweets have clauses that a parser can rearrange, so the rules that need no parser are included.
-RELATIONS = ("original", "voice", "double-negation", "synonym", "contraction", "punctuation", "frame")
-GOLD_ROWS, SPLITS = 100, 20
+STYLES = ("embedded:smollm2", "embedded:smollm2/plain")
+RELATIONS = ("original", "order")
+ROWS, GOLD_ROWS, SPLITS = 500, 100, 20
 
 
 def asked(folder: Path) -> RunResult:
@@ -43,23 +37,23 @@ def asked(folder: Path) -> RunResult:
         ask=AskSettings(models=STYLES),
         relations=RelationSettings(use=RELATIONS),
     )
-    return run(RunRequest(data=TWEETS, folder=folder, config=config, progress=True))
+    return run(RunRequest(data=TWEETS, folder=folder, config=config, limit=ROWS, progress=True))
 
 
 def held_out(votes: Votes, gold: Codes, seed: int) -> dict[str, tuple[float, float]]:
     """Return AUROC and accuracy per method, on the rows that were not learned from."""
     rows = np.random.default_rng(seed).permutation(len(votes))
     train, test = rows[:GOLD_ROWS], rows[GOLD_ROWS:]
+    labels = [votes.labels[code] for code in gold[train]]
     found: dict[str, tuple[float, float]] = {}
-    for method in ("auto", "lr", "naive-bayes", "uniform"):
-        labels = [votes.labels[code] for code in gold[train]]
-        weights = fit_weights(votes.take(train), labels, method, seed=seed, resamples=0)
-        scores = score(votes.take(test), weights)
-        found[method] = (auroc(scores, gold[test]), accuracy(scores, gold[test]))
+    for method in ("auto", "scaling", "lr", "naive-bayes"):
+        verdicts = learn_model(votes.take(train), labels, Learning(optimiser=method)).judged(votes.take(test))
+        found[method] = (auroc(verdicts.scores, gold[test]), float(np.mean(verdicts.best == gold[test])))
     for annotator in votes.annotators:
         single = votes.select(annotators=[annotator], relations=["original"]).take(test)
-        scores = single.shares()[:, 0, 0]
-        found[f"zero-shot {annotator}"] = (auroc(scores, gold[test]), accuracy(scores, gold[test]))
+        for name, shares in (("zero-shot", single.hard().shares()), ("logprob", single.shares())):
+            scores = shares[:, 0, 0]
+            found[f"{name} {annotator}"] = (auroc(scores, gold[test]), accuracy(scores, gold[test]))
     return found
 
 
@@ -67,19 +61,23 @@ def main() -> None:
     if not TWEETS.exists():
         print(f"no development data: {TWEETS} does not exist")
         return
+    warnings.simplefilter("ignore")
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp())
     started = time.perf_counter()
     result = asked(folder)
     seconds = time.perf_counter() - started
     print(f"{result.tally.calls:,} questions in {seconds:.0f} s, {result.tally.from_ledger:,} from the ledger")
     gold = gold_codes(result.votes, result.dataset.gold)
-    for annotators in (("embedded:smollm2", "embedded:smollm2/plain"), STYLES):
-        show(result.votes.select(annotators=annotators), gold)
+    with one_thread():
+        for relations in (RELATIONS[:1], RELATIONS):
+            votes = result.votes.select(relations=relations)
+            show(f"graded, {' and '.join(relations)}", votes, gold)
+            show(f"hard, {' and '.join(relations)}", votes.hard(), gold)
 
 
-def show(votes: Votes, gold: Codes) -> None:
+def show(title: str, votes: Votes, gold: Codes) -> None:
     figures = [held_out(votes, gold, seed) for seed in range(SPLITS)]
-    print(f"\n{len(votes.annotators)} annotators, {len(votes.relations)} relations")
+    print(f"\n{title}; {len(votes.annotators)} prompts")
     print(f"{SPLITS} splits, {GOLD_ROWS} gold rows, {len(gold) - GOLD_ROWS} held out; mean and middle 95 % of splits")
     for method in figures[0]:
         values = np.array([split[method] for split in figures])

@@ -15,11 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from pcs_annotator.core.arrays import Array, Floats
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.task import Task, check_labels, label_lookup, unknown_label
+from pcs_annotator.core.task import Item, Task, check_labels, label_lookup, unknown_label
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import to_simplex
 from pcs_annotator.errors import ConfigError, GoldError, LabelError, PcsWarning, TableError
 from pcs_annotator.pipeline.ask import CollectSettings, Panel
+from pcs_annotator.pipeline.default_panel import DefaultPanel, Support
 from pcs_annotator.pipeline.learn import fit_for_classifier, needs_gold, probabilities
 
 Value = str | int  # a bool is an int
@@ -35,7 +36,8 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
     Args:
         task: What to decide. If it is only an instruction, the labels are those in y.
         annotators: The models to ask: `provider:model`, a URL, a chat model, a function, or an `Annotator`.
-        relations: The versions of each text to ask about: names, or your own relations.
+        relations: The ways to ask about each text: names, or your own relations. None for those that suit the models:
+            two graded questions where they give log-probabilities, several hard ones elsewhere.
         optimiser: How weights are learned: a name, or your own optimiser.
         max_error: The share of accepted labels that may be wrong, with 90 % certainty. `label` then decides `accept`
             if that can be promised, else `review`. Without it, `decision` is None, or `review` if there are no votes.
@@ -50,6 +52,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         classes_: All labels of the task, even those without gold: sorted, and of the type of y.
         labels_: The label of each class.
         task_: The task that the models were asked about.
+        panel_: The questions that suit the models; None if `relations` names them.
         weights_: The weight of each annotator and each relation.
         model_: The weights, and the calibrator if there were at least 10 gold rows of two classes.
         certificate_: What is promised about accepted labels, or why nothing is; None without `max_error`.
@@ -67,8 +70,8 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self,
         task: Task | str,
         annotators: Sequence[object],
-        relations: Sequence[Any] = ("original", "voice", "double-negation", "synonym"),
-        optimiser: Any = "lr",
+        relations: Sequence[Any] | None = None,
+        optimiser: Any = "auto",
         max_error: float | None = None,
         *,
         rewriter: object | None = None,
@@ -104,6 +107,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 "y has no labels: label some texts (30 are a start), or use an optimiser that needs none "
                 "(uniform, majority, dawid-skene)"
             )
+        self.panel_ = self._usual_panel(task, texts[rows[0]]) if self.relations is None else None
         votes = self._ask(task, [texts[row] for row in rows])
         self.model_ = fit_for_classifier(
             votes, [gold[row] for row in rows], self.optimiser, self.seed, max_error=self.max_error
@@ -181,21 +185,30 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def _ask(self, task: Task, texts: Sequence[str]) -> Votes:
         """Return the votes on texts; a text that occurs twice is asked about once."""
-        settings = self.settings or CollectSettings()
+        settings, usual = self._settings(), self.panel_
         panel = Panel(
             task=task,
             annotators=_listed(self.annotators, "annotators"),
-            relations=_listed(self.relations, "relations"),
+            relations=_listed(self.relations, "relations") if usual is None else usual.relations,
             ledger=self.ledger,
-            settings=replace(
-                settings,
-                rewriter=settings.rewriter if self.rewriter is None else self.rewriter,
-                draws=settings.draws if self.draws == 1 else self.draws,
-            ),
+            settings=settings if usual is None else replace(settings, questions=usual.questions),
         )
         places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
         votes = panel.ask_now(list(places)).plain()
         return votes.resampled(np.array([places[text] for text in texts], dtype=np.intp))
+
+    def _settings(self) -> CollectSettings:
+        settings = self.settings or CollectSettings()
+        return replace(
+            settings,
+            rewriter=settings.rewriter if self.rewriter is None else self.rewriter,
+            draws=settings.draws if self.draws == 1 else self.draws,
+        )
+
+    def _usual_panel(self, task: Task, text: str) -> DefaultPanel:
+        annotators = _listed(self.annotators, "annotators")
+        support = Support(task=task, annotators=annotators, ledger=Path(self.ledger), settings=self._settings())
+        return support.panel(Item(id="0", text=text))
 
     def _instruction(self) -> Task | str:
         if not isinstance(self.task, Task | str):

@@ -97,7 +97,7 @@ class AskSettings:
         models: Models to ask, as `provider:model`; at least one is needed, here or on the command line.
         answers: `graded` answers keep the probability of every label, from models that give log-probabilities; `hard`
             answers keep the label only. `auto` is `graded`, except that hard answers already paid for are kept.
-        letters: Whether labels are listed as A, B, C … and answered by letter; for models that do so better than by name.
+        letters: Whether labels are listed as A, B, C … and answered by letter instead of by name.
         questions: Relations to ask a model under, in a table `[ask.questions]` with a list per `provider:model`; a
             model that is not listed is asked under all.
         draws: How many times each question is asked.

@@ -11,15 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.job import Job
-from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.engine.ledger import Ledger, lock_ledger
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.elicitations import kind_of
-from pcs_annotator.core.task import Item
+from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.files.config import Config
-from pcs_annotator.pipeline import ask, resolve_config
+from pcs_annotator.pipeline import ask
 from pcs_annotator.pipeline.relations import DEFAULT as PAPER
 
 GRADED = (ORIGINAL, "order")
@@ -90,48 +92,51 @@ class Support:
     """Finds out which models give log-probabilities.
 
     Attributes:
-        config: Complete settings, except for relations.
-        ledger: The ledger of the run, which remembers it; it need not exist.
-        environment: Keys and base URLs; None for those of the process.
+        task: What to decide.
+        annotators: `Annotator`s, or anything that names a model.
+        ledger: The ledger, which remembers it; it need not exist.
+        settings: How to ask.
     """
 
-    config: Config
+    task: Task
+    annotators: Sequence[object]
     ledger: Path
-    environment: Mapping[str, str] | None
+    settings: ask.CollectSettings
 
-    def known(self) -> dict[str, bool]:
-        """Return model → whether it gives log-probabilities, as far as that is known without a call."""
-        remembered = self._remembered()
-        found = {annotator: remembered.get(model, True) for annotator, model in self._able().items()}
-        return {name: found.get(name, False) for name in self.config.ask.models}
+    def panel(self, probe: Item | None = None, tally: Tally | None = None) -> DefaultPanel:
+        """Return what to ask.
 
-    def probed(self, item: Item, tally: Tally) -> dict[str, bool]:
-        """Return the same, after asking models about a first text if only its answer can tell; it is not lost."""
-        remembered = self._remembered()
-        unknown = [annotator for annotator, model in self._able().items() if model not in remembered]
-        if unknown:
-            job, settings = self._job(unknown), self._settings()
-            run_sync(lambda: ask.ask_job(job, [item], self.ledger, settings))
-            # the run will find these answers in the ledger, but it has paid for them
-            tally.calls += settings.tally.calls
-            tally.from_ledger -= settings.tally.calls
-        return self.known()
-
-    def _able(self) -> dict[str, str]:
-        """Return annotator → its model's name in the ledger, for those that may give log-probabilities."""
-        if self.config.ask.answers == "hard":
-            return {}
-        job = self._job(self.config.ask.models)
+        Args:
+            probe: A first text to ask about if only its answer can tell; the answer is not lost. By default none.
+            tally: Where to count the calls for it.
+        """
+        job = self._job(self.annotators)
         run_sync(lambda: ask.close_models(job))
-        able = [(annotator.name, model.name) for annotator, model in job.annotators if model.can_grade]
-        return {annotator: model for annotator, model in able if not kind_of(annotator)}
+        able = {one.name: model.name for one, model in job.annotators if self._may_give(one, model)}
+        remembered = self._remembered()
+        unknown = [one for one, _ in job.annotators if one.name in able and able[one.name] not in remembered]
+        if unknown and probe is not None:
+            self._ask_about(probe, unknown, tally or Tally())
+            remembered = self._remembered()
+        gives = {one.name: one.name in able and remembered.get(able[one.name], True) for one, _ in job.annotators}
+        return default_panel(gives, len(self.task.labels), rewriter=self.settings.rewriter is not None)
 
-    def _job(self, models: Sequence[str]) -> Job:
-        return ask.open_job(resolve_config.task_of(self.config), models, (ORIGINAL,), self._settings())
+    @staticmethod
+    def _may_give(annotator: Annotator, model: ChatModel) -> bool:
+        return model.can_grade and annotator.answers != "hard" and not kind_of(annotator.name)
 
-    def _settings(self) -> ask.CollectSettings:
-        settings = resolve_config.collect_settings_of(self.config, self.environment)
-        return replace(settings, questions={}, rewriter=None, tally=Tally())
+    def _ask_about(self, item: Item, annotators: Sequence[Annotator], tally: Tally) -> None:
+        job = self._job(annotators)
+        settings = replace(self.settings, tally=Tally())
+        with lock_ledger(self.ledger):
+            run_sync(lambda: ask.ask_job(job, [item], self.ledger, settings))
+        # the run will find these answers in the ledger, but it has paid for them
+        tally.calls += settings.tally.calls
+        tally.from_ledger -= settings.tally.calls
+
+    def _job(self, annotators: Sequence[object]) -> Job:
+        settings = replace(self.settings, questions={}, rewriter=None)
+        return ask.open_job(self.task, annotators, (ORIGINAL,), settings)
 
     def _remembered(self) -> dict[str, bool]:
         if not self.ledger.exists():

@@ -31,15 +31,16 @@ text_column = {text}
 # As provider:model; keys come from the environment or a .env file (OPENAI_API_KEY, GROQ_API_KEY, …).
 # Without a key: embedded:smollm2 (small, runs on this computer), ollama:…, or http://host:port/v1#model.
 models = {models}
+# answers = "auto"   # graded: keep the probability of every label where a model gives it; hard: the label only
 # draws = 1          # how often each question is asked
 # budget_usd = 5.0   # stop before the cost exceeds this
 # [ask.prices]       # US dollars per million input and output tokens, for models whose price is unknown
 # "http://localhost:8000/v1#my-model" = [0.0, 0.0]
 
 [relations]
-# Models also see rewrites of each text; `pcs relations list` shows the available ones.
-use = ["original", "voice", "double-negation", "synonym"]
-# Rules rewrite for free. A model can rewrite more texts, but its calls cost money:
+# Models are asked the same in several ways; which ones suits the models, and `pcs plan` shows the choice.
+# use = ["original", "order", "wording", "voice"]   # your own choice; `pcs relations list` shows all
+# Rules rewrite texts for free. A model can rewrite more texts, but its calls cost money:
 # rewriter = "groq:llama-3.1-8b-instant"
 # joint = true       # all rewrites of a text in one call
 

@@ -18,7 +18,7 @@ from pcs_annotator.files import sources, tables, vote_files
 from pcs_annotator.files.config import Config, config_to_dict
 from pcs_annotator.files.runs import RunFolder, read_json, write_json
 from pcs_annotator.pipeline import ask, human_review, learn, resolve_config
-from pcs_annotator.pipeline.default_panel import DefaultPanel, Support, default_panel
+from pcs_annotator.pipeline.default_panel import DefaultPanel, Support
 from pcs_annotator.pipeline.report.page import write_report
 from pcs_annotator.pipeline.run_folder import Recorded, RunResult, started
 from pcs_annotator.version import __version__
@@ -144,15 +144,15 @@ def plan(request: RunRequest) -> RunPlan:
         return RunPlan(_planned(request, config, dataset.items))
     panel = _recorded_panel(request, config)
     if panel is None:
-        panel = _panel(config, _support(request, config).known())
+        panel = _support(request, config).panel()
     others = {
         f"--relations {','.join(other)}": replace(config, relations=replace(config.relations, use=other))
         for other in ((ORIGINAL,), resolve_config.with_papers_relations(config).relations.use)
         if other != panel.relations
     }
     if config.ask.answers != "hard" and panel.graded:
-        hard = _panel(config, dict.fromkeys(config.ask.models, False))
-        others["--answers hard"] = hard.applied_to(config)
+        hard = replace(config, ask=replace(config.ask, answers="hard"))
+        others["--answers hard"] = _support(request, hard).panel().applied_to(hard)
     return RunPlan(
         _planned(request, panel.applied_to(config), dataset.items),
         panel,
@@ -173,18 +173,19 @@ def _with_panel(request: RunRequest, config: Config, items: Sequence[Item], tall
     panel = _recorded_panel(request, config)
     if panel is None:
         first = next((item for item in items if item.text.strip()), items[0])
-        panel = _panel(config, _support(request, config).probed(first, tally))
+        panel = _support(request, config).panel(first, tally)
     if request.announce is not None:
         request.announce(panel)
     return panel.applied_to(config)
 
 
 def _support(request: RunRequest, config: Config) -> Support:
-    return Support(config=config, ledger=RunFolder(request.folder).ledger, environment=request.environment)
-
-
-def _panel(config: Config, gives: Mapping[str, bool]) -> DefaultPanel:
-    return default_panel(gives, len(config.task.labels), rewriter=bool(config.relations.rewriter))
+    return Support(
+        task=resolve_config.task_of(config),
+        annotators=config.ask.models,
+        ledger=RunFolder(request.folder).ledger,
+        settings=resolve_config.collect_settings_of(config, request.environment),
+    )
 
 
 def _recorded_panel(request: RunRequest, config: Config) -> DefaultPanel | None:
