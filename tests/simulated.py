@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import log
 from pathlib import Path
 
 import pytest
 
 from pcs_annotator.asking.models.provider import providers
 from pcs_annotator.asking.models.scripted import ScriptedModel
-from pcs_annotator.core.chat import ChatModel, Request
+from pcs_annotator.core.chat import ChatModel, Reply, Request, TokenPosition
 from pcs_annotator.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.pipeline.run import RunRequest, run
 from pcs_annotator.pipeline.run_folder import RunResult
@@ -25,27 +26,38 @@ TRUTH = re.compile(r"looks (good|bad)")
 
 
 class SimulatedProvider:
-    """Opens `simulated:NAME@PERCENT`: right on that percentage of texts, the same ones every time."""
+    """Opens `simulated:NAME@PERCENT`: right on that percentage of texts, the same ones every time.
+
+    Models that grade their answers are more or less sure of them, mostly more of those that are right.
+    """
+
+    def __init__(self, graded: Collection[str] = ()) -> None:
+        self.graded = graded
 
     def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
         _, _, percent = model.partition("@")
 
-        def answer(request: Request) -> str:
+        def answer(request: Request) -> str | Reply:
             asked = request.messages[-1].content
             found = TRUTH.search(asked)
             truth = found.group(1) if found else "bad"
             right = pick(100, model, asked) < int(percent)
             label = truth if right else {"good": "bad", "bad": "good"}[truth]
+            if request.logprobs:
+                sure = (55 + pick(40 if right else 20, model, asked, "sure")) / 100
+                tokens = tuple((name, log(sure if name == label else 1 - sure)) for name in ("good", "bad"))
+                return Reply(text=label, logprobs=(TokenPosition(label, tokens),))
             return label if request.constraint is not None else f"<label>{label}</label>"
 
-        return ScriptedModel(answer, name=f"simulated:{model}")
+        name = f"simulated:{model}"
+        return ScriptedModel(answer, name=name, can_grade=name in self.graded)
 
 
 @contextmanager
-def simulated_models() -> Iterator[None]:
-    """Register `simulated:…` within the block."""
+def simulated_models(graded: Collection[str] = ()) -> Iterator[None]:
+    """Register `simulated:…` within the block; some models may grade their answers."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(providers._factories, "simulated", SimulatedProvider)
+        patch.setitem(providers._factories, "simulated", lambda: SimulatedProvider(graded))
         yield
 
 
@@ -65,7 +77,14 @@ def write_texts(path: Path, rows: Sequence[int], gold_rows: int = 0, truths: Seq
     return path
 
 
-def simulated_run(folder: Path, *, rows: int = 240, gold_rows: int = 150, learn: LearnSettings = QUICK) -> RunResult:
+def simulated_run(
+    folder: Path,
+    *,
+    rows: int = 240,
+    gold_rows: int = 150,
+    learn: LearnSettings = QUICK,
+    graded: Collection[str] = (),
+) -> RunResult:
     """Label simulated texts; the run folder is `folder / "run"`."""
     config = Config(
         task=TaskSettings(labels=("good", "bad")),
@@ -74,7 +93,7 @@ def simulated_run(folder: Path, *, rows: int = 240, gold_rows: int = 150, learn:
         learn=learn,
     )
     data = write_texts(folder / "data.csv", range(rows), gold_rows)
-    with simulated_models():
+    with simulated_models(graded):
         return run(RunRequest(data=data, folder=folder / "run", config=config))
 
 

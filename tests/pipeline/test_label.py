@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow.parquet import read_table, write_table
@@ -71,6 +72,33 @@ def test_labels_are_those_of_asking_everything_for_fewer_calls(folder: Path) -> 
     assert fewer.tally.spared == everything.tally.calls - fewer.tally.calls
     assert (everything.frugal is None, fewer.frugal is None) == (True, False)
     assert [row["label"] for row in read_csv(fewer.out)] == labels_of(fewer)
+
+
+@pytest.mark.parametrize("graded", [MODELS, MODELS[:1]])
+@pytest.mark.parametrize("optimiser", ["lr", "scaling"])
+def test_graded_answers_give_the_labels_of_asking_everything(
+    graded: Sequence[str], optimiser: str, tmp_path: Path
+) -> None:
+    learn = LearnSettings(optimiser=optimiser, folds=3, resamples=0, max_error=0.1)
+    simulated_run(tmp_path, rows=120, gold_rows=100, learn=learn, graded=graded)
+    with simulated_models(graded):
+        everything, fewer = labelled(tmp_path / "run", ask_all=True), labelled(tmp_path / "run")
+    assert labels_of(fewer) == labels_of(everything)
+    assert fewer.tally.calls <= everything.tally.calls
+    for found in (everything, fewer):
+        assert found.votes.grades is not None
+        asked = found.votes.codes >= 0
+        given = np.isin(found.votes.annotators, graded)[:, np.newaxis, np.newaxis]
+        np.testing.assert_array_equal(~np.isnan(found.votes.grades[..., 0]), asked & given)
+        assert all(one.confidence is not None for one in found.outcomes)
+
+
+def test_models_that_learned_to_grade_since_the_run_are_asked_as_they_were(folder: Path) -> None:
+    before = labelled(folder)
+    with simulated_models(graded=MODELS):
+        after = labelled(folder)
+    assert after.votes.grades is None
+    assert labels_of(after) == labels_of(before)
 
 
 def test_both_ways_the_promise_is_about_the_new_texts(folder: Path) -> None:

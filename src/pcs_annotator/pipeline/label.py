@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
@@ -19,7 +20,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.files import runs, tables
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.spending.frugal import Frugal, Spending, learn_frugal
+from pcs_annotator.judging.spending.frugal import Frugal, Spending, graded_annotators, learn_frugal
 from pcs_annotator.pipeline import ask, learn, resolve_config
 from pcs_annotator.pipeline.run import RunRequest
 from pcs_annotator.pipeline.run_folder import Recorded
@@ -133,9 +134,15 @@ def _new_texts(request: RunRequest) -> tables.Dataset:
 
 
 def _job(recorded: Recorded, settings: ask.CollectSettings) -> Job:
+    """Return the run's questions; a model whose votes in the run are hard is asked for hard ones, as it was there."""
     config = recorded.config
-    plain = [model for model in config.ask.models if not kind_of(model)]
-    return ask.open_job(resolve_config.task_of(config), plain, config.relations.use, settings)
+    graded = graded_annotators(recorded.votes)
+    annotators = [
+        Annotator(model, answers=None if model in graded else "hard")
+        for model in config.ask.models
+        if not kind_of(model)
+    ]
+    return ask.open_job(resolve_config.task_of(config), annotators, config.relations.use, settings)
 
 
 def _within_budget(settings: ask.CollectSettings, saving: Saving) -> ask.CollectSettings:
