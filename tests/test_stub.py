@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -96,10 +97,14 @@ def test_rewriting_answers_with_a_text_that_depends_on_the_instructions() -> Non
 
 def test_logprobs_have_the_label_first_and_all_alternatives() -> None:
     async def test(stub: Stub, ask: Ask) -> None:
-        said = json.loads((await ask(question(logprobs=True))).body)["choices"][0]
-        token = next(token for token in said["logprobs"]["content"] if token["top_logprobs"])
-        assert f"<label>{token['token']}</label>" == said["message"]["content"]
-        assert {rival["token"] for rival in token["top_logprobs"]} == LABELS
+        said = json.loads((await ask(question(logprobs=True, top_logprobs=8))).body)["choices"][0]
+        tokens = said["logprobs"]["content"]
+        assert "".join(token["token"] for token in tokens) == said["message"]["content"]
+        token = tokens[3]
+        assert token["top_logprobs"][0]["token"] == token["token"]
+        assert {rival["token"] for rival in token["top_logprobs"]} > {"good", "bad", "so"}
+        assert all(len(token["top_logprobs"]) == 8 for token in tokens)
+        assert sum(math.exp(rival["logprob"]) for rival in token["top_logprobs"]) == pytest.approx(1, abs=1e-3)
 
     talk(Behaviour(), test)
 

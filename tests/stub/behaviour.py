@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 AnswerForm = Literal["auto", "tag", "bare", "json"]
 RetryAfter = Literal["none", "whole", "exact"]
+Logprobs = Literal["given", "ignored", "refused", "after sampling"]
 SHARE = "share_"
 
 
@@ -51,6 +52,8 @@ class Behaviour:
         labels: The labels to answer with. Empty: those in the question.
         answer: The form of an answer; `auto` is the requested structured form, else `<label>X</label>`.
         record_times: Whether to record the time of every arrival, answer and 429.
+        logprobs: What becomes of a request for log-probabilities; `after sampling` gives 0 and -9999.
+        max_logprobs: The most alternatives that may be requested.
     """
 
     seed: int = 0
@@ -84,6 +87,8 @@ class Behaviour:
     labels: tuple[str, ...] = ()
     answer: AnswerForm = "auto"
     record_times: bool = False
+    logprobs: Logprobs = "given"
+    max_logprobs: int = 20
 
     def __post_init__(self) -> None:
         shares = self.shares()

@@ -8,7 +8,7 @@ import time
 from typing import Any, Literal
 
 from tests.stub.answers import Answer
-from tests.stub.behaviour import Behaviour, TokenBucket, pick
+from tests.stub.behaviour import Behaviour, TokenBucket
 from tests.stub.questions import Question
 
 Dialect = Literal["openai", "anthropic"]
@@ -37,7 +37,7 @@ def error(dialect: Dialect, status: int, code: str, message: str) -> bytes:
     return json.dumps({"error": {"message": message, "type": kind, "param": None, "code": code}}).encode()
 
 
-def completion(dialect: Dialect, mark: str, question: Question, answer: Answer, labels: tuple[str, ...]) -> bytes:
+def completion(dialect: Dialect, mark: str, question: Question, answer: Answer, logprobs: str = "null") -> bytes:
     """Return the body of an answer; `mark` becomes its id."""
     model, text = json.dumps(question.model), json.dumps(answer.text)
     asked, said = question.chars // 4, len(answer.text) // 4
@@ -47,31 +47,12 @@ def completion(dialect: Dialect, mark: str, question: Question, answer: Answer, 
             f'"content":[{{"type":"text","text":{text}}}],"stop_reason":"{_ANTHROPIC_FINISH[answer.finish]}",'
             f'"stop_sequence":null,"usage":{{"input_tokens":{asked},"output_tokens":{said}}}}}'
         ).encode()
-    logprobs = json.dumps(_logprobs(question, answer, labels)) if question.logprobs else "null"
     return (
         f'{{"id":"chatcmpl-{mark}","object":"chat.completion","created":0,"model":{model},"choices":[{{"index":0,'
         f'"message":{{"role":"assistant","content":{text},"refusal":null}},"logprobs":{logprobs},'
         f'"finish_reason":"{_OPENAI_FINISH[answer.finish]}"}}],"usage":{{"prompt_tokens":{asked},'
         f'"completion_tokens":{said},"total_tokens":{asked + said}}}}}'
     ).encode()
-
-
-def _logprobs(question: Question, answer: Answer, labels: tuple[str, ...]) -> dict[str, Any]:
-    """Return one token for the label, with the other labels as alternatives, and one for the text on either side."""
-    if not answer.label:
-        return {"content": [_token(answer.text, 0.0)]}
-    weights = {label: 1 + pick(30, question.model, question.text, label) for label in labels}
-    weights[answer.label] = sum(weights.values())
-    total = sum(weights.values())
-    rivals = [_token(label, math.log(weight / total)) for label, weight in weights.items()]
-    rivals.sort(key=lambda rival: (-rival["logprob"], rival["token"]))
-    before, _, after = answer.text.partition(answer.label)
-    tokens = (_token(before, 0.0), {**rivals[0], "top_logprobs": rivals}, _token(after, 0.0))
-    return {"content": [token for token in tokens if token["token"]]}
-
-
-def _token(token: str, logprob: float) -> dict[str, Any]:
-    return {"token": token, "logprob": logprob, "bytes": None, "top_logprobs": []}
 
 
 def models(behaviour: Behaviour) -> bytes:

@@ -32,6 +32,8 @@ class Question(NamedTuple):
         schema: The JSON schema of the answer, if any.
         chars: Number of characters in all messages.
         logprobs: Whether log-probabilities are requested.
+        top_logprobs: How many alternatives of each token.
+        counted: Whether `logprobs` is their number, as in the older protocol.
         stream: Whether a streamed answer is requested.
     """
 
@@ -43,6 +45,8 @@ class Question(NamedTuple):
     schema: dict[str, Any] | None
     chars: int
     logprobs: bool
+    top_logprobs: int
+    counted: bool
     stream: bool
 
 
@@ -59,6 +63,8 @@ def read_question(body: dict[str, Any], path: str) -> Question:
             system = f"{system}\n{said}" if system else said
     text = fenced(last)
     choices, schema = _structure(body)
+    logprobs: Any = body.get("logprobs")
+    counted = type(logprobs) is int
     labels = choices or tuple(_strings_of(schema, "enum")) or _labels_in(system)
     if not labels:
         labels = _labels_in(last.replace(text, "") if text != last else last)
@@ -70,7 +76,9 @@ def read_question(body: dict[str, Any], path: str) -> Question:
         form="bare" if choices else "json" if schema else "tag",
         schema=schema,
         chars=chars,
-        logprobs="logprobs" in body and bool(body["logprobs"]),
+        logprobs=bool(logprobs),
+        top_logprobs=logprobs if counted else body.get("top_logprobs", 0),
+        counted=counted,
         stream="stream" in body and bool(body["stream"]),
     )
 

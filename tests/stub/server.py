@@ -13,6 +13,7 @@ from tests.stub.behaviour import Behaviour, Dice, TokenBucket, digest
 from tests.stub.connection import Connection, Reply, Request
 from tests.stub.counters import Counters, Stats
 from tests.stub.formats import HTML, Dialect, completion, error, http, limit_headers, models, wait_header
+from tests.stub.logprobs import logprobs
 from tests.stub.questions import Question, read_question
 
 HOST = "127.0.0.1"
@@ -156,6 +157,10 @@ class Stub:
         behaviour = self.behaviour
         if question.stream:
             return 400, "unsupported_value", "This stub does not stream."
+        if question.logprobs and (behaviour.logprobs == "refused" or question.top_logprobs > behaviour.max_logprobs):
+            refused = behaviour.logprobs == "refused"
+            why = "is not supported with this model" if refused else f"must be between 0 and {behaviour.max_logprobs}"
+            return 400, "invalid_request", f"top_logprobs {why}"
         if behaviour.models and question.model not in behaviour.models:
             return 404, "model_not_found", f"The model `{question.model}` does not exist."
         if behaviour.max_chars is not None and question.chars > behaviour.max_chars:
@@ -178,7 +183,11 @@ class Stub:
         if kind == "html":
             return Reply(http(200, HTML, headers, "text/html"), 200)
         said = answer(kind, question, self.behaviour)
-        body = completion(dialect, mark.hex(), question, said, labels_of(question, self.behaviour))
+        logs = "null"
+        if question.logprobs and self.behaviour.logprobs != "ignored":
+            sampled = self.behaviour.logprobs == "after sampling"
+            logs = logprobs(question, said, labels_of(question, self.behaviour), sampled=sampled)
+        body = completion(dialect, mark.hex(), question, said, logs)
         if kind == "drop_middle":
             return Reply(http(200, body, headers)[: -len(body) // 2], then="close")
         if kind == "truncated":

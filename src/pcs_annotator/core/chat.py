@@ -91,15 +91,16 @@ class RateHint:
 class TokenPosition(NamedTuple):
     """One token of an answer, and the tokens that could have been in its place.
 
-    Tokens are UTF-8 bytes, because a token may cut a character. An empty token ends the answer.
+    A token may cut a character: its bytes are then lone surrogates, as Python's `surrogateescape` writes them. An empty
+    token ends the answer.
 
     Attributes:
         token: The token as sampled.
         alternatives: The likeliest tokens and their log-probabilities, including the sampled one.
     """
 
-    token: bytes
-    alternatives: tuple[tuple[bytes, float], ...]
+    token: str
+    alternatives: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,8 +47,8 @@ def asked(
 
 def graded(request: Request) -> Reply:
     """Answer with the same probabilities whatever the order in which labels are listed."""
-    alternatives = tuple((label.encode(), log(share)) for label, share in PROBABILITIES.items())
-    return Reply(text="negative", logprobs=(TokenPosition(b"negative", alternatives),))
+    alternatives = tuple((label, log(share)) for label, share in PROBABILITIES.items())
+    return Reply(text="negative", logprobs=(TokenPosition("negative", alternatives),))
 
 
 def first_listed(request: Request) -> str:

@@ -173,8 +173,8 @@ def scores(reply: Reply) -> dict[str, float]:
     """The choices and their log-probabilities."""
     assert isinstance(reply.logprobs, tuple)
     ((token, alternatives),) = reply.logprobs
-    assert token.decode() == f"{reply.text}\n"
-    return {choice.decode().removesuffix("\n"): log for choice, log in alternatives}
+    assert token == f"{reply.text}\n"
+    return {choice.removesuffix("\n"): log for choice, log in alternatives}
 
 
 async def ask_all(model: ChatModel, requests: list[Request]) -> list[Reply]:

@@ -141,7 +141,7 @@ def test_logprobs_are_read_if_they_were_requested() -> None:
     choice = {"logprobs": {"content": [{"token": "positive", "logprob": -0.1, "top_logprobs": top}]}}
     answer = says(completion(choice=choice))
     reply, _ = exchange("vllm:x", question(logprobs=5), answer)
-    assert reply.logprobs == (TokenPosition(b"positive", ((b"positive", -0.1), (b"neg", -2.5))),)
+    assert reply.logprobs == (TokenPosition("positive", (("positive", -0.1), ("neg", -2.5))),)
     assert exchange("vllm:x", question(logprobs=5))[0].logprobs is None
     assert exchange("vllm:x", question(), answer)[0].logprobs is None
 

@@ -20,6 +20,7 @@ from pcs_annotator.core.chat import TokenPosition
 NOT_GIVEN = "no log-probabilities in the reply"
 IN_PROSE = "an answer in prose"
 NO_ALTERNATIVES = "no alternatives to the tokens of the reply"
+NO_OWN = "no log-probability for the token that was chosen"
 IMPOSSIBLE = "log-probabilities that are none: above 0, or not a number"
 AFTER_SAMPLING = "log-probabilities of the choice made, not of the model"
 OTHER_ANSWER = "tokens that do not lead to the label of the reply"
@@ -87,7 +88,7 @@ class _Walk:
         self._found = [0.0] * labels
         self._open: list[tuple[int, float]] = []
         self._mass = 1.0
-        self._text = b""
+        self._text = ""
         self._bound = 0.0
         self.possible = self._every
         self.informed = False
@@ -95,8 +96,6 @@ class _Walk:
     def step(self, position: TokenPosition) -> str:
         """Take one token; return what is wrong with it, or an empty text."""
         token, alternatives = position
-        if not alternatives:
-            return NO_ALTERNATIVES
         own, total, lowest, seen = -1.0, 0.0, 2.0, 0
         for other, log in alternatives:
             if not log <= TOLERANCE:
@@ -109,31 +108,33 @@ class _Walk:
                 own = share
                 continue
             lowest = min(lowest, share)
-            seen |= self._give(self._continuations.of(self._text + other, ended=not other), self._mass * share)
+            mask = self._after(other)
+            seen |= mask
+            if mask & (mask - 1):
+                self._open.append((mask, self._mass * share))
+            elif mask:
+                self._found[mask.bit_length() - 1] += self._mass * share
         if own < 0:
-            return AFTER_SAMPLING
+            return NO_OWN if alternatives else NO_ALTERNATIVES
         if total > 1 + TOLERANCE:
             return IMPOSSIBLE
-        before = self.possible
-        self._text += token
-        self.possible = self._continuations.of(self._text, ended=not token)
-        self.informed = self.informed or (lowest <= 1 and self.possible != before)
-        unseen = before & self._every & ~(seen | self.possible)
-        self._bound_unseen(unseen, 1 - total, lowest if lowest <= 1 else own)
-        self._mass *= own
+        self._go_on(token, own, seen, left=1 - total, lowest=lowest)
         return ""
 
-    def _give(self, mask: int, mass: float) -> int:
-        if _several(mask):
-            self._open.append((mask, mass))
-        elif mask:
-            self._found[mask.bit_length() - 1] += mass
-        return mask
+    def _after(self, token: str) -> int:
+        return self._continuations[self._text + token] if token else self._continuations.ended(self._text)
+
+    def _go_on(self, token: str, own: float, seen: int, *, left: float, lowest: float) -> None:
+        before, self.possible = self.possible, self._after(token)
+        self._text += token
+        self.informed = self.informed or (lowest <= 1 and self.possible != before)
+        unseen = before & self._every & ~(seen | self.possible)
+        if unseen and left > 0:
+            self._bound_unseen(unseen, left, lowest if lowest <= 1 else own)
+        self._mass *= own
 
     def _bound_unseen(self, unseen: int, left: float, lowest: float) -> None:
         """Give labels that are in no listed token the most they can have: no more than the least likely listed one."""
-        if not unseen or left <= 0:
-            return
         self._bound = max(self._bound, self._mass * min(lowest, left))
         share = self._mass * min(lowest, left / unseen.bit_count())
         for label in _bits(unseen):
@@ -141,16 +142,18 @@ class _Walk:
 
     def result(self, chosen: int) -> Graded:
         """Return the grades, if the tokens end at the chosen label and little is left open."""
+        if not self.possible & chosen:
+            return Graded(None, OTHER_ANSWER)
         if _several(self.possible):
             self._open.append((self.possible, self._mass))
-        elif self.possible != chosen:
-            return Graded(None, OTHER_ANSWER)
         else:
             self._found[chosen.bit_length() - 1] += self._mass
-        decided, left_open = sum(self._found), sum(mass for _, mass in self._open)
-        if left_open > MOST_UNDECIDED * (decided + left_open):
-            return Graded(None, UNDECIDED)
-        grades = self._with_open()
+        grades = self._found
+        if self._open:
+            left_open = sum(mass for _, mass in self._open)
+            if left_open > MOST_UNDECIDED * (sum(grades) + left_open):
+                return Graded(None, UNDECIDED)
+            grades = self._with_open()
         total = sum(grades)
         if total > 1:  # by rounding
             grades = [value / total for value in grades]
@@ -167,31 +170,31 @@ class _Walk:
         return grades
 
 
-class _Continuations:
+class _Continuations(dict[str, int]):
     """What a text can become: a bit for each label that it starts, or is; one more bit if it may well be no label."""
 
     def __init__(self, labels: tuple[str, ...]) -> None:
+        super().__init__()
         self._words = vocabulary(labels)
         self._bit = {label: 1 << place for place, label in enumerate(labels)}
         self._forms = [(form, self._bit[label]) for form, label in self._words.forms.items()]
         self._no_label = 1 << len(labels)
-        self._known: dict[tuple[bytes, bool], int] = {}
 
-    def of(self, text: bytes, *, ended: bool = False) -> int:
-        """Return the labels that a text can become, or is if it has ended."""
-        key = (text, ended)
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) >= _KEPT_TEXTS:
-                self._known.clear()
-            found = self._known[key] = self._labels_of(text, ended=ended)
+    def __missing__(self, text: str) -> int:
+        if len(self) >= _KEPT_TEXTS:
+            self.clear()
+        found = self[text] = self._labels_of(text)
         return found
 
-    def _labels_of(self, raw: bytes, *, ended: bool) -> int:
-        said, cut = _decoded(raw)
+    def ended(self, text: str) -> int:
+        """Return the label that a text is if nothing follows it; 0 if it is none."""
+        return self._bit.get(self._words.match(text) or "", 0)
+
+    def _labels_of(self, tokens: str) -> int:
+        said, cut = _decoded(tokens.encode("utf-8", "surrogateescape"))
         line, line_break, _ = said.lstrip().partition("\n")
-        if ended or line_break:
-            return self._bit.get(self._words.match(line) or "", 0)
+        if line_break:
+            return self.ended(line)
         text = line.casefold()
         bare = text.lstrip(_DRESS)
         spaced = _SEPARATORS.sub(" ", bare)

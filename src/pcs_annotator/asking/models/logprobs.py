@@ -8,27 +8,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import Any
+
+import orjson
 
 from pcs_annotator.core.chat import TokenPosition
 
 MOST_POSITIONS = 12
 DECIMALS = 4
+# After the answer is complete, only what is likelier than this could have made it longer.
+UNLIKELY = -11.5
 UNKNOWN_FORM = "log-probabilities in an unknown form"
 OTHER_TEXT = "tokens that do not add up to the reply"
+_TAG = "<label>"
 _OPENING = re.compile(
     r"""<\s*+label\s*+>|["'](?:label|answer|category|class|sentiment)["']\s*+:\s*+\[?+\s*+""", re.IGNORECASE
 )
 # What follows the answer in these two forms; the token it is in may also end the answer.
 _CLOSING = re.compile(r"""<|["'}\]\n]""")
-
-
-class _Listed(NamedTuple):
-    """A token with what could have been in its place, as the server sent it."""
-
-    token: Any
-    tops: Sequence[Any]
 
 
 def read_logprobs(choice: Mapping[str, Any], text: str) -> tuple[TokenPosition, ...] | str | None:
@@ -43,77 +42,88 @@ def read_logprobs(choice: Mapping[str, Any], text: str) -> tuple[TokenPosition, 
     if not given:
         return None
     try:
-        listed = _listed(choice, given)
-        if not listed:
-            return None
-        return _answer(listed, text)
+        entries = given.get("content")
+        if entries is None and "tokens" in given:
+            entries = _entries(given, choice)
+        return _answer(entries, text) if entries else None
     except (LookupError, TypeError, ValueError, AttributeError):
         return UNKNOWN_FORM
 
 
-def _listed(choice: Mapping[str, Any], given: Mapping[str, Any]) -> list[_Listed]:
-    content = given.get("content")
-    if content is not None or "tokens" not in given:
-        return [_Listed(entry, entry.get("top_logprobs") or ()) for entry in content or ()]
+def _entries(given: Mapping[str, Any], choice: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the tokens of the older protocol in the form of the newer one."""
     tokens, logs = given["tokens"], given["token_logprobs"]
     tops = given.get("top_logprobs") or choice.get("top_logprobs") or [{}] * len(tokens)
     return [
-        _Listed(_entry(token, log), [_entry(*pair) for pair in top.items()])
+        {
+            "token": token,
+            "logprob": log,
+            "top_logprobs": [{"token": other, "logprob": its} for other, its in (top or {}).items()],
+        }
         for token, log, top in zip(tokens, logs, tops, strict=True)
     ]
 
 
-def _entry(token: str, log: float) -> dict[str, Any]:
-    return {"token": token, "logprob": log}
-
-
-def _answer(listed: Sequence[_Listed], text: str) -> tuple[TokenPosition, ...] | str:
-    pieces = [entry["token"] for entry, _ in listed]
+def _answer(entries: Sequence[Mapping[str, Any]], text: str) -> tuple[TokenPosition, ...] | str:
+    pieces = [entry["token"] for entry in entries]
     said, wanted = "".join(pieces), text.strip()
     if not _plain(said):
-        # one character per byte, so that a character which two tokens share can be put together again
-        pieces = [_token(entry).decode("latin-1") for entry, _ in listed]
-        said, wanted = "".join(pieces), wanted.encode("utf-8", "replace").decode("latin-1")
+        pieces = [_token(entry) for entry in entries]
+        said = "".join(pieces)
+        if _rejoined(said) != said:  # two tokens share a character: one sign per byte, so that places fit again
+            pieces = [piece.encode("utf-8", "surrogateescape").decode("latin-1") for piece in pieces]
+            said, wanted = "".join(pieces), wanted.encode("utf-8", "replace").decode("latin-1")
     if wanted not in said:
         return OTHER_TEXT
     start, end = _region(said, wanted)
-    found, place = [], 0
-    for piece, one in zip(pieces, listed, strict=True):
+    found: list[TokenPosition] = []
+    before = place = 0
+    for number, piece in enumerate(pieces):
         before, place = place, place + len(piece)
-        if place > start:
-            found.append(_position(*one))
+        if place <= start:
+            continue
         if before > end or len(found) == MOST_POSITIONS:
             break
+        found.append(_position(entries[number], -inf if before < end else UNLIKELY))
     return tuple(found)
 
 
 def _region(said: str, wanted: str) -> tuple[int, int]:
     """Return where the answer starts and where it ends; the whole text if nothing marks it."""
-    start = -1
+    start = said.rfind(_TAG) + len(_TAG)
+    if start >= len(_TAG):
+        end = said.find("<", start)
+        return start, len(said) if end < 0 else end
     for found in _OPENING.finditer(said):
         start = found.end()
-    if start < 0:
-        # reasoning may come before the text, and the name of a control token after it
-        opened = said.lstrip()
-        start = len(said) - len(opened) if opened.startswith(wanted) else said.rindex(wanted)
-        return start, start + len(wanted)
-    closing = _CLOSING.search(said, start + 1)
-    return start, closing.start() if closing else len(said)
+    if start >= len(_TAG):
+        closing = _CLOSING.search(said, start + 1)
+        return start, closing.start() if closing else len(said)
+    # reasoning may come before the text, and the name of a control token after it
+    opened = said.lstrip()
+    start = len(said) - len(opened) if opened.startswith(wanted) else said.rindex(wanted)
+    return start, start + len(wanted)
 
 
-def _position(entry: Mapping[str, Any], tops: Iterable[Mapping[str, Any]]) -> TokenPosition:
-    token = _token(entry)
-    alternatives = [(_token(top), round(top["logprob"], DECIMALS)) for top in tops]
-    if alternatives and all(other != token for other, _ in alternatives):
+def _position(entry: Mapping[str, Any], least: float) -> TokenPosition:
+    """Return a token with its alternatives, without those less likely than `least`."""
+    token, tops = entry["token"], entry.get("top_logprobs") or ()
+    alternatives = [(top["token"], round(log, DECIMALS)) for top in tops if not (log := top["logprob"]) < least]
+    others = [other for other, _ in alternatives]
+    if not _plain("".join(others)):
+        token = _token(entry)
+        alternatives = [(_token(top), round(top["logprob"], DECIMALS)) for top in tops]
+        others = [other for other, _ in alternatives]
+    if token not in others and tops:
         alternatives.append((token, round(entry["logprob"], DECIMALS)))
     return TokenPosition(token, tuple(alternatives))
 
 
-def _token(entry: Mapping[str, Any]) -> bytes:
+def _token(entry: Mapping[str, Any]) -> str:
     token: str = entry["token"]
     if not _plain(token) and entry.get("bytes"):
-        return bytes(entry["bytes"])
-    return token.encode("utf-8", "replace")
+        return bytes(entry["bytes"]).decode("utf-8", "surrogateescape")
+    return token
 
 
 def _plain(text: str) -> bool:
@@ -121,32 +131,39 @@ def _plain(text: str) -> bool:
     return text.isascii() and "\\" not in text
 
 
+def _rejoined(text: str) -> str:
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+
+
 def pack(logprobs: tuple[TokenPosition, ...] | str | None) -> bytes | None:
-    """Return log-probabilities as they are stored: JSON in which each byte of a token is a character."""
+    """Return log-probabilities as they are stored: JSON, with 0 for the token that was sampled."""
     if logprobs is None:
         return None
     if isinstance(logprobs, str):
         return json.dumps(logprobs).encode()
     rows = []
     for token, alternatives in logprobs:
-        row: list[object] = [token.decode("latin-1")]
+        row: list[object] = [token]
         for other, log in alternatives:
-            row.append(0 if other == token else other.decode("latin-1"))
-            row.append(log)
+            row += (0 if other == token else other, log)
         rows.append(row)
-    return json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode("latin-1")
+    try:
+        stored = orjson.dumps(rows)
+    except TypeError:  # it takes no lone surrogates
+        stored = b"null"
+    # it writes null for what is not a number
+    return json.dumps(rows, separators=(",", ":")).encode() if b"null" in stored else stored
 
 
 def unpack(stored: bytes | None) -> tuple[TokenPosition, ...] | str | None:
     """Return log-probabilities from their stored form."""
     if stored is None:
         return None
-    rows = json.loads(stored.decode("latin-1"))
+    rows = json.loads(stored)
     if isinstance(rows, str):
         return rows
     found = []
-    for said, *rest in rows:
-        token = said.encode("latin-1")
-        others = (other.encode("latin-1") if other else token if other == 0 else b"" for other in rest[::2])
+    for token, *rest in rows:
+        others = (token if other == 0 else other for other in rest[::2])
         found.append(TokenPosition(token, tuple(zip(others, rest[1::2], strict=True))))
     return tuple(found)

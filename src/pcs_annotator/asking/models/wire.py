@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import orjson
+
 from pcs_annotator.asking.models.catalog import context_of
 from pcs_annotator.asking.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.asking.models.hosts import CUSTOM, HOSTS, Host, base_url, chat_url, check_url
@@ -122,7 +124,7 @@ class WireModel:
 
     def _reply(self, answer: HttpReply, request: Request) -> Reply:
         try:
-            data = json.loads(answer.body)
+            data = _loads(answer.body)
             choice = data["choices"][0]
             message = choice["message"]
             content = message.get("content")
@@ -194,6 +196,14 @@ class WireModel:
             stacklevel=2,
         )
         return True
+
+
+def _loads(raw: bytes) -> Any:
+    # Log-probabilities make bodies ten times as long; this reads them four times as fast.
+    try:
+        return orjson.loads(raw)
+    except ValueError:  # it takes no NaN and no lone surrogates, which some servers send
+        return json.loads(raw)
 
 
 def join_parts(content: object) -> str:

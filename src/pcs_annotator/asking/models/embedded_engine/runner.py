@@ -205,7 +205,7 @@ def label_reply(request: Request, question: LabelQuestion, logs: Any) -> Reply:
 
 def _as_position(labels: Sequence[str], logs: Sequence[float], chosen: int) -> TokenPosition:
     # a choice is scored with its end, so none is the start of another
-    ended = [f"{label}\n".encode("utf-8", "replace") for label in labels]
+    ended = [f"{label}\n" for label in labels]
     return TokenPosition(
         ended[chosen], tuple((label, round(log, DECIMALS)) for label, log in zip(ended, logs, strict=True))
     )
