@@ -1,4 +1,4 @@
-"""Write docs/how-good.md from real votes: the embedded model on the tour's news, and BABE if it is present.
+"""Write docs/how-good.md from real votes: the embedded model on the tour's news, and development data if present.
 
     python scripts/how_good.py
 
@@ -22,7 +22,16 @@ from pcs_annotator.pipeline.evaluate import Evaluated, EvaluateRequest, evaluate
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("PCS_SHARED_DATA", ROOT.parent / "shared" / "data"))
 PAGE = ROOT / "docs" / "how-good.md"
-FIGURES = ("Method", "Calls per item", "AUROC", "AUROC hard", "Accuracy", "ECE calibrated", "Review for 90 %")
+FIGURES = (
+    "Method",
+    "Log-probs",
+    "Calls per item",
+    "AUROC",
+    "AUROC hard",
+    "Accuracy",
+    "ECE calibrated",
+    "Review for 90 %",
+)
 TESTS = ("AUROC difference", "p (Holm)", "Accuracy difference", "p accuracy (Holm)")
 TRIPLE = ("flan_ul2", "gpt_3_5", "mistral_7b")
 
@@ -30,22 +39,36 @@ HEAD = """# How good is it?
 
 <!-- written by scripts/how_good.py; do not edit -->
 
-Two sets of votes from real models. Every method uses the same rows and the same splits. Every figure is measured on
+Votes from real models. Every method uses the same rows and the same splits. Every figure is measured on
 rows that the fit did not see, with 95 % intervals over rows in brackets. `pcs evaluate` makes the same tables from
-your own votes, and those are the ones that matter: whether rewrites help depends on the models and on the texts.
+your own votes, and those are the ones that matter: what helps depends on the models and on the texts.
 
-What to look for: *AUROC* measures how well the score ranks right labels above wrong ones. A single answer has no graded
+What to look for: *AUROC* measures how well the score ranks right labels above wrong ones. A single label has no graded
 score, so compare its *hard* AUROC with the hard AUROC of other methods, and *accuracy* with accuracy. Calls cost
-money; more calls should buy something.
+money; more calls should buy something. *Log-probs* marks methods that need log-probabilities, which not every provider
+gives.
 """
 
 NEWS = """
 ## A very small model, on easy news
 
-SmolLM2, 135 million weights, with two prompt styles and four ways of showing each text; {n} short invented news items
-on four topics, as in `pcs demo`. Sixty rows say little: look at the intervals. The model is a thousandth the size of a
-large one, and nothing here says how well large ones do.
+SmolLM2, 135 million weights, with two prompt styles, each asked twice with its log-probabilities kept; {n} short
+invented news items on four topics, as in `pcs demo`. Sixty rows say little: look at the intervals. The model is a
+thousandth the size of a large one, and nothing here says how well large ones do.
 """
+
+GRADED = """
+## Two small models, {text}
+
+Qwen2.5-Coder with 0.5 and 1.5 billion weights, {n} texts, recorded and not part of this project. Each model was asked
+twice, the second time with the labels in reverse order, and its log-probabilities were kept.
+"""
+SETS = {
+    "sentiment": "the mood of short messages",
+    "tweets": "the mood of tweets",
+    "gossipcop": "fake or real headlines",
+}
+QWEN = ("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
 
 BABE = """
 ## Seven language models on biased news
@@ -65,7 +88,7 @@ THREE = """
 def section(text: str, found: Evaluated) -> str:
     """Return a section of the page: the figures that matter most, and the tests."""
     figures, tests = found.tables
-    filled = text.format(n=f"{found.evaluation.n:,}", models=", ".join(TRIPLE))
+    filled = text.replace("{n}", f"{found.evaluation.n:,}").replace("{models}", ", ".join(TRIPLE))
     return "\n".join(
         [filled, demoted(narrowed(figures, FIGURES)), demoted(narrowed(tests, [tests.columns[0], *TESTS]))]
     )
@@ -91,6 +114,17 @@ def demoted(table: ResultTable) -> str:
     return "\n".join(f"**{line.lstrip('# ')}**" if line.startswith("#") else line for line in lines) + "\n"
 
 
+def graded(name: str, folder: Path) -> Evaluated:
+    """Return figures on one of the recorded sets with log-probabilities."""
+    import pandas as pd
+
+    answers = pd.read_csv(DATA / f"recorded/graded_{name}.csv.gz", dtype={"id": str})
+    answers = answers[answers.annotator.isin(QWEN) & answers.relation.isin(("original", "order-reversed"))]
+    path = folder / f"graded-{name}.csv"
+    answers.to_csv(path, index=False)
+    return evaluate_source(EvaluateRequest(source=path))
+
+
 def babe(models: tuple[str, ...], folder: Path) -> Evaluated:
     """Return figures on the votes of some models, of all when none is named."""
     import pandas as pd
@@ -113,6 +147,8 @@ def main() -> None:
     page = HEAD + section(NEWS, evaluate_source(EvaluateRequest(source=demo)))
     if DATA.is_dir():
         with tempfile.TemporaryDirectory() as folder:
+            for name, what in SETS.items():
+                page += section(GRADED.replace("{text}", what), graded(name, Path(folder)))
             page += section(BABE, babe((), Path(folder))) + section(THREE, babe(TRIPLE, Path(folder)))
     PAGE.write_text(page, encoding="utf-8")
     print(f"wrote {PAGE}")
