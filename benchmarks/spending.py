@@ -21,7 +21,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.fit_model import Learning, fit_model
-from pcs_annotator.judging.metrics.metrics import accuracy, auroc, ece
+from pcs_annotator.judging.metrics.metrics import auroc, ece
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.spending.frugal import graded_annotators, learn_frugal
 from pcs_annotator.judging.spending.stopping import ExactStop
@@ -135,13 +135,13 @@ def cascade_rows(trial: Trial) -> dict[str, dict[str, float]]:
 def quality(trial: Trial, rule: ExactStop | None, prices: Mapping[str, float]) -> dict[str, float]:
     seen = trial.test if rule is None else simulate(trial.test, rule).votes
     asked = (seen.codes != NOT_ASKED).sum(axis=(2, 3)).mean(axis=0)
-    scores = score(seen, trial.weights)
+    judged = trial.model.judged(seen)
     cost = float(asked @ np.array([prices[name] for name in seen.annotators]))
     return {
         "calls": float(asked.sum()),
         "price": cost,
-        "accuracy": 100 * accuracy(scores, trial.truth),
-        "AUROC": 100 * auroc(scores, trial.truth),
+        "accuracy": 100 * float(np.mean(judged.best == trial.truth)),
+        "AUROC": 100 * auroc(judged.scores, trial.truth),
     }
 
 

@@ -23,6 +23,8 @@ from pcs_annotator.judging.weighing.fitting import fit_coded, in_canonical_order
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.judging.weighing.scoring import choose
 
+MOST_REPLAYED = 2_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learning:
@@ -106,7 +108,7 @@ def fit_model(
     calibrator = _calibrator(trial, how.splits.calibration)
     shown = votes
     if ask_policy is not None:
-        shown = ask_policy(votes, weights, calibrator)
+        shown = ask_policy(rows_to_replay(votes), weights, calibrator)
         whole, trial = trial, run_trial(chosen, rows, truth, how.splits, ask_policy)
         if whole is not None and trial is not None and calibrator is not None:
             calibrator = tempered(calibrator, whole.scores, trial.scores, trial.gold, trial.labels)
@@ -124,6 +126,13 @@ def fit_model(
     )
     judged = model.judged(shown)
     return FitResult(replace(model, profile=profile(shown, judged.scores, judged.best)), trial)
+
+
+def rows_to_replay(votes: Votes) -> Votes:
+    """Return all votes, or those on some rows if they are graded: what would be asked is then found out row by row."""
+    if votes.grades is None:
+        return votes
+    return votes.take(slice(None, None, -(-len(votes) // MOST_REPLAYED) or 1))
 
 
 def labelled_rows(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:

@@ -8,7 +8,8 @@ import pytest
 from pcs_annotator import NOT_ASKED, PcsWarning, score
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.errors import UnknownNameError
-from pcs_annotator.judging.fit_model import Learning, fit_model, learn_model
+from pcs_annotator.judging import fit_model as module
+from pcs_annotator.judging.fit_model import Learning, fit_model, learn_model, rows_to_replay
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.spending.frugal import Frugal, exact_stop, graded_annotators, learn_frugal, spending_of
 from pcs_annotator.judging.spending.strategy import simulate
@@ -83,6 +84,17 @@ def test_spending_adds_up() -> None:
 def test_a_run_that_asked_everything_knows_what_labelling_new_texts_would_ask() -> None:
     everything = learn_model(VOTES, GOLD, HOW)
     assert spending_of(VOTES, exact_stop(VOTES, everything)) == learned().spending
+
+
+def test_spending_on_graded_votes_is_measured_on_rows_from_the_whole_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_REPLAYED", 40)
+    graded = graded_votes(VOTES, "graded")
+    strategy = exact_stop(graded, learn_model(graded, GOLD, Learning()))
+    assert rows_to_replay(VOTES) is VOTES
+    assert rows_to_replay(graded).ids == VOTES.ids[::3]
+    assert len(rows_to_replay(graded.take(slice(0)))) == 0
+    asked = simulate(graded.take(slice(None, None, 3)), strategy).votes.codes != NOT_ASKED
+    assert spending_of(graded, strategy).questions == pytest.approx(asked.mean())
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -17,7 +17,7 @@ from pcs_annotator.core.arrays import Codes, Mask
 from pcs_annotator.core.vote import NOT_ASKED, Cell
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.fit_model import Learning, Trial, fit_model
+from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, rows_to_replay
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.spending.stopping import ExactStop
 from pcs_annotator.judging.spending.strategy import order_of, simulate
@@ -104,6 +104,7 @@ def graded_annotators(votes: Votes) -> list[str]:
 
 def spending_of(votes: Votes, strategy: ExactStop) -> Spending:
     """Return the share of the recorded questions that a strategy would have asked."""
+    votes = rows_to_replay(votes)
     could, did = votes.codes != NOT_ASKED, simulate(votes, strategy).votes.codes != NOT_ASKED
     share = did.sum() / max(could.sum(), 1)
     by_annotator = did.sum(axis=(0, 2, 3)) / np.maximum(could.sum(axis=(0, 2, 3)), 1)

@@ -91,11 +91,9 @@ class ExactStop:
             cells: Codes of one item, `[annotator, relation, draw]`, `OPEN` where it may still be asked.
             grades: The grades of its votes, `[annotator, relation, draw, label]`, nan where there are none.
         """
-        if not (cells == OPEN).any():
-            return 0
         if grades is None or np.isnan(grades).all():
             return self._needed(cells.tobytes())
-        return self._prospect.needed(self._askable(cells), grades)
+        return self._prospect.needed(self._askable(cells), grades) if (cells == OPEN).any() else 0
 
     def _needed_for(self, pattern: bytes) -> int:
         return self._prospect.needed(self._askable(cells_of(pattern, self.shape)), None)
