@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -167,3 +168,14 @@ def test_items_are_explained_alone_whatever_the_chunk(monkeypatch: pytest.Monkey
     monkeypatch.setattr(module, "CHUNK", 7)
     assert reasons(votes, scores, best) == together
     assert reasons(votes.take(slice(0, 0)), scores[:0], best[:0]) == []
+
+
+def test_answers_that_agree_say_how_probable_they_find_the_label_if_they_are_graded() -> None:
+    votes = panel([[R, R], [R, R]])
+    grades = np.full((1, 2, 2, 1, 3), np.nan)
+    grades[0, 0, 0, 0], grades[0, 0, 1, 0], grades[0, 1, 0, 0] = [0.2, 0.8, 0], [0.1, 0.1, 0], [0, 0, 0]
+    assert why(replace(votes, grades=grades), R) == "all 4 answers agree, with a probability of 65 % on average"
+    alone = replace(votes.select(annotators=MODELS[:1], relations=["original"]), grades=grades[:, :1, :1])
+    assert why(alone, R) == "the only answer says Real, with a probability of 80 %"
+    nothing = replace(votes, grades=np.full_like(grades, np.nan))
+    assert why(nothing, R) == why(votes, R) == "all 4 answers agree"

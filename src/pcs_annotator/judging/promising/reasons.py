@@ -25,7 +25,7 @@ def reasons(votes: Votes, scores: Floats, best: Codes) -> list[str]:
 
     The first of these that applies: no answer, or few answers; labels are tied; no answer gives the label; most models
     changed their answer under some relation; models contradict the label on the original text; some answers do; all
-    agree. Questions that were not asked do not count.
+    agree, and how probable graded ones find the label. Questions that were not asked do not count.
 
     Args:
         votes: The votes on all items.
@@ -69,6 +69,7 @@ class _Facts(NamedTuple):
         voice: The label that a cell gave most often, `UNDECIDED` where there is none, `[item, annotator, relation]`.
         asked: Number of questions asked.
         original: Position of the relation that leaves the text unchanged; None when the votes do not have it.
+        shares: Mean share of every label in the graded answers, in per cent, `[item, label]`; 0 where there are none.
         words: Makes the sentences.
     """
 
@@ -76,6 +77,7 @@ class _Facts(NamedTuple):
     voice: Array
     asked: Array
     original: int | None
+    shares: Array
     words: _Words
 
     @classmethod
@@ -89,8 +91,19 @@ class _Facts(NamedTuple):
             voice=np.where(alone, counts.argmax(axis=3), UNDECIDED),
             asked=(codes != NOT_ASKED).sum(axis=(1, 2, 3)),
             original=votes.relations.index(ORIGINAL) if ORIGINAL in votes.relations else None,
+            shares=_shares(votes, rows),
             words=_Words(tuple(short_names(votes.annotators)), tuple(map(spoken, votes.relations)), votes.labels),
         )
+
+
+def _shares(votes: Votes, rows: slice) -> Array:
+    if votes.grades is None:
+        return np.zeros((len(votes.codes[rows]), len(votes.labels)), dtype=np.intp)
+    grades = votes.grades[rows].reshape(len(votes.codes[rows]), -1, len(votes.labels))
+    total = grades.sum(axis=2, keepdims=True)
+    shares = np.divide(grades, total, out=np.zeros_like(grades), where=total > 0)
+    answers = (total > 0).sum(axis=1)
+    return np.rint(100 * shares.sum(axis=1) / np.maximum(answers, 1)).astype(np.intp)
 
 
 class _Cause(NamedTuple):
@@ -128,7 +141,8 @@ def _causes(facts: _Facts, scores: Floats, best: Codes) -> Iterator[_Cause]:
         yield _contradicted(facts, facts.original, best)
     yield _torn(facts, best)
     yield _Cause(total > ours, np.column_stack([best, other, ours, total]), words.minority)
-    yield _Cause(total > 0, np.column_stack([best, total]), words.agreement)
+    shares = facts.shares[np.arange(len(best)), best]
+    yield _Cause(total > 0, np.column_stack([best, total, shares]), words.agreement)
 
 
 def _only_other(answers: Array, best: Codes) -> Integers:
@@ -240,8 +254,9 @@ class _Words(NamedTuple):
             return f"{against} of {total} answers {_say(against)} {self.labels[other]}"
         return f"{against} of {total} answers do not say {label}"
 
-    def agreement(self, best: int, answers: int) -> str:
-        return f"the only answer says {self.labels[best]}" if answers == 1 else f"{_every(answers)} answers agree"
+    def agreement(self, best: int, answers: int, share: int) -> str:
+        said = f"the only answer says {self.labels[best]}" if answers == 1 else f"{_every(answers)} answers agree"
+        return f"{said}, with a probability of {share} %{'' if answers == 1 else ' on average'}" if share else said
 
     def _model(self, model: int) -> str:
         return self.models[model] if len(self.models) > 1 else "the model"
