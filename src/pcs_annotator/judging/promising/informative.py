@@ -23,7 +23,8 @@ def rows_to_label(votes: Votes, k: int, *, gold: Codes | None = None, seed: int 
     The rows are an experimental design for the weights. Labels (predicted by Dawid–Skene, without gold) take turns, so
     that every class is covered; within a label the next row is the one whose pattern of agreement adds most information
     about annotators and relations to the rows before it (D-optimal design). A row's uncertainty does not count: on real
-    answers, preferring uncertain rows led to worse weights. Rows without a vote come last.
+    answers, preferring uncertain rows led to worse weights. Nor do grades: a model that gives little of its probability
+    to labels would hardly count, and weights were worse than from random rows. Rows without a vote come last.
 
     These rows teach weights better than random ones, but they are not a random sample: no error rate may be promised
     from them.
@@ -44,7 +45,7 @@ def rows_to_label(votes: Votes, k: int, *, gold: Codes | None = None, seed: int 
         return silent[:k]
     labelled = np.flatnonzero(known)
     rows = np.concatenate([labelled, speaking])
-    some = votes.take(rows)
+    some = votes.take(rows).hard()
     classes = choose(score(some, _dawid_skene(some)), votes.labels)
     if gold is not None:
         classes[: len(labelled)] = gold[labelled]
@@ -61,6 +62,7 @@ def review_order(votes: Votes, confidence: Floats | None = None) -> Integers:
             by the Dawid–Skene posterior of the label, and ties by the label's PCS with equal weights.
     """
     if confidence is None:
+        votes = votes.hard()
         posterior = score(votes, _dawid_skene(votes))
         best = choose(posterior, votes.labels)
         agreement = score(votes, Weights.uniform(votes))[np.arange(len(votes)), best]
