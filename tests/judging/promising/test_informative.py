@@ -152,7 +152,7 @@ def test_review_without_gold_needs_fewer_rows_than_a_random_order() -> None:
 @pytest.mark.parametrize("mass", [1.0, 1e-3])
 def test_grades_change_neither_the_rows_to_label_nor_the_order_of_review(mass: float) -> None:
     votes, _ = simulated_votes([0.9, 0.6, 0.5], items=60)
-    grades = np.random.default_rng(0).dirichlet(np.ones(3), votes.codes.shape) * mass
+    grades = np.float32(mass) * np.random.default_rng(0).dirichlet(np.ones(3), votes.codes.shape).astype(np.float32)
     graded = replace(votes, grades=grades)
     assert rows_to_label(graded, 20).tolist() == rows_to_label(votes, 20).tolist()
     assert review_order(graded).tolist() == review_order(votes).tolist()
