@@ -95,7 +95,8 @@ def section(text: str, found: Evaluated) -> str:
 
 
 def narrowed(table: ResultTable, columns: Sequence[str]) -> ResultTable:
-    """Return some columns of a table, without the methods that these votes do not allow."""
+    """Return some columns of a table, where it has them, without the methods that these votes do not allow."""
+    columns = [name for name in columns if name in table.columns]
     places = [table.columns.index(name) for name in columns]
     kept = [row for row, cells in enumerate(table.rows) if any(cell is not None for cell in cells[1:])]
     best = {(kept.index(row), places.index(place)) for row, place in table.best if row in kept and place in places}
