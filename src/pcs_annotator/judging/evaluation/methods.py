@@ -175,8 +175,8 @@ class Entrant:
     def cross_fit(self, gold: Codes, folds: int, seed: int, calibration: str) -> crossfit.CrossFit:
         """Return scores from fits on other folds; a method that learns nothing is only calibrated on them."""
         if self.optimiser is not None:
-            splits = crossfit.Splits(folds=folds, seed=seed, calibration=calibration)
-            return crossfit.cross_fit(self.optimiser, self.votes, gold, splits)
+            splits = crossfit.Splits(folds=folds, seed=seed, calibration=calibration, repeats=1)
+            return crossfit.cross_fits(self.optimiser, self.votes, gold, splits)[0]
         assert self.scores is not None, "a method has an optimiser or scores"
         fold = crossfit.stratified_folds(gold, min(folds, len(gold)), seed)
         probabilities = crossfit.calibrated_out_of_fold(self.scores, gold, fold, self.votes.labels, calibration)
