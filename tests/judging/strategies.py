@@ -19,6 +19,7 @@ from pcs_annotator.judging.weighing.fitting import fit_weights
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm
 from tests.builders import simulated_votes
+from tests.judging.evaluation.graded import graded_votes
 
 LABELS = ("alpha", "beta", "gamma", "delta")
 GENETIC = ("ga", "ga-auroc", "ga-brier")
@@ -77,6 +78,25 @@ def biased_votes(items: int = 120, seed: int = 0) -> Labelled:
     """Votes that predict the label well, but only for optimisers that learn which labels each model confuses."""
     votes, gold = simulated_votes([0.8, 0.75], items=items, relations=2, seed=seed)
     return Labelled(replace(votes, codes=(votes.codes + 1) % 3), [*gold])
+
+
+def opposite_favourites(items: int = 150) -> tuple[Votes, Codes]:
+    """Graded votes of two models, one with a bias for the first label and one for the others; and the gold codes."""
+    first, gold = graded_votes([2.0], items=items, bias=3.0, relations=1)
+    second, _ = graded_votes([2.0], items=items, bias=-3.0, relations=1)
+    assert first.grades is not None
+    assert second.grades is not None
+    return replace(
+        first,
+        annotators=["first", "second"],
+        codes=np.concatenate([first.codes, second.codes], axis=1),
+        grades=np.concatenate([first.grades, second.grades], axis=1),
+    ), gold
+
+
+def only_first(votes: Votes) -> Votes:
+    """Votes without those of all annotators but the first."""
+    return votes.only((np.arange(len(votes.annotators)) == 0)[:, np.newaxis, np.newaxis])
 
 
 def coded(votes: Votes, gold: list[str]) -> Codes:

@@ -64,6 +64,14 @@ class AskTwo:
         return 0.0
 
 
+def test_weights_that_read_log_odds_are_ordered_by_their_summary() -> None:
+    votes = votes_of([[[0, 1], [1, 1]]])
+    table = np.array([1.0, 0.1])[:, np.newaxis, np.newaxis, np.newaxis] * np.broadcast_to(np.eye(2), (2, 2, 2, 2))
+    evidence = Evidence(labels=votes.labels, log_prior=np.zeros(2), log_likelihood=table, reads="log-odds")
+    weights = replace(Weights.normalised(votes, np.array([0.4, 0.6]), np.array([0.7, 0.3])), evidence=evidence)
+    assert order_of(weights) == [Cell(1, 0), Cell(0, 0), Cell(1, 1), Cell(0, 1)]
+
+
 def test_a_replay_asks_along_the_order_and_skips_what_was_never_asked() -> None:
     votes = votes_of([[[0, 1, 0, 1]], [[0, 1, NOT_ASKED, 1]], [[-1, 1, 1, 0]], [[0, 1, 0, 1]]])
     stopped = simulate(votes, AskTwo())

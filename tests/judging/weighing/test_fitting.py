@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from pcs_annotator import PcsWarning, Votes, Weights, fit_weights
+from pcs_annotator import PcsWarning, Votes, Weights, fit_weights, score
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.weights import Diagnostics
@@ -16,6 +16,7 @@ from pcs_annotator.judging.weighing.fitting import in_canonical_order
 from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
 from tests.builders import simulated_votes, votes_of
+from tests.judging.evaluation.graded import graded_votes
 from tests.judging.strategies import silenced
 
 
@@ -135,6 +136,23 @@ def test_a_constant_annotator_is_named() -> None:
     assert kinds(weights) == ["constant annotator"]
 
 
+@pytest.mark.parametrize(
+    ("grades", "flags"), [("alike", ["constant annotator"]), ("unlike", []), ("none", ["constant annotator"])]
+)
+def test_an_annotator_with_one_label_says_something_if_its_grades_differ(grades: str, flags: list[str]) -> None:
+    votes, gold = graded_votes([2.0, 2.0], items=40)
+    assert votes.grades is not None
+    given = votes.grades.copy()
+    if grades != "unlike":
+        given[:, 1] = [0.8, 0.1, 0.1] if grades == "alike" else np.nan
+    codes = np.where(np.arange(2)[:, np.newaxis, np.newaxis] == 1, 0, votes.codes)
+    found = replace(votes, codes=codes, grades=given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PcsWarning)
+        weights = fit_weights(found, [votes.labels[code] for code in gold])
+    assert kinds(weights) == flags
+
+
 def test_few_equal_votes_do_not_make_an_annotator_constant() -> None:
     votes, gold = simulated_votes([0.7, 0.7, 0.7], items=4)
     alike = with_annotator(votes, 1, 0)
@@ -238,3 +256,32 @@ def test_draws_and_silence_are_learned_from() -> None:
     assert fit_weights(drawn, gold).by_annotator == pytest.approx(fit_weights(votes, gold).by_annotator)
     gaps = fit_weights(silenced(drawn, 0.3), gold, LinearRegression()).by_annotator
     assert gaps["model-0"] > gaps["model-1"]
+
+
+def test_without_two_classes_graded_votes_count_equally_by_their_log_odds() -> None:
+    votes, _ = graded_votes([2.0, 0.5], items=20)
+    with pytest.warns(PcsWarning) as caught:
+        weights = fit_weights(votes, [votes.labels[0]] * 20, "scaling")
+    assert "all 20 gold rows" in str(caught[0].message)
+    assert kinds(weights)[0] == "uniform fallback"
+    expected = fit_weights(votes, {}, "uniform")
+    np.testing.assert_array_equal(score(votes, weights), score(votes, expected))
+    assert weights.evidence is not None
+    assert weights.evidence.reads == "mean log-odds"
+
+
+def test_canonical_order_keeps_grades_with_their_votes() -> None:
+    votes, gold = graded_votes([2.0, 0.5], items=6, relations=1)
+    turned = votes.select(annotators=["model-1", "model-0"]).take(np.arange(6)[::-1])
+    turned = replace(
+        turned,
+        labels=turned.labels[::-1],
+        codes=(2 - turned.codes).astype(np.int8),
+        grades=None if turned.grades is None else turned.grades[..., ::-1],
+    )
+    ordered, codes = in_canonical_order(turned, (2 - gold[::-1]).astype(np.int8))
+    assert ordered.grades is not None
+    assert votes.grades is not None
+    np.testing.assert_array_equal(ordered.grades, votes.grades)
+    np.testing.assert_array_equal(ordered.codes, votes.codes)
+    np.testing.assert_array_equal(codes, gold)

@@ -11,11 +11,12 @@ from scipy.special import log_softmax
 
 from pcs_annotator import Votes, Weights, score
 from pcs_annotator.core.arrays import Floats
-from pcs_annotator.core.weights import Evidence
+from pcs_annotator.core.weights import Evidence, Reading
 from pcs_annotator.errors import MismatchError
 from pcs_annotator.judging.weighing import scoring
-from pcs_annotator.judging.weighing.scoring import choose, softmax
+from pcs_annotator.judging.weighing.scoring import MIN_GRADE, choose, read_votes, softmax
 from tests.builders import simulated_votes, votes_of
+from tests.judging.evaluation.graded import graded_votes
 from tests.judging.strategies import any_votes, silenced, weights_for
 
 FAKE, REAL, SILENT, UNASKED = 0, 1, -1, -2
@@ -181,3 +182,88 @@ def test_softmax_survives_huge_logits() -> None:
 @given(logits=arrays(np.float64, (5, 3), elements=st.floats(-800, 800)))
 def test_log_softmax_equals_that_of_scipy(logits: Floats) -> None:
     np.testing.assert_array_equal(scoring.log_softmax(logits), log_softmax(logits, axis=1))
+
+
+def with_grades(codes: object, grades: object, labels: tuple[str, ...] = ("fake", "real")) -> Votes:
+    """Votes from nested lists, with the probability of every label in every cell; None for a hard vote."""
+    votes = votes_of(codes, labels)
+    given = np.full((*votes.codes.shape, len(labels)), np.nan, dtype=np.float32)
+    for place, value in zip(np.ndindex(*votes.codes.shape), np.array(grades, dtype=object).ravel(), strict=True):
+        given[place] = np.nan if value is None else value.probabilities
+    return replace(votes, grades=given)
+
+
+class P:
+    """Probabilities of one graded vote."""
+
+    def __init__(self, *probabilities: float) -> None:
+        self.probabilities = probabilities
+
+
+def test_graded_votes_count_with_their_probabilities_in_both_equations() -> None:
+    votes = with_grades([[[FAKE, REAL], [FAKE, FAKE]]], [[[P(0.7, 0.3), P(0.2, 0.8)], [None, P(0.6, 0.2)]]])
+    weights = weights_of(votes, [0.6, 0.4], [0.5, 0.5])
+    by_hand = [0.6 * 0.45 + 0.4 * (1.6 / 1.8), 0.6 * 0.55 + 0.4 * (0.2 / 1.8)]
+    np.testing.assert_allclose(score(votes, weights), [by_hand], atol=1e-7)
+
+
+def test_log_odds_of_an_answered_cell_sum_to_one_and_those_of_a_hard_vote_are_its_share() -> None:
+    votes = with_grades([[[FAKE, SILENT], [REAL, UNASKED]]], [[[P(0.8, 0.1), None], [None, None]]])
+    found = read_votes(votes, "log-odds")[0]
+    half = np.log(8) / 2
+    np.testing.assert_allclose(found[0, 0], [0.5 + half, 0.5 - half], atol=1e-6)
+    assert found[1, 0].tolist() == [0, 1]
+    assert found[:, 1].tolist() == [[0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("mass", [1.0, 0.5, 1e-4])
+def test_what_went_to_no_label_is_not_read(mass: float) -> None:
+    votes = with_grades([[[FAKE]]], [[[P(0.9 * mass, 0.1 * mass)]]])
+    np.testing.assert_allclose(np.diff(read_votes(votes, "log-odds")[0, 0, 0]), -np.log(9), atol=1e-5)
+    np.testing.assert_allclose(read_votes(votes, "shares")[0, 0, 0], [0.9, 0.1], atol=1e-6)
+
+
+@pytest.mark.parametrize("least", [0.0, 1e-30, MIN_GRADE])
+def test_a_vote_is_never_surer_than_the_floor(least: float) -> None:
+    votes = with_grades([[[FAKE]]], [[[P(1 - least, least)]]])
+    np.testing.assert_allclose(np.diff(read_votes(votes, "log-odds")[0, 0, 0]), np.log(MIN_GRADE), atol=1e-4)
+
+
+def test_a_graded_vote_without_any_mass_says_nothing() -> None:
+    votes = with_grades([[[FAKE]]], [[[P(0.0, 0.0)]]])
+    assert read_votes(votes, "log-odds")[0, 0, 0].tolist() == [0.5, 0.5]
+    assert read_votes(votes, "shares")[0, 0, 0].tolist() == [0, 0]
+    assert score(votes, Weights.uniform(votes)).tolist() == [[0.5, 0.5]]
+
+
+def test_log_odds_are_averaged_over_draws_and_over_questions() -> None:
+    codes = np.array([[[[FAKE, REAL, SILENT], [FAKE, UNASKED, UNASKED], [SILENT, SILENT, SILENT]]]])
+    votes = with_grades(codes, [P(0.8, 0.2), None, None, P(0.5, 0.5), None, None, None, None, None])
+    graded, hard = np.log(4), -1.0  # log-odds of fake
+    first, second = (graded + hard) / 2, 0.0
+    gaps = -np.diff(read_votes(votes, "log-odds")[0, 0], axis=1)[:, 0]
+    np.testing.assert_allclose(gaps, [first, second, 0.0], atol=1e-6)
+    np.testing.assert_allclose(-np.diff(read_votes(votes, "mean log-odds")[0, 0], axis=1)[:, 0], gaps / 2, atol=1e-6)
+    shares = np.array([[(0.8 + 0) / 2, (0.2 + 1) / 2], [0.5, 0.5], [0, 0]])
+    np.testing.assert_allclose(read_votes(votes, "shares")[0, 0], shares, atol=1e-6)
+
+
+def test_hard_votes_read_the_same_as_shares_and_as_log_odds() -> None:
+    votes = silenced(simulated_votes([0.7, 0.6], items=20)[0], 0.3)
+    votes = replace(votes, codes=np.concatenate([votes.codes, votes.codes[::-1]], axis=3))
+    np.testing.assert_allclose(read_votes(votes, "log-odds"), votes.shares(), atol=1e-12)
+
+
+@pytest.mark.parametrize("reads", ["shares", "log-odds", "mean log-odds"])
+def test_scores_of_graded_votes_do_not_depend_on_the_size_of_chunks(
+    reads: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    votes, _ = graded_votes([1.0, 0.5], items=20)
+    table = np.random.default_rng(0).normal(size=(2, 2, 3, 3))
+    evidence = Evidence(labels=votes.labels, log_prior=np.zeros(3), log_likelihood=table, reads=reads)
+    weights = replace(Weights.uniform(votes), evidence=evidence)
+    whole = score(votes, weights)
+    logits = np.einsum("iarv,arvk->ik", read_votes(votes, reads), table)
+    np.testing.assert_allclose(whole, softmax(logits), atol=1e-11)
+    monkeypatch.setattr(scoring, "CHUNK", 3)
+    np.testing.assert_allclose(score(votes, weights), whole, atol=1e-12)

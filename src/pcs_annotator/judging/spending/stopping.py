@@ -15,7 +15,7 @@ from pcs_annotator.core.vote import NOT_ASKED, OPEN, Cell
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.core.weights import Evidence, Weights
 from pcs_annotator.judging.weighing.calibration import Calibrator, RawScores
-from pcs_annotator.judging.weighing.scoring import MIN_GRADE, log_grades, softmax
+from pcs_annotator.judging.weighing.scoring import MIN_GRADE, read_grades, softmax
 
 # Far above the rounding of scores, so that asking never stops on what would end as a tie.
 MARGIN = 1e-9
@@ -246,7 +246,7 @@ class _EvidenceProspect:
 
     Draws of one cell are averaged, so in a cell with votes an open draw adds at worst the smallest of the cell's
     log-odds; in a cell without a vote, a missing answer adds nothing, which may be worse or better. A graded vote is a
-    mixture of hard votes and of nothing; where log-odds are read, any numbers within `LOG_RANGE` of each other.
+    mixture of hard votes, or nothing; where log-odds are read, any numbers within `LOG_RANGE` of each other.
     """
 
     def __init__(self, evidence: Evidence, rivals: _Rivals, draws: int, places: Integers, graded: Mask) -> None:
@@ -254,7 +254,7 @@ class _EvidenceProspect:
         order = positions_of(labels, evidence.labels, "label with evidence")
         table = evidence.log_likelihood[:, :, order][..., order]
         self.said = table.reshape(-1, len(labels), len(labels))
-        self.logs = evidence.reads != "shares"
+        self.reads = evidence.reads
         self.log_prior = evidence.log_prior[order]
         self.low, self.high = self._range_of_a_vote()
         self.rivals, self.places, self.graded = rivals, places, graded
@@ -266,11 +266,11 @@ class _EvidenceProspect:
         """Return the lowest and highest log-odds of every pair that a vote can add, `[graded, cell, label, rival]`."""
         odds = self.said[:, :, :, np.newaxis] - self.said[:, :, np.newaxis, :]
         low, high = odds.min(axis=1), odds.max(axis=1)
-        if self.logs:
+        if self.reads != "shares":
             middle = odds.mean(axis=1)
             reach = LOG_RANGE * np.maximum(odds - middle[:, np.newaxis], 0).sum(axis=1)
             return np.stack([low, middle - reach]), np.stack([high, middle + reach])
-        return np.stack([low, MAX_MASS * np.minimum(low, 0)]), np.stack([high, MAX_MASS * np.maximum(high, 0)])
+        return np.stack([low, np.minimum(low, 0)]), np.stack([high, np.maximum(high, 0)])
 
     def needed(self, cells: Codes, grades: Grades | None) -> int:
         worst, gains = self._outlook(self._known(cells, grades))
@@ -298,20 +298,15 @@ class _EvidenceProspect:
         if grades is not None:
             given = grades.reshape(-1, grades.shape[-1])[places]
             known = ~np.isnan(given[:, 0])
-            said[known] = np.einsum("vk,vkl->vl", self._read(given[known]), self.said[places[known] // self.draws])
+            said[known] = np.einsum(
+                "vk,vkl->vl", read_grades(given[known], self.reads), self.said[places[known] // self.draws]
+            )
             graded = graded | ~np.isnan(grades).all(axis=(1, 2, 3))
         total = np.zeros((len(self.said), said.shape[1]))
         np.add.at(total, places // self.draws, said)
         alive = votes + waiting
         kind = np.repeat(graded, len(self.said) // len(graded)).astype(np.intp)
         return _Known(total / np.maximum(alive, 1)[:, np.newaxis], votes > 0, alive, waiting, open_cells, kind)
-
-    def _read(self, grades: Grades) -> Floats:
-        """Return what of graded votes is multiplied with the evidence, as in `scoring.read_votes`."""
-        if not self.logs:
-            return grades.astype(np.float64)
-        logs = log_grades(grades)
-        return logs - logs.mean(axis=1, keepdims=True) + 1 / logs.shape[1]
 
     def _logits(self, known: _Known) -> Floats:
         return np.asarray(known.said.sum(axis=0) + self.log_prior)

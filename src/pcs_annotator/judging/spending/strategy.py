@@ -48,7 +48,8 @@ def _costs(weights: Weights, prices: Mapping[str, float]) -> list[float]:
 
 
 def _worth(weights: Weights) -> Floats:
-    if weights.evidence is None:
+    # one unit of log-odds is much from a model that is never sure, and little from one that always is
+    if weights.evidence is None or weights.evidence.reads != "shares":
         return weights.matrix
     table = weights.evidence.log_likelihood
     return np.asarray(np.ptp(table, axis=2).mean(axis=2))

@@ -16,9 +16,11 @@ from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Flag, Interval, Weights
 from pcs_annotator.errors import PcsWarning, UnknownNameError
 from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser, optimisers
+from pcs_annotator.judging.weighing.scoring import read_grades
 
 CONSTANT_SHARE = 0.98
 CONSTANT_MIN_VOTES = 20
+CONSTANT_SPREAD = 0.1  # of log-odds
 ALONE_SHARE = 0.95
 
 
@@ -139,7 +141,18 @@ def _useless_annotators(votes: Votes) -> Iterator[Flag]:
         total, top = int(counts.sum()), int(counts.argmax())
         if not total:
             yield Flag("silent annotator", f"{name} never gave a usable label: look at its answers, or drop it")
-        elif total >= CONSTANT_MIN_VOTES and counts[top] >= CONSTANT_SHARE * total:
+        elif total < CONSTANT_MIN_VOTES or _grades_differ(votes, position):
+            continue
+        elif counts[top] >= CONSTANT_SHARE * total:
             share = 100 * counts[top] / total
             detail = f"{name} says {votes.labels[top]!r} in {share:.1f} % of {total} votes: it carries nothing, drop it"
             yield Flag("constant annotator", detail)
+
+
+def _grades_differ(votes: Votes, position: int) -> bool:
+    """Return whether an annotator's grades tell its votes apart, which they can do even if its label never changes."""
+    if votes.grades is None:
+        return False
+    given = votes.grades[:, position]
+    given = given[~np.isnan(given[..., 0])]
+    return bool(len(given)) and float(read_grades(given, "log-odds").std(axis=0).max()) > CONSTANT_SPREAD

@@ -48,44 +48,40 @@ def choose(scores: Floats, labels: Sequence[str]) -> Codes:
 
 
 def read_votes(votes: Votes, reads: Reading, rows: slice = slice(None)) -> Floats:
-    """Return what an optimiser learns from, `[item, annotator, relation, label]`; a cell without votes is all zeros."""
-    if reads == "shares":
-        return votes.shares(rows)
-    odds = log_odds(votes, rows)
-    if reads == "mean log-odds":
-        answered = (votes.codes[rows] >= 0).any(axis=3).sum(axis=2)
-        odds /= np.maximum(answered, 1)[:, :, np.newaxis, np.newaxis]
-    return odds
+    """Return what an optimiser learns from, `[item, annotator, relation, label]`; a cell without votes is all zeros.
 
-
-def log_odds(votes: Votes, rows: slice = slice(None)) -> Floats:
-    """Return log p of every label, `[item, annotator, relation, label]`, shifted so that answered cells sum to 1.
-
-    A hard vote has no such number: it counts as log-odds of 1 for its label against every other, which is the same as
-    its share, and the optimiser learns how much more or less it is worth. A cell is the mean of its draws.
+    A cell is the mean of its draws; for mean log-odds, divided by the number of cells that the annotator answered.
     """
     codes = votes.codes[rows]
-    labels = len(votes.labels)
-    said = (codes[..., np.newaxis] == np.arange(labels, dtype=np.int8)).astype(np.float64)
-    if votes.grades is not None:
-        grades = votes.grades[rows]
-        graded = ~np.isnan(grades[..., 0])
-        logs = log_grades(grades[graded])
-        said[graded] = logs - logs.mean(axis=-1, keepdims=True) + 1 / labels
+    said = votes.shares(rows) if votes.grades is None else _read_graded(codes, votes.grades[rows], reads)
+    if reads == "mean log-odds":
+        answered = (codes >= 0).any(axis=3).sum(axis=2)
+        said /= np.maximum(answered, 1)[:, :, np.newaxis, np.newaxis]
+    return said
+
+
+def _read_graded(codes: Codes, grades: Grades, reads: Reading) -> Floats:
+    """Return what votes say, some of them graded. A hard vote reads the same either way: 1 for its label."""
+    said = (codes[..., np.newaxis] == np.arange(grades.shape[-1], dtype=np.int8)).astype(np.float64)
+    graded = ~np.isnan(grades[..., 0])
+    said[graded] = read_grades(grades[graded], reads)
     if codes.shape[3] == 1:
         return said[:, :, :, 0]
-    answers = (codes >= 0).sum(axis=3, keepdims=True)
-    return np.asarray(said.sum(axis=3) / np.maximum(answers, 1))
+    return np.asarray(said.sum(axis=3) / np.maximum((codes >= 0).sum(axis=3, keepdims=True), 1))
 
 
-def log_grades(grades: Grades) -> Floats:
-    """Return the logarithm of every label's share of what went to labels, `[…, label]`; no share is below `MIN_GRADE`.
+def read_grades(grades: Grades, reads: Reading) -> Floats:
+    """Return what graded votes say, `[…, label]`: shares, or their logarithms shifted so that they sum to 1 as well.
 
-    How much went to no label does not matter: a model that would rather have said something else may still know which
-    label fits best.
+    Shares are of what went to any label: how much went to none does not matter. A model that would rather have said
+    something else may still know which label fits best.
     """
     total = grades.sum(axis=-1, keepdims=True, dtype=np.float64)
-    return np.asarray(np.log(np.maximum(grades / np.where(total > 0, total, 1.0), MIN_GRADE)))
+    shares = np.asarray(grades / np.where(total > 0, total, 1.0))
+    if reads == "shares":
+        return shares
+    logs = np.log(np.maximum(shares, MIN_GRADE))
+    return np.asarray(logs - logs.mean(axis=-1, keepdims=True) + 1 / grades.shape[-1])
 
 
 def softmax(logits: Floats) -> Floats:

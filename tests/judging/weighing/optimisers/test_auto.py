@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from pcs_annotator import fit_weights, score
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
 from pcs_annotator.judging.weighing.optimiser import optimisers
-from pcs_annotator.judging.weighing.optimisers.auto import FOR_HARD_VOTES, Auto
+from pcs_annotator.judging.weighing.optimisers.auto import FOR_GRADED_VOTES, FOR_HARD_VOTES, Auto
 from tests.builders import simulated_votes
+from tests.judging.evaluation.graded import graded_votes
 from tests.judging.strategies import biased_votes, coded
 
 
@@ -69,3 +72,22 @@ def test_every_fold_takes_the_candidate_that_predicts_the_other_folds_best() -> 
             best = min(means, key=means.__getitem__)
             np.testing.assert_array_equal(found.scores[inside], own[best][turn].scores[inside])
             np.testing.assert_array_equal(found.probabilities[inside], own[best][turn].probabilities[inside])
+
+
+@pytest.mark.parametrize(("hard", "candidates"), [(0, FOR_GRADED_VOTES), (1, FOR_GRADED_VOTES), (2, FOR_HARD_VOTES)])
+def test_one_graded_vote_brings_in_what_reads_log_odds(hard: int, candidates: tuple[str, ...]) -> None:
+    votes, gold = graded_votes([2.0, 1.0], items=40)
+    assert votes.grades is not None
+    grades = votes.grades.copy()
+    grades[:, :hard] = np.nan
+    weights = fit_weights(replace(votes, grades=grades), [votes.labels[code] for code in gold], "auto")
+    assert tuple(weights.diagnostics.candidates) == candidates
+    assert weights.diagnostics.optimiser in candidates
+
+
+def test_grades_without_a_number_change_nothing() -> None:
+    votes, gold = graded_votes([2.0, 1.0], items=40)
+    assert votes.grades is not None
+    names = [votes.labels[code] for code in gold]
+    unknown = replace(votes, grades=np.full_like(votes.grades, np.nan))
+    assert fit_weights(unknown, names, "auto").to_dict() == fit_weights(votes.hard(), names, "auto").to_dict()

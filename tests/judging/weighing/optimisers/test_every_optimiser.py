@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,9 +13,11 @@ from pcs_annotator import Votes, Weights, score
 from pcs_annotator.core.arrays import Floats
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from tests.builders import simulated_votes
+from tests.judging.spending.panels import KINDS, Kind, graded_votes, random_grades
 from tests.judging.strategies import BUILT_IN, LEARNERS, Labelled, labelled_votes, quick, quiet_fit, silenced
 
 every_optimiser = pytest.mark.parametrize("name", BUILT_IN)
+every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def test_every_built_in_optimiser_is_tested_here() -> None:
@@ -35,6 +39,7 @@ def permuted(given_rows: Labelled, rng: np.random.Generator) -> Labelled:
         annotators=[votes.annotators[row] for row in annotators],
         relations=[votes.relations[row] for row in relations],
         labels=[votes.labels[row] for row in labels],
+        grades=None if votes.grades is None else votes.grades[np.ix_(items, annotators, relations)][..., labels],
     )
     return Labelled(turned, [gold[row] for row in items])
 
@@ -62,9 +67,10 @@ def test_order_of_annotators_relations_items_and_labels_changes_nothing(
 
 
 @every_optimiser
-def test_order_changes_nothing_on_votes_worth_learning_from(name: str) -> None:
+@every_kind
+def test_order_changes_nothing_on_votes_worth_learning_from(kind: Kind, name: str) -> None:
     votes, gold = simulated_votes([0.85, 0.6, 0.5], items=60)
-    given_rows = Labelled(silenced(votes, 0.2), [*gold[:40], *[None] * 20])
+    given_rows = Labelled(graded_votes(silenced(votes, 0.2), kind), [*gold[:40], *[None] * 20])
     turned = permuted(given_rows, np.random.default_rng(5))
     ours, theirs = quiet_fit(*given_rows, quick(name)), quiet_fit(*turned, quick(name))
     assert ours.by_annotator == pytest.approx(theirs.by_annotator, abs=1e-9)
@@ -75,15 +81,26 @@ def test_order_changes_nothing_on_votes_worth_learning_from(name: str) -> None:
 
 
 @every_optimiser
-@settings(deadline=None, max_examples=15)
-@given(given_rows=labelled_votes())
-def test_weights_are_a_share_of_one_on_each_axis(name: str, given_rows: Labelled) -> None:
-    weights = quiet_fit(*given_rows, quick(name))
+@every_kind
+@settings(deadline=None, max_examples=8)
+@given(given_rows=labelled_votes(), seed=st.integers(0, 1000))
+def test_weights_are_a_share_of_one_on_each_axis(kind: Kind, name: str, given_rows: Labelled, seed: int) -> None:
+    votes = extreme_votes(given_rows.votes, kind, seed)
+    weights = quiet_fit(votes, given_rows.gold, quick(name))
     for values in (weights.annotator_weights, weights.relation_weights):
         assert (values >= 0).all()
         assert values.sum() == pytest.approx(1, abs=1e-9)
-    scores = score(given_rows.votes, weights)
+    scores = score(votes, weights)
+    assert (scores >= 0).all()
     np.testing.assert_allclose(scores.sum(axis=1), 1, atol=1e-9)
+
+
+def extreme_votes(votes: Votes, kind: Kind, seed: int) -> Votes:
+    """Votes with grades of any kind: all on one label, on none, or next to nothing."""
+    if kind == "hard":
+        return votes
+    graded = votes.annotators if kind == "graded" else votes.annotators[::2]
+    return replace(votes, grades=random_grades(np.random.default_rng(seed), votes, tuple(graded), kind))
 
 
 @every_optimiser
@@ -94,7 +111,21 @@ def test_the_same_seed_gives_the_same_weights(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_good_annotator_gets_more_than_a_guessing_one(name: str) -> None:
+@every_kind
+def test_a_good_annotator_gets_more_than_a_guessing_one(kind: Kind, name: str) -> None:
     votes, gold = simulated_votes([0.34, 0.9, 0.34], items=120)
-    weights = quiet_fit(votes, [*gold], quick(name))
+    weights = quiet_fit(graded_votes(votes, kind), [*gold], quick(name))
     assert weights.by_annotator["model-1"] == max(weights.by_annotator.values())
+
+
+@every_optimiser
+@pytest.mark.parametrize("mass", [0.5, 1e-3])
+def test_what_goes_to_no_label_does_not_matter(name: str, mass: float) -> None:
+    votes, gold = simulated_votes([0.8, 0.6], items=60)
+    given = graded_votes(votes, "graded")
+    assert given.grades is not None
+    whole = replace(given, grades=given.grades / given.grades.sum(axis=-1, keepdims=True))
+    assert whole.grades is not None
+    part = replace(whole, grades=whole.grades * np.float32(mass))
+    ours, theirs = (score(each, quiet_fit(each, [*gold], quick(name))) for each in (whole, part))
+    np.testing.assert_allclose(ours, theirs, atol=1e-3)

@@ -11,7 +11,7 @@ from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Diagnostics, Evidence, Weights
 from pcs_annotator.judging.weighing.optimiser import one_hot, optimiser, weights_from_evidence
-from pcs_annotator.judging.weighing.scoring import log_softmax, softmax
+from pcs_annotator.judging.weighing.scoring import log_softmax, read_votes, softmax
 
 MAX_TEMPER = 1.5
 
@@ -32,7 +32,7 @@ class NaiveBayes:
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
         """Return the weights, with the model's posterior as their evidence."""
-        shares = votes.shares()
+        shares = read_votes(votes, "shares")
         labels = len(votes.labels)
         target = one_hot(gold, labels)
         counts = np.einsum("iarv,ik->arvk", shares, target)
@@ -101,7 +101,7 @@ class DawidSkene:
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
         """Return the weights, with the model's posterior as their evidence."""
-        shares = votes.shares()
+        shares = read_votes(votes, "shares")
         labels = len(votes.labels)
         pseudo = 1.0 + 2.0 * np.eye(labels)
         mass = shares.sum(axis=(1, 2)) + 1e-9

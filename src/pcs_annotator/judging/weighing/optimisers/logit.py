@@ -11,7 +11,7 @@ from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Diagnostics, Evidence, Weights
 from pcs_annotator.judging.weighing.optimiser import any_graded, one_hot, optimiser, weights_from_evidence
-from pcs_annotator.judging.weighing.scoring import log_odds, log_softmax
+from pcs_annotator.judging.weighing.scoring import log_softmax, read_votes
 
 HABIT_VOTES = 5.0  # how many votes of its own a cell needs to count as much as all cells of its annotator
 
@@ -46,7 +46,7 @@ class SharedWeightLogit:
         return weights_from_evidence(votes, evidence, theta, found.diagnostics)
 
     def _fit_graded(self, votes: Votes, gold: Codes) -> Weights:
-        said = log_odds(votes)
+        said = read_votes(votes, "log-odds")
         items, annotators, relations, labels = said.shape
         cells = annotators * relations
         habits = habits_of(said)
@@ -109,7 +109,7 @@ def fit_logistic(features: Floats, gold: Codes, shrinkage: float, mean_weight: N
 
 
 def habits_of(said: Floats) -> Floats:
-    """Return what every cell says on average, `[annotator, relation, label]`, from `log_odds`.
+    """Return what every cell says on average, `[annotator, relation, label]`, from log-odds.
 
     Models have favourite labels, and each question has its own. Without subtracting them, offsets would make up for
     those of all cells together, and would be wrong for an item on which some cell gave no answer.

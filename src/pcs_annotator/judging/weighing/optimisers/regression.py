@@ -12,6 +12,7 @@ from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Diagnostics, Flag, Weights, to_simplex
 from pcs_annotator.judging.weighing.optimiser import one_hot, optimiser
+from pcs_annotator.judging.weighing.scoring import read_votes
 
 NEGLIGIBLE = 1e-20  # explained squared error per row; centring leaves rounding errors of about 1e-33
 RIDGE = 1e-10  # relative; picks one solution when two annotators always agree
@@ -111,7 +112,7 @@ class AuthorsLinearRegression:
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
         """Return the weights."""
-        shares = votes.shares()
+        shares = read_votes(votes, "shares")
         design = shares.reshape(len(votes), -1)
         design = design - design.mean(axis=0)
         target = one_hot(gold, len(votes.labels))
@@ -130,7 +131,7 @@ def normal_equations(votes: Votes, gold: Codes, *, centred: bool) -> tuple[Float
 
     `centred` subtracts the mean of every label first, which is the same as fitting one offset per label.
     """
-    shares = votes.shares()
+    shares = read_votes(votes, "shares")
     labels = len(votes.labels)
     cells = len(votes.annotators) * len(votes.relations)
     target = one_hot(gold, labels)
