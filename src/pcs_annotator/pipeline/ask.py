@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from pcs_annotator.asking.annotators.annotator import Annotator
+from pcs_annotator.asking.annotators.grading import NOT_GIVEN
 from pcs_annotator.asking.annotators.prompt import letters_of
 from pcs_annotator.asking.engine.ask import Asker, Patience, PriceOf
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
@@ -28,7 +30,7 @@ from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import ConfigError
+from pcs_annotator.errors import ConfigError, PcsWarning
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import RelationOptions, choose_relations
 
@@ -121,9 +123,29 @@ async def ask_job(
         with Ledger(ledger) as opened:
             asker = Asker(opened, tracker, tally, prices, settings.patience, settings.in_flight)
             async with showing(tally, tracker) if settings.progress else nullcontext():
-                return await run_job(job, items, asker, strategy)
+                votes = await run_job(job, items, asker, strategy)
     finally:
         await close_models(job)
+    _warn_about_grades(tally)
+    return votes
+
+
+def _warn_about_grades(tally: Tally) -> None:
+    """Say once, after a run, which answers are not graded although they should be, and which grades are bounds."""
+    wanted = tally.graded + tally.hard.total()
+    # a model that gives no log-probabilities at all is named when its first answer comes
+    reasons = {reason: count for reason, count in tally.hard.most_common() if reason != NOT_GIVEN}
+    if reasons:
+        why = "; ".join(f"{reason} ({count:,})" for reason, count in reasons.items())
+        message = f"{sum(reasons.values()):,} of {wanted:,} answers count as hard votes: {why}"
+        warnings.warn(message, PcsWarning, stacklevel=3)
+    if tally.bounded:
+        warnings.warn(
+            f"in {tally.bounded:,} of {tally.graded:,} graded answers, a label was not among the tokens that the "
+            "server listed and may have more than 1 %; it is given the most that it can have",
+            PcsWarning,
+            stacklevel=3,
+        )
 
 
 def plan_job(job: Job, items: Iterable[Item], settings: CollectSettings) -> Plan:

@@ -9,16 +9,19 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from pcs_annotator.asking.annotators.grading import NEVER
 from pcs_annotator.asking.models.catalog import context_of, known_models, price_of
 from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.asking.models.pull import Progress, is_intact, pull, weights_of, weights_path
 from pcs_annotator.asking.models.resolve import resolve_model
-from pcs_annotator.core.chat import ChatModel, Message, Request, Sampling
+from pcs_annotator.core.chat import ChatModel, Constraint, Message, Reply, Request, Sampling
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.errors import PcsError
 
 CHECK_CALLS = 3
 CHECK_SECONDS = 60.0
+CHECK_WORDS = ("ready", "waiting")
+CHECK_ALTERNATIVES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,7 @@ class Checkup:
         problem: What went wrong, with the remedy; empty when it answered.
         seconds: Median time of an answer; None when there was none.
         constrained: Whether its answers can be limited to the label set.
+        graded: Whether log-probabilities of its answers come back.
         context_tokens: Size of its context, if known.
         usd: Cost of the check; None when the price is unknown.
     """
@@ -51,6 +55,7 @@ class Checkup:
     problem: str = ""
     seconds: float | None = None
     constrained: bool = False
+    graded: bool = False
     context_tokens: int | None = None
     usd: float | None = None
 
@@ -116,8 +121,10 @@ async def _ask_briefly(spec: str, model: ChatModel) -> Checkup:
     request = Request(
         messages=(Message("user", "Answer with the single word ready."),),
         sampling=Sampling(temperature=0.0, max_tokens=8),
+        constraint=Constraint(choices=CHECK_WORDS) if model.can_constrain else None,
+        logprobs=CHECK_ALTERNATIVES if model.can_grade else 0,
     )
-    seconds, usd = [], 0.0
+    seconds, usd, graded = [], 0.0, False
     price = price_of(model.name)
     known = price is not None
     for _ in range(CHECK_CALLS):
@@ -128,11 +135,19 @@ async def _ask_briefly(spec: str, model: ChatModel) -> Checkup:
         cost = price.cost(reply.usage) if price else None
         known = known and cost is not None
         usd += cost or 0.0
+        graded = graded or _tells(reply)
     return Checkup(
         model=spec,
         answers=True,
         seconds=sorted(seconds)[CHECK_CALLS // 2],
         constrained=model.can_constrain,
+        graded=graded,
         context_tokens=model.context_tokens,
         usd=usd if known else None,
     )
+
+
+def _tells(reply: Reply) -> bool:
+    """Return whether a reply has log-probabilities that are of use: not only those of the tokens chosen."""
+    positions = reply.logprobs if isinstance(reply.logprobs, tuple) else ()
+    return any(NEVER < log < 0 for _, alternatives in positions for _, log in alternatives[1:])

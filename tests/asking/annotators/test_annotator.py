@@ -6,10 +6,11 @@ from dataclasses import FrozenInstanceError, dataclass, replace
 import pytest
 
 from pcs_annotator import Annotator, Task
+from pcs_annotator.asking.annotators import grading
 from pcs_annotator.asking.annotators.annotator import DEFAULT_SAMPLING, ELICITED_SAMPLING, Question
 from pcs_annotator.asking.annotators.length import CutPolicy, estimate_tokens
 from pcs_annotator.asking.annotators.prompt import PromptStyle
-from pcs_annotator.core.chat import Constraint, Finish, Reply, Request, Sampling
+from pcs_annotator.core.chat import Constraint, Finish, Reply, Request, Sampling, TokenPosition
 from pcs_annotator.core.vote import Vote
 from pcs_annotator.errors import UnknownNameError
 
@@ -274,3 +275,84 @@ def test_annotator_without_elicitation_votes_after_one_reply() -> None:
     heard = annotator.hear(NEWS, asked(annotator, "A text.", Model()), [Reply(text="Fake")], Model())
 
     assert heard == Vote(label="Fake")
+
+
+def position(token: str, **shares: float) -> tuple[TokenPosition, ...]:
+    return (TokenPosition(token, tuple((other, math.log(share)) for other, share in shares.items())),)
+
+
+@pytest.mark.parametrize(
+    ("annotator", "model", "wanted"),
+    [
+        (Annotator("a"), Model(can_grade=True), 5),
+        (Annotator("a", answers="graded"), Model(can_grade=True), 5),
+        (Annotator("a", elicitation="p-true"), Model(can_grade=True), 5),
+        (Annotator("a", answers="hard"), Model(can_grade=True), 0),
+        (Annotator("a", elicitation="1s-top-2"), Model(can_grade=True), 0),
+        (Annotator("a", answers="graded"), Model(), 0),
+    ],
+)
+def test_log_probabilities_are_requested_where_they_tell_the_label(
+    annotator: Annotator, model: Model, wanted: int
+) -> None:
+    assert asked(annotator, "A text.", model).request.logprobs == wanted
+
+
+def test_more_labels_need_more_alternatives() -> None:
+    many = Task("Which?", [f"label {number}" for number in range(30)])
+    question = Annotator("a").question(many, "A text.", Model(can_grade=True))
+    assert isinstance(question, Question)
+    assert question.request.logprobs == 32
+
+
+@pytest.mark.parametrize(
+    ("reply", "vote"),
+    [
+        (
+            Reply(text="<label>Real</label>", logprobs=position("Real", Real=0.75, Fake=0.25)),
+            Vote(label="Real", grades=(0.25, 0.75)),
+        ),
+        (Reply(text="<label>Real</label>"), Vote(label="Real", remark=grading.NOT_GIVEN)),
+        (Reply(text="It is real.", logprobs=position("It", It=0.9)), Vote(label="Real", remark=grading.IN_PROSE)),
+        (Reply(text="Hm", logprobs=position("Hm", Hm=0.9)), Vote(label=None, reason="no label in reply")),
+    ],
+)
+def test_a_reply_with_log_probabilities_becomes_a_graded_vote(reply: Reply, vote: Vote) -> None:
+    annotator, model = Annotator("a"), Model(can_grade=True)
+    heard = annotator.hear(NEWS, asked(annotator, "A text.", model), [reply], model)
+    assert isinstance(heard, Vote)
+    assert heard == replace(vote, grades=heard.grades)
+    assert (heard.grades or ()) == pytest.approx(vote.grades or ())
+
+
+def test_log_probabilities_that_were_not_requested_are_not_used() -> None:
+    annotator, model = Annotator("a", answers="hard"), Model(can_grade=True)
+    reply = Reply(text="Real", logprobs=position("Real", Real=0.75, Fake=0.25))
+    assert annotator.hear(NEWS, asked(annotator, "A text.", model), [reply], model) == Vote(label="Real")
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+def test_letters_are_asked_for_graded_and_read(constrained: bool) -> None:
+    annotator, model = Annotator("a", letters=True), Model(can_constrain=constrained, can_grade=True)
+    question = asked(annotator, "A text.", model)
+    assert question.request.constraint == (Constraint(choices=("A", "B")) if constrained else None)
+    reply = Reply(text="B" if constrained else "<label>B</label>", logprobs=position("B", A=0.25, B=0.75))
+    vote = annotator.hear(NEWS, question, [reply], model)
+    assert isinstance(vote, Vote)
+    assert vote.label == "Real"
+    assert vote.grades == pytest.approx((0.25, 0.75))
+
+
+def test_p_true_proposes_the_letter_that_was_answered() -> None:
+    annotator, model = Annotator("a", letters=True, elicitation="p-true"), Model()
+    question = asked(annotator, "A text.", model)
+    assert question.request == asked(Annotator("a", letters=True), "A text.", model).request
+    second = annotator.hear(NEWS, question, [Reply(text="<label>B</label>")], model)
+    assert isinstance(second, Question)
+    proposed, verdict = second.request.messages[-2:]
+    assert proposed.content == "<label>B</label>"
+    assert "The proposed label is: Real" in verdict.content
+    replies = [Reply(text="<label>B</label>"), Reply(text="(A) True")]
+    heard = annotator.hear(NEWS, second, replies, model)
+    assert isinstance(heard, Vote)
+    assert heard.label == "Real"

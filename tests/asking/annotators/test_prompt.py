@@ -135,3 +135,14 @@ def test_model_that_repeats_the_question_has_not_answered_even_if_the_text_is_a_
 
 def test_changed_labels_change_the_fixed_part() -> None:
     assert task_prompt(Task("Which?", ["a", "b"])) != task_prompt(Task("Which?", ["b", "a"]))
+
+
+def test_letters_are_listed_instead_of_bullets() -> None:
+    task = Task("Which?", ["fake", "real"], meanings={"real": "it happened"})
+    tagged, bare = task_prompt(task, "letter tag"), task_prompt(task, "bare letter")
+    for asked in (tagged, bare):
+        assert "Labels:\nA. fake\nB. real: it happened\n" in asked
+    assert read_label(tagged, ("A", "B")).label is None
+    assert tagged.count("<label>A</label> or <label>B</label>.") == 1
+    assert "Answer with exactly one letter and nothing else." in bare
+    assert build_messages(task, "one", answer="bare letter")[1].content.endswith("one letter and nothing else.")

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from pcs_annotator.asking.annotators.reply import ParseKind, read_label
+from pcs_annotator.asking.annotators.prompt import AnswerFormat
+from pcs_annotator.asking.annotators.reply import ParseKind, read_answer, read_label
 
 NEWS = ("Fake", "Real")
 FEELING = ("positive", "neutral", "negative")
@@ -271,3 +272,43 @@ def test_labels_may_be_any_sequence() -> None:
 
 def test_order_of_labels_does_not_matter() -> None:
     assert read_label("It is very positive", GRADES) == read_label("It is very positive", GRADES[::-1])
+
+
+NEWS_LABELS = ("fake", "real", "satire")
+
+
+@pytest.mark.parametrize(
+    ("reply", "label"),
+    [
+        ("B", "real"),
+        ("b", "real"),
+        ("<label>C</label>", "satire"),
+        ('{"answer": "A"}', "fake"),
+        ("B. real", "real"),
+        ("B) real", "real"),
+        ("**B**: because it happened", "real"),
+        ("The answer is C.", "satire"),
+        ("Answer: B", "real"),
+        ("real", "real"),
+        ("<label>real</label>", "real"),
+        ("It is fake.", "fake"),
+    ],
+)
+@pytest.mark.parametrize("answer", ["letter tag", "bare letter"])
+def test_letters_stand_for_labels(reply: str, label: str, answer: AnswerFormat) -> None:
+    assert read_answer(reply, NEWS_LABELS, answer).label == label
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("D", "no label in reply"),
+        ("A or B", "no label in reply"),
+        ("I think that A fits", "no label in reply"),
+        ("A. real", "letter and label differ"),
+        ("", "empty reply"),
+    ],
+)
+def test_replies_that_name_no_letter_or_two_are_silences(reply: str, reason: str) -> None:
+    said = read_answer(reply, NEWS_LABELS, "bare letter")
+    assert (said.label, said.reason, said.how) == (None, reason, "")

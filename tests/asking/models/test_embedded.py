@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pcs_annotator import Annotator, Task
+from pcs_annotator import Annotator, CollectSettings, Item, Task, collect
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.models import embedded
 from pcs_annotator.asking.models.embedded import EmbeddedModel, EmbeddedProvider
@@ -216,6 +216,25 @@ def test_labels_may_have_many_tokens_and_start_like_other_labels() -> None:
     (reply,) = run(ask_all(opened("smollm2/no-prior"), [asked("She won the final set at the net.", task)]))
     assert list(scores(reply)) == list(task.labels)
     assert np.exp(list(scores(reply).values())).sum() == pytest.approx(1, abs=1e-3)
+
+
+@needs_weights
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize("letters", [False, True])
+def test_votes_are_graded(letters: bool, tmp_path: Path) -> None:
+    items = [Item(id=str(row), text=text) for row, text in enumerate(ITEMS)]
+    annotator = Annotator("embedded:smollm2", letters=letters)
+    settings = CollectSettings(environment={})
+    votes = run(collect(TOPICS, items, [annotator], ledger=tmp_path / "l.db", settings=settings))
+    assert votes.grades is not None
+    assert votes.grades.sum(axis=-1) == pytest.approx(np.ones(votes.codes.shape), abs=1e-3)
+    assert (votes.grades.argmax(axis=-1) == votes.codes).all()
+    if not letters:
+        assert [TOPICS.labels[code] for code in votes.codes.ravel().tolist()] == list(ITEMS.values())
+    again = run(collect(TOPICS, items, [annotator], ledger=tmp_path / "l.db", settings=settings))
+    assert settings.tally.calls == len(items)
+    assert again.grades is not None
+    assert (again.grades == votes.grades).all()
 
 
 @needs_weights

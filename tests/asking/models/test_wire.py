@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +10,7 @@ from aiohttp import web
 
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.chat import Constraint, RateHint, Reply, Request, Sampling, TokenPosition
-from pcs_annotator.errors import ServerTrouble
+from pcs_annotator.errors import AccessDenied, PcsWarning, ServerTrouble, Unanswerable
 from tests.asking.models.stub import KEY, Answer, Stub, ask_once, completion, question, run, says, serving
 
 CHOICES = Constraint(choices=["positive", "negative"])
@@ -215,6 +217,118 @@ def test_a_setting_that_the_model_refuses_is_not_sent_again(parameter: str, sent
     body = _with_warning(go, parameter == "temperature").seen[1].body
     assert parameter not in body
     assert sent_instead is None or body[sent_instead] == 5
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, {"message": "Unrecognized request argument supplied: logprobs", "type": "invalid_request_error"}),
+        (400, {"message": "'logprobs' is not supported with this model", "code": "unsupported_value"}),
+        (400, {"message": "You are not allowed to request logprobs from this model", "param": None}),
+        (400, {"message": "Invalid value", "param": "top_logprobs"}),
+        (400, {"message": "Logprobs is not enabled for models/some-model", "status": "INVALID_ARGUMENT"}),
+        (422, {"detail": [{"type": "extra_forbidden", "loc": ["body", "logprobs"], "msg": "Extra inputs"}]}),
+        (500, {"message": "logprobs is not supported with tools + stream"}),
+        (501, {"message": "n_probs is not supported here"}),
+    ],
+)
+def test_a_server_that_refuses_log_probabilities_is_asked_without_them(status: int, error: dict[str, Any]) -> None:
+    async def picky(request: web.Request) -> web.Response:
+        refused = "logprobs" in await request.json()
+        body = error if "detail" in error else {"error": error}
+        return web.json_response(body if refused else completion(), status=status if refused else 200)
+
+    async def go() -> Stub:
+        async with serving(picky) as stub:
+            model = resolve_model("openai:gpt-4o", stub.opens("openai"))
+            assert model.can_grade
+            replies = await asyncio.gather(*(model.ask(question(logprobs=5)) for _ in range(3)))
+            replies.append(await ask_once(model, question(logprobs=5)))
+            assert [reply.logprobs for reply in replies] == [None] * 4
+            assert not model.can_grade
+            return stub
+
+    with pytest.warns(PcsWarning, match=r"openai:gpt-4o gives no log-probabilities, so its votes are hard") as said:
+        seen = run(go()).seen
+    assert len(said) == 1
+    assert "logprobs" not in seen[-1].body
+    assert len(seen) == 7
+
+
+def test_a_server_with_a_lower_limit_is_asked_for_fewer() -> None:
+    complaint = {"message": "15 is greater than the maximum of 5 - 'top_logprobs'", "type": "invalid_request_error"}
+
+    async def picky(request: web.Request) -> web.Response:
+        refused = (await request.json()).get("top_logprobs", 0) > 5
+        return web.json_response({"error": complaint} if refused else completion(), status=400 if refused else 200)
+
+    async def go() -> Stub:
+        async with serving(picky) as stub:
+            model = resolve_model(f"{stub.url}#m", {})
+            await asyncio.gather(*(model.ask(question(logprobs=15)) for _ in range(3)))
+            await ask_once(model, question(logprobs=15))
+            assert model.can_grade
+            return stub
+
+    asked = [one.body["top_logprobs"] for one in run(go()).seen]
+    assert sorted(asked) == [5, 5, 5, 5, 15, 15, 15]
+
+
+def test_other_refusals_have_nothing_to_do_with_log_probabilities() -> None:
+    complaint = {"message": "The content was flagged", "code": "content_filter"}
+    with pytest.raises(Unanswerable):
+        exchange("openai:gpt-4o", question(logprobs=5), says({"error": complaint}, 400))
+    with pytest.raises(AccessDenied):
+        exchange("openai:gpt-4o", question(logprobs=5), says({"error": {"message": "no logprobs for you"}}, 401))
+
+
+@pytest.mark.parametrize(
+    ("spec", "can"),
+    [
+        ("openai:gpt-4o-mini", True),
+        ("openai:o3-mini", False),
+        ("openai:gpt-5-mini", False),
+        ("together:x", True),
+        ("fireworks:x", True),
+        ("openrouter:x", True),
+        ("deepseek:x", True),
+        ("ollama:x", True),
+        ("groq:x", False),
+        ("gemini:x", False),
+        ("mistral:x", False),
+    ],
+)
+def test_which_models_may_give_log_probabilities(spec: str, can: bool) -> None:
+    provider = spec.partition(":")[0].upper()
+    assert resolve_model(spec, {f"{provider}_API_KEY": KEY}).can_grade is can
+
+
+def test_a_constrained_answer_of_a_local_server_needs_many_alternatives() -> None:
+    _, stub = exchange("vllm:x", question(constraint=CHOICES, logprobs=5))
+    assert stub.seen[0].body["top_logprobs"] == 20
+    _, stub = exchange("openai:gpt-4o-mini", question(constraint=CHOICES, logprobs=5))
+    assert stub.seen[0].body["top_logprobs"] == 5
+
+
+def test_log_probabilities_of_the_older_protocol_are_read() -> None:
+    logprobs = {
+        "tokens": ["pos", "itive"],
+        "token_logprobs": [-0.1, 0.0],
+        "top_logprobs": [{"pos": -0.1, "neg": -2.5}, {}],
+    }
+    body = completion(choice={"logprobs": logprobs})
+    reply, _ = exchange("together:x", question(logprobs=5), says(body))
+    assert reply.logprobs == (
+        TokenPosition("pos", (("pos", -0.1), ("neg", -2.5))),
+        TokenPosition("itive", ()),
+    )
+
+
+def test_a_body_with_nan_is_read() -> None:
+    body = json.dumps(completion(choice={"logprobs": {"content": [{"token": "positive", "logprob": float("nan")}]}}))
+    reply, _ = exchange("vllm:x", question(logprobs=5), says(body))
+    assert reply.text == "positive"
+    assert reply.logprobs == (TokenPosition("positive", ()),)
 
 
 def _with_warning(go: Callable[[], Any], warns: bool) -> Any:

@@ -8,6 +8,7 @@ import pytest
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.pipeline import models
 from tests.stub import Behaviour, stub_process
+from tests.stub.behaviour import Logprobs
 
 
 @pytest.fixture(autouse=True)
@@ -38,10 +39,21 @@ def test_check_shows_which_models_answer_and_why_others_do_not(capsys: pytest.Ca
         lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"✓ {stub.url}#m: ")
     assert "price unknown" in lines[0]
+    assert ", log-probabilities, " in lines[0]
     assert lines[1].startswith("✓ scripted:hash: ")
+    assert ", no log-probabilities, " in lines[1]
     assert lines[2].startswith("✗ groq:llama-3.1-8b-instant: ")
     assert "GROQ_API_KEY" in lines[2]
     assert lines[3].startswith("✗ http://127.0.0.1:9/v1#m: ")
+
+
+@pytest.mark.parametrize("logprobs", ["ignored", "after sampling"])
+def test_check_shows_whether_log_probabilities_are_of_use(
+    logprobs: Logprobs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with stub_process(Behaviour(logprobs=logprobs)) as stub:
+        assert main(["models", "check", f"{stub.url}#m"]) == 0
+    assert ", no log-probabilities, " in capsys.readouterr().out
 
 
 def test_check_as_json_is_exit_code_0_when_all_answer(capsys: pytest.CaptureFixture[str]) -> None:

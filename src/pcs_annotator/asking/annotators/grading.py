@@ -25,6 +25,7 @@ IMPOSSIBLE = "log-probabilities that are none: above 0, or not a number"
 AFTER_SAMPLING = "log-probabilities of the choice made, not of the model"
 OTHER_ANSWER = "tokens that do not lead to the label of the reply"
 UNDECIDED = "tokens that leave the label open"
+UNLISTED = "labels that may be likelier than the answer and are in none of the tokens listed"
 """Why a vote stays hard although log-probabilities were requested."""
 BOUNDED = "a label was not among the tokens listed"
 
@@ -38,7 +39,7 @@ NEVER = -1000.0
 _OPENERS = frozenset(
     ["A", "An", "As", "Based", "For", "Given", "Here", "I", "In", "It", "Let", "On", "So", "That", "The", "This", "We"]
 )
-_DRESS = " \t\r\n\f\v\x00\xa0\"'`´“”„‘’‚«»‹›*_~()[]{}<>:=\u200b\u200c\u200d\u2060\ufeff"
+_DRESS = " ▁Ġ\t\r\n\f\v\x00\xa0\"'`´“”„‘’‚«»‹›*_~()[]{}<>:=\u200b\u200c\u200d\u2060\ufeff"
 _SEPARATORS = re.compile(r"[\s_\-‐‑–]+")
 _WORD_GOES_ON = "+#'’"
 _KEPT_TEXTS = 10_000
@@ -73,7 +74,7 @@ def grade(positions: tuple[TokenPosition, ...] | str | None, labels: tuple[str, 
             return Graded(None, problem)
         if not _several(walk.possible):
             break
-    if not walk.informed:
+    if not walk.informed and not _several(walk.possible):
         alone = all(len(position.alternatives) < 2 for position in positions)
         return Graded(None, NO_ALTERNATIVES if alone else AFTER_SAMPLING)
     return walk.result(1 << labels.index(chosen))
@@ -89,7 +90,7 @@ class _Walk:
         self._open: list[tuple[int, float]] = []
         self._mass = 1.0
         self._text = ""
-        self._bound = 0.0
+        self._bound = self._guess = 0.0
         self.possible = self._every
         self.informed = False
 
@@ -113,6 +114,7 @@ class _Walk:
             if mask & (mask - 1):
                 self._open.append((mask, self._mass * share))
             elif mask:
+                self.informed = True
                 self._found[mask.bit_length() - 1] += self._mass * share
         if own < 0:
             return NO_OWN if alternatives else NO_ALTERNATIVES
@@ -137,6 +139,7 @@ class _Walk:
         """Give labels that are in no listed token the most they can have: no more than the least likely listed one."""
         self._bound = max(self._bound, self._mass * min(lowest, left))
         share = self._mass * min(lowest, left / unseen.bit_count())
+        self._guess = max(self._guess, share)
         for label in _bits(unseen):
             self._found[label] += share
 
@@ -148,6 +151,8 @@ class _Walk:
             self._open.append((self.possible, self._mass))
         else:
             self._found[chosen.bit_length() - 1] += self._mass
+            if self._guess >= self._found[chosen.bit_length() - 1]:
+                return Graded(None, UNLISTED)
         grades = self._found
         if self._open:
             left_open = sum(mass for _, mass in self._open)

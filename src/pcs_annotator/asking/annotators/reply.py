@@ -52,6 +52,7 @@ _STATED = re.compile(
     r"(?:\s+(?:is|would\s+be|should\s+be)\b\s*:?|\s*[:=]|\s*[-–=]>|\s*→|\s+[-–—])\s*+",
     re.IGNORECASE,
 )
+_LETTERED = re.compile(r"[\s*_`\"'(\[]*+([A-Z])[*_`\"']*+[.):\]]")
 _EMPHASIS = str.maketrans("", "", "*`")
 _STATEMENT_ROOM = 80
 # A reply with more tags than this is a list rather than an answer; reading on would only cost time.
@@ -145,6 +146,9 @@ def read_answer(reply: str, labels: Sequence[str], answer: AnswerFormat, asked: 
         return Answer(*reading, words, reading.label or "")
     letters = letters_of(labels)
     reading = read_label(reply, letters, asked)
+    lead = _LETTERED.match(reply)
+    if reading.how == "prose" and (lead is None or lead[1] != reading.label):
+        reading = Reading(None, "no label in reply")  # in a sentence, "A" and "I" are words
     by_letter = Answer(*reading, letters, reading.label or "")
     if reading.label is not None:
         by_letter = by_letter._replace(label=labels[letters.index(reading.label)])

@@ -32,6 +32,8 @@ class Host:
         structured_models: The models whose answers can be constrained, as a pattern for the start of the name.
         reasoning_models: The models that take the settings of OpenAI's reasoning models, as a pattern.
         top_logprobs: Maximum number of alternatives with log-probabilities; 0 if requesting them is an error.
+        raw_logprobs: Whether log-probabilities are those before an answer is constrained, among which a label may be
+            far down: as many as possible are then requested.
         counts_logprobs: Whether `logprobs` is that number, as in the older protocol, instead of `true`.
         seed_field: The name of the seed setting; "" if there is none.
     """
@@ -46,6 +48,7 @@ class Host:
     structured_models: str = ""
     reasoning_models: str = "(?!)"
     top_logprobs: int = 0
+    raw_logprobs: bool = False
     counts_logprobs: bool = False
     seed_field: str = "seed"
 
@@ -129,6 +132,7 @@ HOSTS = (
         needs_key=False,
         structure="json_schema",
         top_logprobs=20,
+        raw_logprobs=True,
     ),
     Host(
         name="vllm",
@@ -137,6 +141,7 @@ HOSTS = (
         needs_key=False,
         structure="choice",
         top_logprobs=20,
+        raw_logprobs=True,
     ),
     Host(
         name="azure",

@@ -16,12 +16,13 @@ from pcs_annotator.asking.models.failures import CallSite, Complaint, failure
 from pcs_annotator.asking.models.logprobs import read_logprobs
 from pcs_annotator.asking.models.provider import provider
 from pcs_annotator.asking.models.wire import FINISHES, replace_surrogates
-from pcs_annotator.core.chat import ChatModel, Reply, Request, Usage
+from pcs_annotator.core.chat import ChatModel, Reply, Request, TokenPosition, Usage
 from pcs_annotator.errors import ConfigError, MissingPackage
 
 INSTALL = "pip install 'pcs-annotator[gguf]'"
 MAGIC = b"GGUF"
 ONLY_ERRORS = -1
+MANY_LOGPROBS = 100
 
 
 class LlamaModel:
@@ -64,7 +65,7 @@ class LlamaModel:
         if error is not None:
             complaint = Complaint(str(error.get("message")), str(error.get("type")))
             raise failure(self._place, int(error.get("code") or 500), complaint, {})
-        return _reply(data, perf_counter() - started, logprobs=request.logprobs > 0)
+        return _reply(data, perf_counter() - started, request)
 
     async def close(self) -> None:
         """Unload the model; asking again loads it again."""
@@ -157,7 +158,8 @@ def _payload(request: Request) -> dict[str, Any]:
         **{name: value for name, value in settings.items() if value is not None},
     }
     if request.logprobs:
-        payload |= {"logprobs": True, "top_logprobs": request.logprobs}
+        # they are those before the grammar, among which a label may be far down
+        payload |= {"logprobs": True, "top_logprobs": MANY_LOGPROBS if request.constraint else request.logprobs}
     constraint = request.constraint
     if constraint is not None and constraint.choices:
         payload["grammar"] = choices_grammar([replace_surrogates(choice) for choice in constraint.choices])
@@ -167,7 +169,7 @@ def _payload(request: Request) -> dict[str, Any]:
     return payload
 
 
-def _reply(data: Mapping[str, Any], latency: float, *, logprobs: bool) -> Reply:
+def _reply(data: Mapping[str, Any], latency: float, request: Request) -> Reply:
     choice = data["choices"][0]
     text = choice["message"].get("content") or ""
     usage = data.get("usage") or {}
@@ -176,5 +178,27 @@ def _reply(data: Mapping[str, Any], latency: float, *, logprobs: bool) -> Reply:
         finish=FINISHES.get(choice.get("finish_reason"), "other"),
         usage=Usage(input_tokens=usage.get("prompt_tokens"), output_tokens=usage.get("completion_tokens")),
         latency=latency,
-        logprobs=read_logprobs(choice, text) if logprobs else None,
+        logprobs=_logprobs(choice, text, request) if request.logprobs else None,
     )
+
+
+def _logprobs(choice: Mapping[str, Any], text: str, request: Request) -> tuple[TokenPosition, ...] | str | None:
+    """Return the log-probabilities of an answer: of the many listed, the first few and those that start a choice."""
+    found = read_logprobs(choice, text)
+    if request.constraint is None or not isinstance(found, tuple):
+        return found
+    choices = [choice.casefold() for choice in request.constraint.choices]
+    return tuple(position._replace(alternatives=_useful(position, choices, request.logprobs)) for position in found)
+
+
+def _useful(position: TokenPosition, choices: Sequence[str], first: int) -> tuple[tuple[str, float], ...]:
+    last = len(position.alternatives) - 2  # the least likely tell how unlikely those are that are not listed
+    return tuple(
+        (token, log)
+        for place, (token, log) in enumerate(position.alternatives)
+        if place < first or place >= last or token == position.token or _in_some(token.strip().casefold(), choices)
+    )
+
+
+def _in_some(token: str, choices: Sequence[str]) -> bool:
+    return len(token) > 0 and any(token in choice for choice in choices)

@@ -99,6 +99,8 @@ class WireModel:
         if sampling.seed is not None and self._host.seed_field:
             payload[self._host.seed_field] = sampling.seed
         alternatives = min(request.logprobs, self._top_logprobs)
+        if request.logprobs and request.constraint is not None and self._host.raw_logprobs:
+            alternatives = self._top_logprobs
         if alternatives and self._host.counts_logprobs:
             payload["logprobs"] = alternatives
         elif alternatives:

@@ -50,6 +50,8 @@ def pull_(model: str, to_json: bool) -> None:
 def check(model: tuple[str, ...], to_json: bool) -> int:
     """Check that each MODEL answers, how fast, and at what cost.
 
+    It also shows whether answers can be restricted to the labels, and whether log-probabilities come back.
+
     A model is written provider:model, or http://host:port/v1#model for any server that speaks the OpenAI protocol.
     """
     checkups = models.check_models(model, Path.cwd())
@@ -86,7 +88,8 @@ def print_checkups(checkups: Sequence[models.Checkup]) -> None:
         if one.answers:
             money = "price unknown" if one.usd is None else f"${one.usd:.6f} for this check"
             form = "answers restricted to the labels" if one.constrained else "free-text answers"
-            click.echo(f"✓ {one.model}: {one.seconds:.2f} s, {form}, {money}")
+            logs = "log-probabilities" if one.graded else "no log-probabilities"
+            click.echo(f"✓ {one.model}: {one.seconds:.2f} s, {form}, {logs}, {money}")
         else:
             click.echo(f"✗ {one.model}: {one.problem}")
 

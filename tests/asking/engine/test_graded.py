@@ -1,0 +1,346 @@
+"""Graded votes over real HTTP: what is asked, what is paid for, what the ledger keeps, and what is said about it."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import warnings
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pcs_annotator import Annotator, CollectSettings, Item, Task, Votes, collect
+from pcs_annotator.asking.annotators import grading
+from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.models.scripted import ScriptedModel
+from pcs_annotator.core.chat import Answers, Message, Reply, Request
+from pcs_annotator.errors import ConfigError, PcsWarning
+from tests.stub import Behaviour, Stub, StubServer
+from tests.stub.answers import chosen_label
+from tests.stub.logprobs import CAPITALISED, probabilities
+from tests.stub.questions import read_question
+
+MOOD = Task("How does the writer feel?", ["positive", "neutral", "negative"])
+DEGREES = Task("How does the writer feel?", ["rather positive", "rather negative", "neither"])
+NESTED = Task("What kind of news is it?", ["good", "good news", "bad"])
+MANY = Task("Which topic?", [f"topic{number}" for number in range(60)])
+ROWS = 12
+
+
+def items(count: int = ROWS) -> list[Item]:
+    return [Item(id=str(row), text=f"Text number {row} is rather nice.") for row in range(count)]
+
+
+def settings(answers: Answers = "auto", *, letters: bool = False) -> CollectSettings:
+    return CollectSettings(environment={}, answers=answers, letters=letters)
+
+
+def with_stub(behaviour: Behaviour, work: Callable[[Stub], Awaitable[None]]) -> None:
+    async def main() -> None:
+        async with StubServer(behaviour) as stub:
+            await work(stub)
+
+    asyncio.run(main())
+
+
+async def ask(stub: Stub, ledger: Path, how: CollectSettings, task: Task = MOOD, **annotator: bool) -> Votes:
+    return await collect(task, items(), [Annotator(f"{stub.url}#m", **annotator)], ledger=ledger, settings=how)  # type: ignore[arg-type]  # options of Annotator
+
+
+def expected(task: Task) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """The probabilities that the stub gives to the labels."""
+    rows = []
+    for item in items():
+        body = {"model": "m", "messages": [{"role": "user", "content": item.text}]}
+        question = read_question(body, "/")._replace(labels=tuple(task.labels))
+        shares = probabilities(question, chosen_label(question, Behaviour()), tuple(task.labels))
+        rows.append([shares[label] for label in task.labels])
+    return np.array(rows)
+
+
+def test_votes_have_the_probabilities_of_the_model(tmp_path: Path) -> None:
+    async def work(stub: Stub) -> None:
+        how = settings()
+        votes = await ask(stub, tmp_path / "l.db", how)
+        truth = expected(MOOD)
+        assert votes.grades is not None
+        # with five tokens listed, some of the capitalised labels are missing
+        assert votes.grades[:, 0, 0, 0] == pytest.approx(truth, abs=CAPITALISED * 0.5)
+        assert (votes.codes.ravel() == truth.argmax(axis=1)).all()
+        assert (how.tally.graded, how.tally.bounded, how.tally.hard) == (ROWS, 0, {})
+        with Ledger(tmp_path / "l.db") as ledger:
+            assert ledger.graded_models() == {f"{stub.url}#m": True}
+
+    with_stub(Behaviour(), work)
+
+
+@pytest.mark.parametrize("task", [DEGREES, NESTED])
+def test_labels_that_share_their_first_token_are_told_apart_or_the_vote_is_hard(task: Task, tmp_path: Path) -> None:
+    async def work(stub: Stub) -> None:
+        how = settings()
+        with pytest.warns(PcsWarning, match="answers count as hard votes: tokens that leave the label open"):
+            votes = await ask(stub, tmp_path / "l.db", how, task)
+        truth = expected(task)
+        assert votes.grades is not None
+        grades = votes.grades[:, 0, 0, 0]
+        graded = ~np.isnan(grades[:, 0])
+        assert grades[graded] == pytest.approx(truth[graded], abs=CAPITALISED)
+        # the third label has a token of its own; beside it, only the token that the other two share is listed
+        assert graded.tolist() == ((truth.argmax(axis=1) < 2) | (truth[:, 2] > 0.9)).tolist()
+        assert 0 < graded.sum() == how.tally.graded < ROWS
+
+    with_stub(Behaviour(), work)
+
+
+@pytest.mark.parametrize("letters", [False, True])
+def test_a_second_run_gives_the_same_grades_from_the_ledger(letters: bool, tmp_path: Path) -> None:
+    async def work(stub: Stub) -> None:
+        first = await ask(stub, tmp_path / "l.db", settings(letters=letters))
+        again = await ask(stub, tmp_path / "l.db", settings(letters=letters))
+        forced = await ask(stub, tmp_path / "l.db", settings("graded", letters=letters))
+        assert stub.stats().requests == ROWS
+        assert first.grades is not None
+        for votes in (again, forced):
+            assert votes.grades is not None
+            assert (votes.grades == first.grades).all()
+
+    with_stub(Behaviour(), work)
+
+
+def test_hard_answers_that_were_paid_for_are_kept_unless_graded_ones_are_asked_for(tmp_path: Path) -> None:
+    async def work(stub: Stub) -> None:
+        hard = await ask(stub, tmp_path / "l.db", settings("hard"))
+        assert hard.grades is None
+        how = settings()
+        continued = await ask(stub, tmp_path / "l.db", how)
+        assert stub.stats().requests == ROWS
+        assert continued.grades is None
+        assert (continued.codes == hard.codes).all()
+        assert (how.tally.from_ledger, how.tally.calls, how.tally.hard) == (ROWS, 0, {})
+        graded = await ask(stub, tmp_path / "l.db", settings("graded"))
+        assert stub.stats().requests == 2 * ROWS
+        assert graded.grades is not None
+        # now that there are graded answers, they are used
+        assert (await ask(stub, tmp_path / "l.db", settings())).grades is not None
+        assert stub.stats().requests == 2 * ROWS
+
+    with_stub(Behaviour(), work)
+
+
+def test_a_hard_question_is_answered_by_the_text_of_a_graded_answer(tmp_path: Path) -> None:
+    async def work(stub: Stub) -> None:
+        graded = await ask(stub, tmp_path / "l.db", settings())
+        hard = await ask(stub, tmp_path / "l.db", settings("hard"))
+        assert stub.stats().requests == ROWS
+        assert hard.grades is None
+        assert (hard.codes == graded.codes).all()
+
+    with_stub(Behaviour(), work)
+
+
+def test_an_annotator_may_differ_from_the_run(tmp_path: Path) -> None:
+    async def work(stub: Stub) -> None:
+        panel = [
+            Annotator(f"{stub.url}#m", name="graded"),
+            Annotator(f"{stub.url}#m", name="hard", answers="hard"),
+            Annotator(f"{stub.url}#m", name="letters", letters=True),
+        ]
+        votes = await collect(MOOD, items(), panel, ledger=tmp_path / "l.db", settings=settings())
+        assert votes.grades is not None
+        assert np.isnan(votes.grades[:, 1]).all()
+        assert not np.isnan(votes.grades[:, [0, 2]]).any()
+
+    with_stub(Behaviour(), work)
+
+
+def test_p_true_shares_its_first_call_with_a_graded_annotator(tmp_path: Path) -> None:
+    model = ScriptedModel(lambda request: "(A) True" if "(A) True" in str(request) else "positive", can_grade=True)
+    panel = [Annotator(model), Annotator(model, elicitation="p-true")]
+    with pytest.warns(PcsWarning, match="gives no log-probabilities"):
+        votes = asyncio.run(collect(MOOD, items(4), panel, ledger=tmp_path / "l.db", settings=settings()))
+    assert model.calls == 2 * 4
+    assert votes.stated is not None
+    assert votes.stated[0, 1, 0, 0, 0] == 1.0
+
+
+@pytest.mark.parametrize("letters", [False, True])
+@pytest.mark.parametrize("constrain", [False, True])
+def test_letters_are_asked_for_and_read(letters: bool, constrain: bool, tmp_path: Path) -> None:
+    async def work(stub: Stub) -> None:
+        keys = {"VLLM_BASE_URL": stub.url}
+        how = CollectSettings(environment=keys, letters=letters)
+        panel = [Annotator("vllm:m", constrain=constrain)]
+        votes = await collect(MOOD, items(), panel, ledger=tmp_path / "l.db", settings=how)
+        assert (votes.codes >= 0).all()
+        assert votes.grades is not None
+        assert how.tally.graded == ROWS
+        assert votes.grades.sum(axis=-1).max() <= 1
+        with Ledger(tmp_path / "l.db") as ledger:
+            replies = {entry.reply for entry in ledger.entries()}
+        words = {"A", "B", "C"} if letters else set(MOOD.labels)
+        assert replies <= (words if constrain else {f"<label>{word}</label>" for word in words})
+
+    with_stub(Behaviour(), work)
+
+
+def test_letters_stand_for_26_labels_at_most(tmp_path: Path) -> None:
+    how = settings(letters=True)
+    with pytest.raises(ConfigError, match=r"at most 26 labels.*there are 60.*as words"):
+        asyncio.run(collect(MANY, items(), ["scripted:hash"], ledger=tmp_path / "l.db", settings=how))
+    grades = Task("Which grade?", ["a", "b", "c"])
+    with pytest.raises(ConfigError, match=r"'a' is a letter itself"):
+        asyncio.run(collect(grades, items(), ["scripted:hash"], ledger=tmp_path / "l.db", settings=how))
+
+
+def test_a_server_that_ignores_the_request_is_noticed_once_and_remembered(tmp_path: Path) -> None:
+    async def work(stub: Stub) -> None:
+        how = settings()
+        with pytest.warns(PcsWarning, match=r"#m gives no log-probabilities, although it was asked") as said:
+            votes = await ask(stub, tmp_path / "l.db", how)
+        assert len(said) == 1
+        assert votes.grades is None
+        assert how.tally.hard == {grading.NOT_GIVEN: ROWS}
+        with Ledger(tmp_path / "l.db") as ledger:
+            assert ledger.graded_models() == {f"{stub.url}#m": False}
+        # what is known is not asked for again: these requests are hard, and answered by the texts of the first run
+        again = settings()
+        assert (await ask(stub, tmp_path / "l.db", again)).grades is None
+        assert stub.stats().requests == ROWS
+        assert not again.tally.hard
+        # not even if graded answers are asked for: what was paid for once is not paid for again
+        assert (await ask(stub, tmp_path / "l.db", settings("graded"))).grades is None
+        assert stub.stats().requests == ROWS
+
+    with_stub(Behaviour(logprobs="ignored"), work)
+
+
+def test_a_server_that_refuses_the_request_is_asked_again_without_it(tmp_path: Path) -> None:
+    async def work(stub: Stub) -> None:
+        how = settings()
+        with pytest.warns(PcsWarning, match=r"#m gives no log-probabilities.*not supported with this model") as said:
+            votes = await ask(stub, tmp_path / "l.db", how)
+        assert len(said) == 1
+        assert (votes.codes >= 0).all()
+        assert not how.tally.retries
+        with Ledger(tmp_path / "l.db") as ledger:
+            assert ledger.graded_models() == {f"{stub.url}#m": False}
+        asked = stub.stats().requests
+        await ask(stub, tmp_path / "l.db", settings())
+        assert stub.stats().requests == asked
+
+    with_stub(Behaviour(logprobs="refused"), work)
+
+
+def test_a_server_that_reports_its_choice_instead_of_the_model_is_noticed(tmp_path: Path) -> None:
+    async def work(stub: Stub) -> None:
+        how = settings()
+        with pytest.warns(PcsWarning, match=r"12 of 12 answers count as hard votes: log-probabilities of the choice"):
+            votes = await ask(stub, tmp_path / "l.db", how)
+        assert votes.grades is None
+        assert how.tally.hard == {grading.AFTER_SAMPLING: ROWS}
+
+    with_stub(Behaviour(logprobs="after sampling"), work)
+
+
+@pytest.mark.parametrize("most", [5, 20])
+def test_sixty_labels_and_a_server_that_lists_few_tokens(most: int, tmp_path: Path) -> None:
+    async def work(stub: Stub) -> None:
+        how = settings()
+        with pytest.warns(PcsWarning, match=rf"of {ROWS} graded answers, a label was not among the tokens"):
+            votes = await ask(stub, tmp_path / "l.db", how, MANY)
+        assert 0 < how.tally.bounded <= how.tally.graded == ROWS
+        assert votes.grades is not None
+        grades = votes.grades[:, 0, 0, 0]
+        truth = expected(MANY)
+        assert (grades.argmax(axis=1) == truth.argmax(axis=1)).all()
+        assert grades.sum(axis=1).max() <= 1 + 1e-6
+        assert np.abs(grades - truth).max() < 0.02
+        # one more request finds out that twenty are too many
+        assert stub.stats().requests - ROWS <= (ROWS if most == 5 else 0)
+
+    with_stub(Behaviour(max_logprobs=most), work)
+
+
+def test_answers_in_prose_are_hard_votes(tmp_path: Path) -> None:
+    def answer(request: Request) -> Reply:
+        return Reply(text="I would say that it is positive.", logprobs=())
+
+    how = settings()
+    model = ScriptedModel(answer, can_grade=True)
+    with pytest.warns(PcsWarning, match="an answer in prose"):
+        votes = asyncio.run(collect(MOOD, items(3), [model], ledger=tmp_path / "l.db", settings=how))
+    assert (votes.codes == 0).all()
+    assert how.tally.hard == {grading.IN_PROSE: 3}
+
+
+def test_a_model_that_cannot_grade_is_not_asked_for_log_probabilities(tmp_path: Path) -> None:
+    model, how = ScriptedModel(["positive"]), settings("graded")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asyncio.run(collect(MOOD, items(3), [model], ledger=tmp_path / "l.db", settings=how))
+    assert [request.logprobs for request in model.requests] == [0, 0, 0]
+
+
+OLD_TABLE = """CREATE TABLE calls (key BLOB PRIMARY KEY, model TEXT NOT NULL, purpose TEXT NOT NULL,
+    reply TEXT NOT NULL, finish TEXT NOT NULL, input_tokens INTEGER, output_tokens INTEGER, usd REAL,
+    latency REAL NOT NULL, asked_at REAL NOT NULL) WITHOUT ROWID"""
+
+
+def as_old(ledger: Path, old: Path) -> None:
+    """Write the calls of a ledger as the first schema had them."""
+    columns = "key, model, purpose, reply, finish, input_tokens, output_tokens, usd, latency, asked_at"
+    with closing(sqlite3.connect(ledger)) as source, closing(sqlite3.connect(old)) as target, target:
+        target.execute(OLD_TABLE)
+        target.execute("PRAGMA user_version = 1")
+        rows = source.execute(f"SELECT {columns} FROM calls")
+        target.executemany(f"INSERT INTO calls VALUES ({','.join('?' * 10)})", rows)
+
+
+def test_an_old_ledger_is_upgraded_in_place_and_pays_for_nothing_again(tmp_path: Path) -> None:
+    async def work(stub: Stub) -> None:
+        before = await ask(stub, tmp_path / "new.db", settings("hard"))
+        as_old(tmp_path / "new.db", tmp_path / "old.db")
+        after = await ask(stub, tmp_path / "old.db", settings())
+        assert stub.stats().requests == ROWS
+        assert (before.codes == after.codes).all()
+        as_old(tmp_path / "new.db", tmp_path / "other.db")
+        with Ledger(tmp_path / "fresh.db") as ledger:
+            assert ledger.import_from(tmp_path / "other.db") == ROWS
+        assert (await ask(stub, tmp_path / "fresh.db", settings())).grades is None
+        assert stub.stats().requests == ROWS
+
+    with_stub(Behaviour(), work)
+
+
+def test_the_key_of_a_hard_question_is_that_of_earlier_versions() -> None:
+    from pcs_annotator.asking.engine.ledger import call_key
+    from pcs_annotator.core.chat import Constraint, Sampling
+
+    request = Request(
+        messages=(Message("system", 'label "it"\n'), Message("user", "hé\ud800llo \\ 😀")),
+        sampling=Sampling(temperature=0.0, max_tokens=64),
+        constraint=Constraint(choices=("a", "b")),
+    )
+    assert call_key("m", request, 0).own.hex() == "0800d30a7dc92b9329a35c5c76345bbb"
+
+
+def test_what_is_known_about_models_is_imported_and_pruned(tmp_path: Path) -> None:
+    async def work(stub: Stub) -> None:
+        name = f"{stub.url}#m"
+        await ask(stub, tmp_path / "a.db", settings())
+        with Ledger(tmp_path / "b.db") as ledger:
+            assert ledger.graded_models() == {}
+            ledger.import_from(tmp_path / "a.db")
+            assert ledger.graded_models() == {name: True}
+            grades = (await ask(stub, tmp_path / "b.db", settings())).grades
+            assert grades is not None
+            assert stub.stats().requests == ROWS
+            ledger.prune(model="another")
+            assert ledger.graded_models() == {name: True}
+            ledger.prune(model=name)
+            assert ledger.graded_models() == {}
+
+    with_stub(Behaviour(), work)
