@@ -115,10 +115,11 @@ def _gain(result: RunResult) -> Text:
     low, high = test.interval
     cells = result.votes.codes.shape[1] * result.votes.codes.shape[2]
     return Text(
-        f"A single question to the better prompt labels {100 * single.accuracy.value:.0f} % of the rows correctly. "
-        "Asking both prompts twice and keeping the probability of every label, with weights from other rows, labels "
-        f"{100 * ours.accuracy.value:.0f} %: {test.difference * 100:+.0f} points ({low * 100:+.0f} to "
-        f"{high * 100:+.0f}, {test.n} rows), for {cells} questions instead of one.\n"
+        f"A single question to the better prompt labels {100 * single.accuracy.value:.0f} % of the rows right, with "
+        f"an AUROC of {single.auroc.value:.2f}. Asking both prompts twice and keeping the probability of every label, "
+        f"with weights from other rows, labels {100 * ours.accuracy.value:.0f} %: {test.difference * 100:+.0f} points "
+        f"({low * 100:+.0f} to {high * 100:+.0f}, {test.n} rows), with an AUROC of {ours.auroc.value:.2f}, for {cells} "
+        "questions instead of one. A higher AUROC means that the score tells right labels from wrong ones more often.\n"
         "This model has 135 million weights, a thousandth of a large one: treat this as a tour, not a benchmark. "
         f"The {test.n} news items are invented, and short ones like these are easy.",
     )
