@@ -141,9 +141,9 @@ def _useless_annotators(votes: Votes) -> Iterator[Flag]:
         total, top = int(counts.sum()), int(counts.argmax())
         if not total:
             yield Flag("silent annotator", f"{name} never gave a usable label: look at its answers, or drop it")
-        elif total < CONSTANT_MIN_VOTES or _grades_differ(votes, position):
+        elif total < CONSTANT_MIN_VOTES or counts[top] < CONSTANT_SHARE * total:
             continue
-        elif counts[top] >= CONSTANT_SHARE * total:
+        elif not _grades_differ(votes, position):
             share = 100 * counts[top] / total
             detail = f"{name} says {votes.labels[top]!r} in {share:.1f} % of {total} votes: it carries nothing, drop it"
             yield Flag("constant annotator", detail)

@@ -78,7 +78,10 @@ def any_graded(votes: Votes) -> bool:
 
 def all_graded(votes: Votes) -> bool:
     """Return whether there are votes and all of them are graded."""
-    return any_graded(votes) and votes.grades is not None and not np.isnan(votes.grades[votes.codes >= 0]).any()
+    if votes.grades is None:
+        return False
+    voted, graded = votes.codes >= 0, ~np.isnan(votes.grades[..., 0])
+    return bool(voted.any() and not (voted & ~graded).any())
 
 
 def one_hot(gold: Codes, labels: int) -> Floats:

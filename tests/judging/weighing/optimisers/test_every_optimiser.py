@@ -129,3 +129,12 @@ def test_what_goes_to_no_label_does_not_matter(name: str, mass: float) -> None:
     part = replace(whole, grades=whole.grades * np.float32(mass))
     ours, theirs = (score(each, quiet_fit(each, [*gold], quick(name))) for each in (whole, part))
     np.testing.assert_allclose(ours, theirs, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", [name for name in BUILT_IN if name not in ("auto", "logit", "scaling", "uniform")])
+def test_a_vote_with_all_the_probability_on_its_label_is_a_hard_vote(name: str) -> None:
+    votes, gold = simulated_votes([0.8, 0.6], items=60)
+    sure = replace(votes, grades=np.eye(3, dtype=np.float32)[votes.codes])
+    hard, graded = (quiet_fit(one, [*gold], quick(name)) for one in (votes, sure))
+    np.testing.assert_array_equal(score(sure, graded), score(votes, hard))
+    assert graded.to_dict() == hard.to_dict()
