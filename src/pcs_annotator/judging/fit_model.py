@@ -17,7 +17,7 @@ from pcs_annotator.judging.promising.acceptance import Judged, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, certify, fingerprint, no_promise
 from pcs_annotator.judging.promising.drift import profile
 from pcs_annotator.judging.promising.prediction_sets import fit_prediction_sets
-from pcs_annotator.judging.weighing.calibration import Calibrator, fit_calibrator, tempered
+from pcs_annotator.judging.weighing.calibration import Calibrator, fit_calibrator, method_for, tempered
 from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, AskPolicy, Splits, cross_fits
 from pcs_annotator.judging.weighing.fitting import fit_coded, in_canonical_order
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
@@ -105,7 +105,7 @@ def fit_model(
     rows, truth = labelled_rows(votes, gold)
     chosen = chosen_optimiser(how.optimiser, weights)
     trial = run_trial(chosen, rows, truth, how.splits)
-    calibrator = _calibrator(trial, how.splits.calibration)
+    calibrator = _calibrator(trial, method_for(weights, how.splits.calibration))
     shown = votes
     if ask_policy is not None:
         shown = ask_policy(rows_to_replay(votes), weights, calibrator)

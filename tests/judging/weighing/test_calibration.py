@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.optimize import approx_fprime, minimize_scalar
 from sklearn.isotonic import IsotonicRegression
 
 from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.weights import Evidence, Reading, Weights
 from pcs_annotator.errors import GoldError, MismatchError, UnknownNameError
 from pcs_annotator.judging.metrics.metrics import ece, log_loss
 from pcs_annotator.judging.weighing import calibration
@@ -24,6 +26,7 @@ from pcs_annotator.judging.weighing.calibration import (
     fit_calibrator,
     fit_curve,
     fitter_of,
+    method_for,
     read_curve,
     tempered,
 )
@@ -315,3 +318,28 @@ def test_curve_never_falls_and_never_reaches_0_or_1(rows: tuple[Floats, Mask]) -
 def test_a_curve_of_one_height_needs_two_knots(hits: bool, probability: float) -> None:
     knots = fit_curve(np.linspace(0, 1, 50), np.full(50, hits))
     np.testing.assert_allclose(knots, [[0, probability], [1, probability]])
+
+
+@pytest.mark.parametrize(
+    ("reads", "offsets", "method"),
+    [
+        ("mean log-odds", [0.5, -0.5], "temperature"),
+        ("log-odds", [0.5, -0.5], "temperature"),
+        ("mean log-odds", [0.0, 0.0], "softmax"),  # equal weights, without gold
+        ("shares", [0.5, -0.5], "softmax"),
+    ],
+)
+def test_offsets_are_not_learned_twice(reads: Reading, offsets: list[float], method: str) -> None:
+    evidence = Evidence(
+        labels=("a", "b"), log_prior=np.array(offsets), log_likelihood=np.eye(2)[np.newaxis, np.newaxis], reads=reads
+    )
+    weights = Weights(
+        annotators=["m"],
+        relations=["original"],
+        annotator_weights=np.ones(1),
+        relation_weights=np.ones(1),
+        evidence=evidence,
+    )
+    assert method_for(weights, "softmax") == method
+    assert method_for(weights, "isotonic") == "isotonic"
+    assert method_for(replace(weights, evidence=None), "softmax") == "softmax"

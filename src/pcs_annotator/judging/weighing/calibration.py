@@ -10,6 +10,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Mask, frozen
 from pcs_annotator.core.votes import positions_of
+from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import GoldError, MismatchError, UnknownNameError
 from pcs_annotator.judging.weighing.scoring import softmax
 
@@ -110,6 +111,16 @@ def _best_power(probabilities: Floats, gold: Codes) -> float:
         slope = np.sum(softmax(middle * logs) * logs) - own + (middle - 1) / PRIOR_SD**2
         low, high = (low, middle) if slope > 0 else (middle, high)
     return (low + high) / 2
+
+
+def method_for(weights: Weights, method: str) -> str:
+    """Return how to calibrate the scores of some weights.
+
+    Weights that read log-odds come with offsets learned from the same gold. To learn these twice only adds noise, so
+    `softmax` is left with the slope.
+    """
+    learned = weights.evidence is not None and weights.evidence.reads != "shares" and weights.evidence.log_prior.any()
+    return "temperature" if learned and method == "softmax" else method
 
 
 def calibrator_from_dict(values: Mapping[str, Any]) -> Calibrator:

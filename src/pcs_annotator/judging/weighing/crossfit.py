@@ -13,7 +13,7 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.judging.weighing.calibration import Calibrator, fitter_of, tempered
+from pcs_annotator.judging.weighing.calibration import Calibrator, fitter_of, method_for, tempered
 from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser
 from pcs_annotator.judging.weighing.scoring import score
 
@@ -113,7 +113,8 @@ def cross_fit(
     folds, labels = held_out(chosen, votes, gold, splits, turn), votes.labels
     parts = [votes.take(rows) for rows, _ in folds]
     scores = whole = _scored(parts, folds)
-    calibrators = _calibrators(scores, gold, [rows for rows, _ in folds], labels, splits.calibration)
+    method = method_for(folds[0].weights, splits.calibration)
+    calibrators = _calibrators(scores, gold, [rows for rows, _ in folds], labels, method)
     if ask_policy is not None:
         usual = [*zip(folds, calibrators, strict=True)]
         parts = [ask_policy(part, fold.weights, one) for part, (fold, one) in zip(parts, usual, strict=True)]

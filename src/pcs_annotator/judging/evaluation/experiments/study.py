@@ -17,7 +17,7 @@ from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions, labelle
 from pcs_annotator.judging.metrics.bootstrap import interval_around, resample_counts
 from pcs_annotator.judging.metrics.metrics import auroc_on
 from pcs_annotator.judging.metrics.significance import average_relative_improvement, p_value_text, paired_t_test, stars
-from pcs_annotator.judging.weighing.crossfit import CrossFit, calibrated_out_of_fold, stratified_folds
+from pcs_annotator.judging.weighing.crossfit import CrossFit
 
 Recorded = tuple[Votes, Codes]
 """Votes, and each item's gold label as a position in their labels, or `UNLABELLED`."""
@@ -80,7 +80,7 @@ class Scored:
 
     def hard(self) -> Figure:
         """Return the AUROC of the chosen labels alone, with its interval."""
-        deciding = self._probabilities() if self.learns else self._scores()
+        deciding = [fit.probabilities for fit in self.fits] if self.learns else self._scores()
         return self._figure("hard", [methods.hard_scores(values, self.labels) for values in deciding])
 
     def resampled(self) -> Floats:
@@ -94,13 +94,6 @@ class Scored:
     def _scores(self) -> list[Floats]:
         scores = [fit.scores for fit in self.fits]
         return scores[:1] if all(np.array_equal(one, scores[0]) for one in scores) else scores
-
-    def _probabilities(self) -> list[Floats]:
-        folds = [stratified_folds(self.gold, min(self.how.folds, len(self.gold)), seed) for seed in self.how.seeds]
-        return [
-            calibrated_out_of_fold(fit.scores, self.gold, fold, self.labels, self.how.calibration)
-            for fit, fold in zip(self.fits, folds, strict=True)
-        ]
 
     def _resampled(self, kind: str, scores: Sequence[Floats]) -> Floats:
         if kind not in self._kept:
@@ -152,9 +145,8 @@ class ExperimentBench:
     def score(self, method: methods.Method, votes: Votes | None = None) -> Scored:
         """Return the results of a method on all votes, or on those given."""
         entrant = methods.ready(method, self.votes if votes is None else votes, self.how.rewritten)
-        fits = [entrant.cross_fit(self.gold, self.how.folds, seed, "none") for seed in self.how.seeds]
         return Scored(
-            fits=fits,
+            fits=[entrant.cross_fit(self.gold, self.how.folds, seed, self.how.calibration) for seed in self.how.seeds],
             gold=self.gold,
             labels=self.votes.labels,
             how=self.how,
