@@ -62,13 +62,15 @@ def test_alternatives_include_the_token_that_was_sampled_and_are_rounded() -> No
     assert read([{"token": "b", "logprob": -0.1}], "b") == (TokenPosition("b", ()),)
 
 
-def test_after_the_answer_only_what_could_have_made_it_longer_is_kept() -> None:
-    closing = entry("</", -0.2, None, **{" news": -1.5, "Hm": -14.0})
-    found = read([entry("<label>"), entry("good", -0.1, Hm=-14.0), closing, entry("label>")], "<label>good</label>")
-    assert found == (
-        TokenPosition("good", (("good", -0.1), ("Hm", -14.0))),
-        TokenPosition("</", (("</", -0.2), (" news", -1.5))),
-    )
+def test_after_the_answer_alternatives_are_kept_only_if_they_could_have_made_it_longer() -> None:
+    good = entry("good", -0.1, Hm=-14.0)
+    for log, others in ((-0.2, ((" news", -1.5),)), (-1e-6, ())):
+        closing = entry("</", log, None, **{" news": -1.5})
+        found = read([entry("<label>"), good, closing, entry("label>")], "<label>good</label>")
+        assert found == (
+            TokenPosition("good", (("good", -0.1), ("Hm", -14.0))),
+            TokenPosition("</", (("</", round(log, 4)), *others)),
+        )
 
 
 @pytest.mark.parametrize("shown", ["\\xe6\\xad", "\ufffd"])
@@ -158,5 +160,5 @@ def test_an_answer_of_three_labels_takes_about_a_hundred_bytes() -> None:
     found = read([entry("<label>"), likely, entry("</label>")], "<label>positive</label>")
     stored = pack(found)
     assert stored is not None
-    assert len(stored) < 130
-    assert json.loads(stored)[0][:3] == ["positive", 0, -0.4668]
+    assert len(stored) < 160
+    assert json.loads(stored)[0][1][:2] == [["positive", -0.4668], ["neutral", -1.1928]]

@@ -72,7 +72,7 @@ def grade(positions: tuple[TokenPosition, ...] | str | None, labels: tuple[str, 
         problem = walk.step(position)
         if problem:
             return Graded(None, problem)
-        if not _several(walk.possible):
+        if not walk.possible & (walk.possible - 1):
             break
     if not walk.informed and not _several(walk.possible):
         alone = all(len(position.alternatives) < 2 for position in positions)
@@ -82,6 +82,19 @@ def grade(positions: tuple[TokenPosition, ...] | str | None, labels: tuple[str, 
 
 class _Walk:
     """The tokens so far: what they can become, and where the probability of the others went."""
+
+    __slots__ = (
+        "_bound",
+        "_continuations",
+        "_every",
+        "_found",
+        "_guess",
+        "_mass",
+        "_open",
+        "_text",
+        "informed",
+        "possible",
+    )
 
     def __init__(self, continuations: _Continuations, labels: int) -> None:
         self._continuations = continuations
@@ -97,6 +110,7 @@ class _Walk:
     def step(self, position: TokenPosition) -> str:
         """Take one token; return what is wrong with it, or an empty text."""
         token, alternatives = position
+        text, mass, leads_to = self._text, self._mass, self._continuations
         own, total, lowest, seen = -1.0, 0.0, 2.0, 0
         for other, log in alternatives:
             if not log <= TOLERANCE:
@@ -108,14 +122,15 @@ class _Walk:
             if own < 0 and other == token:
                 own = share
                 continue
-            lowest = min(lowest, share)
-            mask = self._after(other)
-            seen |= mask
+            if share < lowest:  # noqa: PLR1730  # this runs for every token of every answer
+                lowest = share
+            mask = leads_to[text + other] if other else leads_to.ended(text)
             if mask & (mask - 1):
-                self._open.append((mask, self._mass * share))
+                self._open.append((mask, mass * share))
             elif mask:
                 self.informed = True
-                self._found[mask.bit_length() - 1] += self._mass * share
+                self._found[mask.bit_length() - 1] += mass * share
+            seen |= mask
         if own < 0:
             return NO_OWN if alternatives else NO_ALTERNATIVES
         if total > 1 + TOLERANCE:
@@ -123,11 +138,9 @@ class _Walk:
         self._go_on(token, own, seen, left=1 - total, lowest=lowest)
         return ""
 
-    def _after(self, token: str) -> int:
-        return self._continuations[self._text + token] if token else self._continuations.ended(self._text)
-
     def _go_on(self, token: str, own: float, seen: int, *, left: float, lowest: float) -> None:
-        before, self.possible = self.possible, self._after(token)
+        before = self.possible
+        self.possible = self._continuations[self._text + token] if token else self._continuations.ended(self._text)
         self._text += token
         self.informed = self.informed or (lowest <= 1 and self.possible != before)
         unseen = before & self._every & ~(seen | self.possible)

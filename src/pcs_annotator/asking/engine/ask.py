@@ -177,7 +177,7 @@ class Asker:
         except TimeoutError as error:
             raise errors.ServerTrouble(f"{name}: no answer within {self.patience.deadline:g} s") from error
         pace.answered(reply.rate_hint)
-        if call.request.logprobs:
+        if call.request.logprobs and not self._gives.get(name):
             self._learn(call.model, reply)
         paid = self._paid(name, call, reply)
         # The call counts as in flight until its reply is stored: a crash loses no more than the calls in flight.
@@ -187,7 +187,7 @@ class Asker:
     def _learn(self, model: ChatModel, reply: Reply) -> None:
         """Remember whether a model gives log-probabilities; the first answer tells."""
         gives, known = reply.logprobs is not None, self._gives.get(model.name)
-        if known or known is gives or not reply.text:
+        if known is gives or not reply.text:
             return
         if known is None and not gives and model.can_grade:
             message = f"{model.name} gives no log-probabilities, although it was asked for them: its votes are hard"

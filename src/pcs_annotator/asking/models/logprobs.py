@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from math import inf
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -18,8 +18,8 @@ from pcs_annotator.core.chat import TokenPosition
 
 MOST_POSITIONS = 12
 DECIMALS = 4
-# After the answer is complete, only what is likelier than this could have made it longer.
-UNLIKELY = -11.5
+# Rounded like this, the logarithm of 1.
+CERTAIN = -0.5 * 10**-DECIMALS
 UNKNOWN_FORM = "log-probabilities in an unknown form"
 OTHER_TEXT = "tokens that do not add up to the reply"
 _TAG = "<label>"
@@ -27,16 +27,20 @@ _OPENING = re.compile(
     r"""<\s*+label\s*+>|["'](?:label|answer|category|class|sentiment)["']\s*+:\s*+\[?+\s*+""", re.IGNORECASE
 )
 # What follows the answer in these two forms; the token it is in may also end the answer.
+_HIDDEN = re.compile(rb"\\[u\\]")
 _CLOSING = re.compile(r"""<|["'}\]\n]""")
 
 
-def read_logprobs(choice: Mapping[str, Any], text: str) -> tuple[TokenPosition, ...] | str | None:
+def read_logprobs(
+    choice: Mapping[str, Any], text: str, *, plain: bool = False
+) -> tuple[TokenPosition, ...] | str | None:
     """Return the tokens of an answer and their alternatives; a text says why what the server sent is of no use.
 
     Args:
         choice: A choice of a chat completion: with OpenAI's `logprobs.content`, or with lists of `tokens`,
             `token_logprobs` and `top_logprobs`, as in the older protocol that Together and llama-cpp-python use.
         text: The reply's text as the server sent it.
+        plain: Whether the tokens are known to be as they show themselves, which saves looking at each.
     """
     given = choice.get("logprobs")
     if not given:
@@ -45,7 +49,7 @@ def read_logprobs(choice: Mapping[str, Any], text: str) -> tuple[TokenPosition, 
         entries = given.get("content")
         if entries is None and "tokens" in given:
             entries = _entries(given, choice)
-        return _answer(entries, text) if entries else None
+        return _answer(entries, text, plain=plain) if entries else None
     except (LookupError, TypeError, ValueError, AttributeError):
         return UNKNOWN_FORM
 
@@ -64,10 +68,10 @@ def _entries(given: Mapping[str, Any], choice: Mapping[str, Any]) -> list[dict[s
     ]
 
 
-def _answer(entries: Sequence[Mapping[str, Any]], text: str) -> tuple[TokenPosition, ...] | str:
+def _answer(entries: Sequence[Mapping[str, Any]], text: str, *, plain: bool) -> tuple[TokenPosition, ...] | str:
     pieces = [entry["token"] for entry in entries]
     said, wanted = "".join(pieces), text.strip()
-    if not _plain(said):
+    if not plain and not _plain(said):
         pieces = [_token(entry) for entry in entries]
         said = "".join(pieces)
         if _rejoined(said) != said:  # two tokens share a character: one sign per byte, so that places fit again
@@ -76,27 +80,32 @@ def _answer(entries: Sequence[Mapping[str, Any]], text: str) -> tuple[TokenPosit
     if wanted not in said:
         return OTHER_TEXT
     start, end = _region(said, wanted)
+    number, place = 0, len(pieces[0])
+    while place <= start and number + 1 < len(pieces):
+        number += 1
+        place += len(pieces[number])
     found: list[TokenPosition] = []
-    before = place = 0
-    for number, piece in enumerate(pieces):
-        before, place = place, place + len(piece)
-        if place <= start:
-            continue
-        if before > end or len(found) == MOST_POSITIONS:
+    place -= len(pieces[number])
+    for piece, entry in zip(pieces[number : number + MOST_POSITIONS], entries[number:], strict=False):
+        if place > end:
             break
-        found.append(_position(entries[number], -inf if before < end else UNLIKELY))
+        found.append(_position(entry, closing=place == end, plain=plain))
+        place += len(piece)
     return tuple(found)
 
 
+@lru_cache(maxsize=1024)
 def _region(said: str, wanted: str) -> tuple[int, int]:
     """Return where the answer starts and where it ends; the whole text if nothing marks it."""
-    start = said.rfind(_TAG) + len(_TAG)
-    if start >= len(_TAG):
+    tag = said.rfind(_TAG)
+    if tag >= 0:
+        start = tag + len(_TAG)
         end = said.find("<", start)
         return start, len(said) if end < 0 else end
+    start = -1
     for found in _OPENING.finditer(said):
         start = found.end()
-    if start >= len(_TAG):
+    if start >= 0:
         closing = _CLOSING.search(said, start + 1)
         return start, closing.start() if closing else len(said)
     # reasoning may come before the text, and the name of a control token after it
@@ -105,16 +114,16 @@ def _region(said: str, wanted: str) -> tuple[int, int]:
     return start, start + len(wanted)
 
 
-def _position(entry: Mapping[str, Any], least: float) -> TokenPosition:
-    """Return a token with its alternatives, without those less likely than `least`."""
+def _position(entry: Mapping[str, Any], *, closing: bool, plain: bool) -> TokenPosition:
+    """Return a token with its alternatives; `closing` if the answer was complete before it."""
     token, tops = entry["token"], entry.get("top_logprobs") or ()
-    alternatives = [(top["token"], round(log, DECIMALS)) for top in tops if not (log := top["logprob"]) < least]
-    others = [other for other, _ in alternatives]
-    if not _plain("".join(others)):
+    if closing and entry["logprob"] > CERTAIN and tops:  # the answer could not have been longer
+        return TokenPosition(token, ((token, 0.0),))
+    alternatives = [(top["token"], round(top["logprob"], DECIMALS)) for top in tops]
+    if not plain:
         token = _token(entry)
-        alternatives = [(_token(top), round(top["logprob"], DECIMALS)) for top in tops]
-        others = [other for other, _ in alternatives]
-    if token not in others and tops:
+        alternatives = [(_token(top), log) for top, (_, log) in zip(tops, alternatives, strict=True)]
+    if alternatives and alternatives[0][0] != token and all(other != token for other, _ in alternatives):
         alternatives.append((token, round(entry["logprob"], DECIMALS)))
     return TokenPosition(token, tuple(alternatives))
 
@@ -124,6 +133,11 @@ def _token(entry: Mapping[str, Any]) -> str:
     if not _plain(token) and entry.get("bytes"):
         return bytes(entry["bytes"]).decode("utf-8", "surrogateescape")
     return token
+
+
+def shows_all(body: bytes) -> bool:
+    """Return whether all tokens in a body are as they show themselves: none holds half a character."""
+    return body.isascii() and (b"\\" not in body or _HIDDEN.search(body) is None)
 
 
 def _plain(text: str) -> bool:
@@ -136,34 +150,23 @@ def _rejoined(text: str) -> str:
 
 
 def pack(logprobs: tuple[TokenPosition, ...] | str | None) -> bytes | None:
-    """Return log-probabilities as they are stored: JSON, with 0 for the token that was sampled."""
+    """Return log-probabilities as they are stored: as JSON."""
     if logprobs is None:
         return None
-    if isinstance(logprobs, str):
-        return json.dumps(logprobs).encode()
-    rows = []
-    for token, alternatives in logprobs:
-        row: list[object] = [token]
-        for other, log in alternatives:
-            row += (0 if other == token else other, log)
-        rows.append(row)
+    plain = logprobs if isinstance(logprobs, str) else [tuple(position) for position in logprobs]
     try:
-        stored = orjson.dumps(rows)
+        stored = orjson.dumps(plain)
     except TypeError:  # it takes no lone surrogates
         stored = b"null"
     # it writes null for what is not a number
-    return json.dumps(rows, separators=(",", ":")).encode() if b"null" in stored else stored
+    return json.dumps(plain, separators=(",", ":")).encode() if b"null" in stored else stored
 
 
 def unpack(stored: bytes | None) -> tuple[TokenPosition, ...] | str | None:
     """Return log-probabilities from their stored form."""
     if stored is None:
         return None
-    rows = json.loads(stored)
-    if isinstance(rows, str):
-        return rows
-    found = []
-    for token, *rest in rows:
-        others = (token if other == 0 else other for other in rest[::2])
-        found.append(TokenPosition(token, tuple(zip(others, rest[1::2], strict=True))))
-    return tuple(found)
+    plain = json.loads(stored)
+    if isinstance(plain, str):
+        return plain
+    return tuple(TokenPosition(token, tuple(map(tuple, alternatives))) for token, alternatives in plain)

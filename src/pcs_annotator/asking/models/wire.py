@@ -14,7 +14,7 @@ import orjson
 from pcs_annotator.asking.models.catalog import context_of
 from pcs_annotator.asking.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.asking.models.hosts import CUSTOM, HOSTS, Host, base_url, chat_url, check_url
-from pcs_annotator.asking.models.logprobs import read_logprobs
+from pcs_annotator.asking.models.logprobs import read_logprobs, shows_all
 from pcs_annotator.asking.models.provider import provider, read_key
 from pcs_annotator.asking.models.sessions import Client, HttpReply
 from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Reply, Request, Usage
@@ -137,7 +137,7 @@ class WireModel:
                 finish=FINISHES.get(choice.get("finish_reason"), "other"),
                 usage=Usage(input_tokens=usage.get("prompt_tokens"), output_tokens=usage.get("completion_tokens")),
                 latency=answer.latency,
-                logprobs=read_logprobs(choice, text) if request.logprobs else None,
+                logprobs=read_logprobs(choice, text, plain=shows_all(answer.body)) if request.logprobs else None,
                 rate_hint=rate_hint(answer.headers),
             )
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
