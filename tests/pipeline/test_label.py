@@ -74,10 +74,9 @@ def test_labels_are_those_of_asking_everything_for_fewer_calls(folder: Path) -> 
     assert [row["label"] for row in read_csv(fewer.out)] == labels_of(fewer)
 
 
-@pytest.mark.parametrize("graded", [MODELS, MODELS[:1]])
-@pytest.mark.parametrize("optimiser", ["lr", "scaling"])
+@pytest.mark.parametrize(("optimiser", "graded"), [("lr", MODELS[:1]), ("scaling", MODELS)])
 def test_graded_answers_give_the_labels_of_asking_everything(
-    graded: Sequence[str], optimiser: str, tmp_path: Path
+    optimiser: str, graded: Sequence[str], tmp_path: Path
 ) -> None:
     learn = LearnSettings(optimiser=optimiser, folds=3, resamples=0, max_error=0.1)
     simulated_run(tmp_path, rows=120, gold_rows=100, learn=learn, graded=graded)

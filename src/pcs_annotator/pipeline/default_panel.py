@@ -127,7 +127,9 @@ class Support:
 
     def _ask_about(self, item: Item, annotators: Sequence[Annotator], tally: Tally) -> None:
         job = self._job(annotators)
-        settings = replace(self.settings, tally=Tally())
+        # a server that does not answer is the run's to report, which notices it sooner with many calls in flight
+        patience = replace(self.settings.patience, attempts=1)
+        settings = replace(self.settings, tally=Tally(), patience=patience)
         with lock_ledger(self.ledger):
             run_sync(lambda: ask.ask_job(job, [item], self.ledger, settings))
         # the run will find these answers in the ledger, but it has paid for them

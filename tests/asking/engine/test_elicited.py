@@ -242,7 +242,7 @@ def test_other_slashes_stay_part_of_the_model(name: str) -> None:
 
 def test_over_real_http_calls_are_shared_and_a_second_run_makes_none(stub_that_states: None, tmp_path: Path) -> None:
     async def run() -> None:
-        async with StubServer(Behaviour(share_429=0.1, share_500=0.05, retry_after="exact")) as stub:
+        async with StubServer(Behaviour(seed=1, share_429=0.1, share_500=0.05, retry_after="exact")) as stub:
             names = [f"{stub.url}#m", *(f"{stub.url}#m/{kind}" for kind in KINDS)]
             settings = CollectSettings(environment={})
             settings = replace(settings, patience=replace(settings.patience, first_wait=0.01, longest_wait=0.05))
