@@ -118,6 +118,7 @@ async def ask_job(
     """
     prices = pricing(settings.prices)
     tally, tracker = settings.tally, BudgetTracker(settings.budget)
+    _warn_about_hard_models(job)
     try:
         refuse_unknown_prices(job, prices, settings.budget)
         with Ledger(ledger) as opened:
@@ -128,6 +129,15 @@ async def ask_job(
         await close_models(job)
     _warn_about_grades(tally)
     return votes
+
+
+def _warn_about_hard_models(job: Job) -> None:
+    """Say which models give no log-probabilities although graded answers were asked for."""
+    wanted = [model for annotator, model in job.annotators if annotator.answers == "graded"]
+    names = dict.fromkeys(model.name for model in wanted if not model.can_grade)
+    if names:
+        message = f"no log-probabilities can be had from {', '.join(names)}: their votes are hard"
+        warnings.warn(message, PcsWarning, stacklevel=3)
 
 
 def _warn_about_grades(tally: Tally) -> None:

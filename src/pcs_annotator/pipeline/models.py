@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from pcs_annotator.asking.annotators.grading import NEVER
 from pcs_annotator.asking.models.catalog import context_of, known_models, price_of
+from pcs_annotator.asking.models.logprobs import tells
 from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.asking.models.pull import Progress, is_intact, pull, weights_of, weights_path
 from pcs_annotator.asking.models.resolve import resolve_model
-from pcs_annotator.core.chat import ChatModel, Constraint, Message, Reply, Request, Sampling
+from pcs_annotator.core.chat import ChatModel, Constraint, Message, Request, Sampling
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.errors import PcsError
 
@@ -135,7 +135,7 @@ async def _ask_briefly(spec: str, model: ChatModel) -> Checkup:
         cost = price.cost(reply.usage) if price else None
         known = known and cost is not None
         usd += cost or 0.0
-        graded = graded or _tells(reply)
+        graded = graded or tells(reply.logprobs)
     return Checkup(
         model=spec,
         answers=True,
@@ -145,9 +145,3 @@ async def _ask_briefly(spec: str, model: ChatModel) -> Checkup:
         context_tokens=model.context_tokens,
         usd=usd if known else None,
     )
-
-
-def _tells(reply: Reply) -> bool:
-    """Return whether a reply has log-probabilities that are of use: not only those of the tokens chosen."""
-    positions = reply.logprobs if isinstance(reply.logprobs, tuple) else ()
-    return any(NEVER < log < 0 for _, alternatives in positions for _, log in alternatives[1:])

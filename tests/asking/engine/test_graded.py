@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import warnings
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
@@ -241,6 +240,11 @@ def test_a_server_that_reports_its_choice_instead_of_the_model_is_noticed(tmp_pa
             votes = await ask(stub, tmp_path / "l.db", how)
         assert votes.grades is None
         assert how.tally.hard == {grading.AFTER_SAMPLING: ROWS}
+        with Ledger(tmp_path / "l.db") as ledger:
+            assert ledger.graded_models() == {f"{stub.url}#m": False}
+        # known by now: asked for a label alone, which the ledger has, and nothing more to say
+        await ask(stub, tmp_path / "l.db", settings())
+        assert stub.stats().requests == ROWS
 
     with_stub(Behaviour(logprobs="after sampling"), work)
 
@@ -277,11 +281,11 @@ def test_answers_in_prose_are_hard_votes(tmp_path: Path) -> None:
 
 
 def test_a_model_that_cannot_grade_is_not_asked_for_log_probabilities(tmp_path: Path) -> None:
-    model, how = ScriptedModel(["positive"]), settings("graded")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        asyncio.run(collect(MOOD, items(3), [model], ledger=tmp_path / "l.db", settings=how))
-    assert [request.logprobs for request in model.requests] == [0, 0, 0]
+    model = ScriptedModel(["positive"])
+    asyncio.run(collect(MOOD, items(3), [model], ledger=tmp_path / "a.db", settings=settings()))
+    with pytest.warns(PcsWarning, match="no log-probabilities can be had from scripted:script"):
+        asyncio.run(collect(MOOD, items(3), [model], ledger=tmp_path / "b.db", settings=settings("graded")))
+    assert [request.logprobs for request in model.requests] == [0] * 6
 
 
 OLD_TABLE = """CREATE TABLE calls (key BLOB PRIMARY KEY, model TEXT NOT NULL, purpose TEXT NOT NULL,

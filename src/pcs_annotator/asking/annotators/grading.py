@@ -15,6 +15,7 @@ from math import exp
 from typing import NamedTuple
 
 from pcs_annotator.asking.annotators.vocabulary import vocabulary
+from pcs_annotator.asking.models.logprobs import NEVER
 from pcs_annotator.core.chat import TokenPosition
 
 NOT_GIVEN = "no log-probabilities in the reply"
@@ -33,8 +34,6 @@ MOST_UNDECIDED = 0.1
 BOUND_THAT_MATTERS = 0.01
 # Servers round; more than this above a probability of 1 is an error.
 TOLERANCE = 1e-3
-# How servers write "not at all": OpenAI and vLLM send -9999.
-NEVER = -1000.0
 # A sentence may begin with these, so that they are not the start of a longer word: "The" is not half of "theft".
 _OPENERS = frozenset(
     ["A", "An", "As", "Based", "For", "Given", "Here", "I", "In", "It", "Let", "On", "So", "That", "The", "This", "We"]

@@ -13,6 +13,7 @@ from pcs_annotator.asking.engine.budget import BudgetTracker, Cost, expected_tok
 from pcs_annotator.asking.engine.ledger import Ledger, call_key, entry_of
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT, Pace
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.models.logprobs import tells
 from pcs_annotator.core.chat import ChatModel, Reply, Request
 
 PriceOf = Callable[[str, int, int], float | None]
@@ -185,11 +186,11 @@ class Asker:
         return reply, paid
 
     def _learn(self, model: ChatModel, reply: Reply) -> None:
-        """Remember whether a model gives log-probabilities; the first answer tells."""
-        gives, known = reply.logprobs is not None, self._gives.get(model.name)
+        """Remember whether a model gives log-probabilities that are of use; the first answer tells."""
+        gives, known = tells(reply.logprobs), self._gives.get(model.name)
         if known is gives or not reply.text:
             return
-        if known is None and not gives and model.can_grade:
+        if known is None and reply.logprobs is None and model.can_grade:
             message = f"{model.name} gives no log-probabilities, although it was asked for them: its votes are hard"
             warnings.warn(message, errors.PcsWarning, stacklevel=2)
         self._gives[model.name] = gives

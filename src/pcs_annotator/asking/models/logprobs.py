@@ -18,6 +18,8 @@ from pcs_annotator.core.chat import TokenPosition
 
 MOST_POSITIONS = 12
 DECIMALS = 4
+# How servers write "not at all": OpenAI and vLLM send -9999.
+NEVER = -1000.0
 # Rounded like this, the logarithm of 1.
 CERTAIN = -0.5 * 10**-DECIMALS
 UNKNOWN_FORM = "log-probabilities in an unknown form"
@@ -147,6 +149,12 @@ def _plain(text: str) -> bool:
 
 def _rejoined(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+
+
+def tells(logprobs: tuple[TokenPosition, ...] | str | None) -> bool:
+    """Return whether log-probabilities say what else a model might have answered, not only what was chosen."""
+    positions = logprobs if isinstance(logprobs, tuple) else ()
+    return any(other != token and NEVER < log <= 0 for token, others in positions for other, log in others)
 
 
 def pack(logprobs: tuple[TokenPosition, ...] | str | None) -> bytes | None:
