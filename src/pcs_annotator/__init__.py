@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pcs_annotator.version import __version__ as __version__
+from perceived_confidence import CLASH, is_mixed
 
 if TYPE_CHECKING:
     from pcs_annotator.asking.annotators.annotator import Annotator
@@ -97,6 +98,9 @@ _HOMES = {
     "score": "judging.weighing.scoring",
 }
 
+
+if is_mixed():
+    warnings.warn(CLASH, stacklevel=2)
 
 # Names from the previous release; they will be removed in the next one.
 _FORMER = {"Choosing": "RelationOptions"}

@@ -1,6 +1,6 @@
 """`python -m pcs_annotator` is `pcs`."""
 
-from pcs_annotator.faces.cli.main import run
+from perceived_confidence import run
 
 if __name__ == "__main__":
     run()

@@ -17,8 +17,9 @@ PcsError                    base class; the message names the remedy
 └── ModelError              a model did not answer; `retryable` says whether asking again can help
     ├── RateLimited         too many requests; may say how long to wait
     ├── ServerTrouble       5xx, timeout, reset connection, unreadable answer
+    │   └── TooManyFiles    this process may open no more connections: fewer calls at once can help
     ├── Unanswerable        this question will never be answered: too long, or filtered
-    │   └── BadRequest      the server rejects this question for another reason
+    │   └── BadRequest      the server rejects this question for another reason, or sends too much
     ├── AccessDenied        wrong key, permission or model name: no question will be answered
     └── ModelDown           not asked again after many failures in a row
 
@@ -109,12 +110,16 @@ class ServerTrouble(ModelError):
     retryable = True
 
 
+class TooManyFiles(ServerTrouble):
+    """This process may open no more files and connections: fewer calls at once can help."""
+
+
 class Unanswerable(ModelError):
     """This question will never be answered: the text is too long, or was filtered."""
 
 
 class BadRequest(Unanswerable):
-    """The server rejects this question for another reason; perhaps it would reject all of them."""
+    """The server rejects this question for another reason, or sends far too much; perhaps it does so for all."""
 
 
 class AccessDenied(ModelError):

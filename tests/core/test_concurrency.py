@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
+import time
 
 import pytest
 
-from pcs_annotator.core.concurrency import gather_all, run_sync
+from pcs_annotator.core.concurrency import deadline, gather_all, run_sync
 
 
 async def double(number: int) -> int:
@@ -73,3 +75,28 @@ def test_an_error_is_raised_only_after_all_the_others_have_finished() -> None:
     with pytest.raises(LookupError, match="nothing here"):
         run_sync(lambda: gather_all([fail(), slow()]))
     assert finished == ["slow"]
+
+
+def test_a_deadline_is_a_timeout() -> None:
+    async def late() -> None:
+        async with deadline(0.01):
+            await asyncio.sleep(60)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(late())
+
+
+def test_what_arrived_while_the_process_was_frozen_is_read_before_the_deadline_counts() -> None:
+    """With `asyncio.timeout` this fails: what was read is thrown away."""
+
+    async def read() -> bytes:
+        loop = asyncio.get_running_loop()
+        near, far = socket.socketpair()
+        near.setblocking(False)
+        with near, far:
+            async with deadline(0.05):
+                loop.call_soon(far.send, b"!")
+                loop.call_soon(time.sleep, 0.2)
+                return await loop.sock_recv(near, 1)
+
+    assert asyncio.run(read()) == b"!"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator import UserError, Votes
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, refuse_contradictions
+from pcs_annotator.core.gold import UNLABELLED, gold_codes, refuse_contradictions, same_text, text_hash
 from pcs_annotator.errors import GoldError, LabelError, UnknownNameError
 from tests.builders import votes_of
 
@@ -145,3 +145,31 @@ def test_the_same_text_with_two_labels_is_refused_and_both_rows_are_named() -> N
 )
 def test_labels_that_do_not_contradict_each_other_pass(texts: list[str], gold: list[str | None]) -> None:
     refuse_contradictions(texts, gold, "data.csv")
+
+
+@pytest.mark.parametrize(
+    ("cell", "text", "same"),
+    [
+        ("One\r\ntwo ", "One\ntwo", True),
+        ("'=1+1", "=1+1", True),
+        ("=1+1", "'=1+1", True),
+        ("One", "Two", False),
+        ("", "Two", False),
+        ("One", "One more", False),
+        ("a b " * 8000, "a b " * 9000, True),
+        ("a b " * 8000, "a c " * 9000, False),
+    ],
+)
+def test_a_cell_holds_a_text_whatever_a_spreadsheet_did_to_it(cell: str, text: str, same: bool) -> None:
+    assert same_text(cell, text) == same
+    if len(cell) < 100:
+        assert (text_hash(cell) == text_hash(text)) == same
+
+
+def test_only_the_first_contradictions_are_listed() -> None:
+    texts = [f"text {row // 3}" for row in range(60)]
+    with pytest.raises(GoldError) as caught:
+        refuse_contradictions(texts, ["a", "b", "a"] * 20, "data.csv")
+    message = str(caught.value)
+    assert "rows 1 and 2 and 3 have the same text but the gold labels 'a' and 'b'" in message
+    assert "31 and 32 and 33, and 9 more (60 rows in all)" in message

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import numpy as np
@@ -269,3 +270,9 @@ def test_broken_json_is_an_error_that_names_the_place(name: str, content: str, p
     (tmp_path / name).write_text(content, encoding="utf-8")
     with pytest.raises(TableError, match=problem):
         as_arrow(tmp_path / name)
+
+
+def test_a_file_that_is_not_regular_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(TableError, match="regular file"):
+        as_arrow(tmp_path / "pipe.csv")

@@ -191,3 +191,31 @@ def test_weights_survive_json_with_everything_in_them() -> None:
 def test_nan_from_a_failed_optimiser_does_not_become_equal_weights() -> None:
     with pytest.raises(ValueError, match="nan"):
         to_simplex(np.array([0.5, np.nan]))
+
+
+@given(st.tuples(*[st.floats(-1, 1)] * 3).map(sorted), st.integers(1, 4), st.integers(1, 4))
+def test_a_rounded_interval_contains_its_value_however_that_is_rounded(
+    values: list[float], digits: int, digits_of_value: int
+) -> None:
+    low, value, high = values
+    ends = Interval(low, high).rounded(digits)
+    shown = float(f"{value:.{max(digits, digits_of_value)}f}")
+    assert float(f"{ends.low:.{digits}f}") <= shown <= float(f"{ends.high:.{digits}f}")
+    assert ends.low == pytest.approx(low, abs=10**-digits)
+    assert ends.high == pytest.approx(high, abs=10**-digits)
+
+
+def test_an_end_that_needs_no_rounding_stays_and_a_missing_one_too() -> None:
+    assert Interval(0.29, 0.57).rounded(2) == (0.29, 0.57)
+    assert str(Interval(float("nan"), float("inf")).rounded(2)) == "Interval(low=nan, high=inf)"
+
+
+def test_weights_are_shown_for_those_that_cast_votes_and_sum_to_1() -> None:
+    votes = votes_of([[[0, -2, 1]], [[1, -1, 0]]])
+    details = Diagnostics(relation_intervals={"original": Interval(0.25, 0.9), "r1": Interval(0.1, 0.2)})
+    weights = Weights.normalised(votes, np.ones(1), np.array([0.5, 0.375, 0.125]), details)
+    annotators, relations = weights.shares(votes)
+    assert annotators == {"a0": (1.0, None)}
+    assert relations == {"original": (0.8, (0.4, 1.0)), "r1": None, "r2": (0.2, None)}
+    silent = votes_of([[[-1, -1, -1]]])
+    assert weights.shares(silent) == ({"a0": None}, {"original": None, "r1": None, "r2": None})

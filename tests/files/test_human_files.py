@@ -7,10 +7,13 @@ import pytest
 from pcs_annotator.errors import TableError
 from pcs_annotator.files.human_files import (
     AuditedLabel,
+    Drawn,
     GivenGold,
+    read_drawn,
     read_gold,
     read_verdicts,
     write_audit,
+    write_drawn,
     write_gold,
     write_to_label,
 )
@@ -33,31 +36,48 @@ def test_rows_to_label_have_an_empty_column_for_the_person(tmp_path: Path) -> No
 
 def test_no_gold_is_a_table_without_rows(tmp_path: Path) -> None:
     write_gold(tmp_path / "gold.csv", [])
-    assert (tmp_path / "gold.csv").read_text(encoding="utf-8").strip().replace('"', "") == "id,gold,drawn"
+    assert (tmp_path / "gold.csv").read_text(encoding="utf-8").strip().replace('"', "") == "id,gold,drawn,text_hash"
 
 
 def test_gold_is_read_back_as_it_was_written(tmp_path: Path) -> None:
-    gold = [GivenGold(1, "a", "good", "informative"), GivenGold(2, "b", "bad"), GivenGold(3, "c", "bad", "for review")]
+    gold = [
+        GivenGold(1, "a", "good", "informative", text_hash="h1"),
+        GivenGold(2, "b", "bad"),
+        GivenGold(3, "c", "bad", "for review"),
+    ]
     write_gold(tmp_path / "gold.csv", gold)
     assert read_gold(tmp_path / "gold.csv") == gold
 
 
 def test_empty_rows_are_left_out_and_the_others_keep_their_numbers(tmp_path: Path) -> None:
     path = written(tmp_path, "ID, Gold ,text\na,,One\nb, good ,Two\n7,bad,Three\n")
-    assert read_gold(path) == [GivenGold(2, "b", "good"), GivenGold(3, "7", "bad")]
+    assert read_gold(path) == [GivenGold(2, "b", "good", text="Two"), GivenGold(3, "7", "bad", text="Three")]
 
 
-def test_without_a_kind_a_row_was_drawn_at_random(tmp_path: Path) -> None:
+def test_texts_may_be_in_the_column_that_they_have_in_the_data(tmp_path: Path) -> None:
+    path = written(tmp_path, "id,Headline,text,gold\na,Short,Long,good\n")
+    assert [one.text for one in (*read_gold(path, "headline"), *read_gold(path))] == ["Short", "Long"]
+
+
+def test_without_a_kind_a_row_was_chosen_by_a_person(tmp_path: Path) -> None:
     path = written(tmp_path, "id,gold,drawn\na,good,\nb,bad,informative\n")
-    assert [one.kind for one in read_gold(path)] == ["at random", "informative"]
+    assert [one.kind for one in read_gold(path)] == ["by a person", "informative"]
+
+
+def test_rows_written_out_for_people_are_remembered(tmp_path: Path) -> None:
+    drawn = [Drawn("a", "at random", "h1"), Drawn("=b", "for audit", "h2")]
+    write_drawn(tmp_path / "drawn.csv", drawn)
+    assert read_drawn(tmp_path / "drawn.csv") == drawn
+    write_drawn(tmp_path / "drawn.csv", [])
+    assert read_drawn(tmp_path / "drawn.csv") == []
 
 
 def test_verdicts_may_be_written_in_several_words(tmp_path: Path) -> None:
     path = written(tmp_path, "id,text,label,verdict\na,One,good,Right\nb,Two,bad,no\nc,Three,bad,\nd,Four,bad,OK\n")
     assert read_verdicts(path) == [
-        AuditedLabel(1, "a", "good", True),
-        AuditedLabel(2, "b", "bad", False),
-        AuditedLabel(4, "d", "bad", True),
+        AuditedLabel(1, "a", "good", True, "One"),
+        AuditedLabel(2, "b", "bad", False, "Two"),
+        AuditedLabel(4, "d", "bad", True, "Four"),
     ]
 
 
@@ -90,3 +110,24 @@ def test_unusable_gold_is_an_error(content: str, problem: str, tmp_path: Path) -
 def test_unusable_verdicts_are_an_error(content: str, problem: str, tmp_path: Path) -> None:
     with pytest.raises(TableError, match=problem):
         read_verdicts(written(tmp_path, content))
+
+
+def test_a_spreadsheet_runs_no_cell_and_every_cell_is_read_back(tmp_path: Path) -> None:
+    ids = ["=1+1", "+1", "-1", "@x", "'=x", "''-x", "'quoted'", "a=b"]
+    write_gold(tmp_path / "gold.csv", [GivenGold(row, name, name) for row, name in enumerate(ids, 1)])
+    lines = (tmp_path / "gold.csv").read_text(encoding="utf-8").splitlines()
+    assert [line.partition(",")[0] for line in lines[1:]] == [
+        "'=1+1",
+        "'+1",
+        "'-1",
+        "'@x",
+        "''=x",
+        "'''-x",
+        "'quoted'",
+        "a=b",
+    ]
+    assert [(one.id, one.label) for one in read_gold(tmp_path / "gold.csv")] == [(name, name) for name in ids]
+    write_to_label(tmp_path / "to_label.csv", [("a", "\t=cmd()", "at random")])
+    write_audit(tmp_path / "audit.csv", [("a", "@SUM(A1)", "-1")])
+    assert "\na,'\t=cmd(),,at random\n" in (tmp_path / "to_label.csv").read_text(encoding="utf-8")
+    assert "\na,'@SUM(A1),'-1,\n" in (tmp_path / "audit.csv").read_text(encoding="utf-8")

@@ -64,5 +64,5 @@ def test_nothing_to_draw_is_an_error(tmp_path: Path) -> None:
 
 def test_without_matplotlib_the_message_has_the_pip_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingPackage, match=r"pip install 'pcs-annotator\[plots\]'"):
+    with pytest.raises(MissingPackage, match=r"pip install 'perceived-confidence\[plots\]'"):
         draw_pairs(PAIRS, "Zero-shot", tmp_path / "x")

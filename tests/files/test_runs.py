@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from pcs_annotator.errors import TableError
-from pcs_annotator.files.runs import SCHEMA, atomic_path, read_json, write_json
+from pcs_annotator.files.runs import SCHEMA, RunFolder, atomic_path, clear_leftovers, read_json, set_aside, write_json
+from tests.simulated import simulated_run
 
 
 def test_json_reads_back_with_its_schema_number(tmp_path: Path) -> None:
@@ -62,3 +65,54 @@ def test_missing_broken_and_newer_files_are_errors(tmp_path: Path) -> None:
     path.write_text(json.dumps({"schema": SCHEMA + 1}))
     with pytest.raises(TableError, match=f"newer.*schema {SCHEMA + 1}"):
         read_json(path)
+
+
+def test_what_is_set_aside_keeps_its_contents_and_extension_under_a_dated_name(tmp_path: Path) -> None:
+    kept = []
+    for text in ("first", "second"):  # within one second, so that the date alone would not tell them apart
+        (tmp_path / "labels.csv").write_text(text)
+        kept.append(set_aside(tmp_path / "labels.csv"))
+    assert [path.read_text() for path in kept] == ["first", "second"]
+    assert all(path.name.startswith("labels-20") and path.suffix == ".csv" for path in kept)
+    assert not (tmp_path / "labels.csv").exists()
+
+
+def test_what_cannot_be_set_aside_is_explained(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="rename it yourself"):
+        set_aside(tmp_path / "missing.csv")
+
+
+def test_results_are_set_aside_together_and_an_interruption_loses_none(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    (tmp_path / "earlier").mkdir()  # as an interruption left it
+    (tmp_path / "earlier" / "votes.parquet").write_text("old votes")
+    for path in (folder.votes, folder.gold, folder.labels, folder.settings, folder.ledger, tmp_path / "notes.txt"):
+        path.write_text(path.name)
+    assert folder.has_results
+    kept = folder.set_results_aside()
+    assert sorted(path.name for path in kept.iterdir()) == ["gold.csv", "labels.csv", "run.json", "votes.parquet"]
+    assert not folder.has_results
+    assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {"ledger.db", "notes.txt"}
+    texts = [path.read_text() for path in tmp_path.glob("earlier-*/votes.parquet")]
+    assert sorted(texts) == ["old votes", "votes.parquet"]
+
+
+def test_temporary_files_of_dead_processes_are_cleared_and_no_others(tmp_path: Path) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    gone = [f".labels.csv.{dead.pid}-abcd_123.csv", ".variants.parquet.9xohjp1x.parquet"]
+    kept = [".labels.csv", ".env", ".hidden.csv.notes.csv", "labels.csv"]
+    for name in (*gone, *kept):
+        (tmp_path / name).touch()
+    with atomic_path(tmp_path / "evaluation-methods.json") as own:
+        clear_leftovers(tmp_path)
+        assert {path.name for path in tmp_path.iterdir()} == {own.name, *kept}
+        own.write_text("{}", encoding="utf-8")
+
+
+def test_a_run_clears_what_a_killed_one_left(tmp_path: Path) -> None:
+    result = simulated_run(tmp_path, rows=12, gold_rows=6)
+    leftover = result.folder.path / ".variants.parquet.9xohjp1x.parquet"
+    leftover.touch()
+    simulated_run(tmp_path, rows=12, gold_rows=6)
+    assert not leftover.exists()

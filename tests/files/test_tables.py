@@ -122,3 +122,12 @@ def test_a_file_that_cannot_be_used_is_an_error(
 ) -> None:
     with pytest.raises(TableError, match=problem):
         items_of(tmp_path, content, **columns)
+
+
+def test_labels_are_faithful_unless_they_are_to_be_safe_in_a_spreadsheet(tmp_path: Path) -> None:
+    table = pa.table({"=name": ["=1+1", "plain", None], "number": [-1.5, 2.0, None]})
+    path = tmp_path / "labels.csv"
+    write_table(path, table)
+    assert path.read_text(encoding="utf-8") == "=name,number\n=1+1,-1.5\nplain,2.0\n,\n"
+    write_table(path, table, spreadsheet_safe=True)
+    assert path.read_text(encoding="utf-8") == "'=name,number\n'=1+1,-1.5\nplain,2.0\n,\n"

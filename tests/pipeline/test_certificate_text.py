@@ -5,10 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.evaluation.compare import cross_validate, references
+from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, audit, no_promise
-from pcs_annotator.pipeline.certificate_text import about_ece, promised, what_more_questions_bought
+from pcs_annotator.pipeline.certificate_text import about_ece, fallen_away, promised, what_more_questions_bought
+from tests.builders import votes_of
 from tests.judging.evaluation.graded import graded_votes
 
 PROMISE = Promise(max_error=0.05)
@@ -21,6 +24,11 @@ def test_a_promise_is_one_sentence_and_what_it_is_based_on() -> None:
     threshold, basis = text.details
     assert threshold.endswith("confidence ≥ 0.912")
     assert basis.endswith("100 gold rows")
+
+
+def test_a_promise_says_what_it_assumes_about_gold_that_we_did_not_draw() -> None:
+    details = promised(replace(HOLDING, assumed_rows=60)).details
+    assert "assuming that the 60 gold labels that came with the data are of rows drawn at random" in details
 
 
 def test_without_a_promise_the_reason_is_given() -> None:
@@ -53,6 +61,22 @@ def test_an_audit_is_reported_in_numbers(wrong: int, words: str) -> None:
     assert words in sentence
     assert f"{wrong} of 60 accepted rows" in sentence
     assert text.headline.startswith("no promise") == (wrong == 30)
+
+
+def test_a_promise_that_fell_away_is_flagged_until_one_holds_again() -> None:
+    held = Model(weights=Weights.uniform(votes_of([[[0]], [[1]]])), calibrator=None, certificate=HOLDING)
+    void = replace(held, certificate=no_promise(PROMISE, 3, "3 gold rows are too few"))
+
+    def flags(earlier: Model, now: Model) -> list[str]:
+        return [flag.detail for flag in fallen_away(earlier, now).weights.diagnostics.flags]
+
+    fallen = fallen_away(held, void)
+    why = "an earlier fit promised that at most 5 % of the accepted labels are wrong, with 90 % certainty; now nothing "
+    assert flags(held, void) == [f"{why}is promised: 3 gold rows are too few"]
+    assert flags(fallen, void) == flags(held, void)
+    assert flags(held, replace(held, certificate=None)) == [f"{why}is promised: --max-error requests it"]
+    for earlier, now in ((held, held), (void, void), (fallen, held), (fallen, replace(held, certificate=None))):
+        assert flags(earlier, now) == []
 
 
 def test_what_more_questions_bought_is_said_where_it_was_measured() -> None:

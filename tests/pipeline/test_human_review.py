@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pcs_annotator.files.config import LearnSettings
+from pcs_annotator.files.tables import Columns, read_dataset
 from pcs_annotator.pipeline.human_review import MOST_ROWS_TO_LABEL, FromPeople, gold_of
 from pcs_annotator.pipeline.run import fit_run
 from tests.simulated import QUICK, read_csv, simulated_run, truth_of, write_csv
@@ -108,6 +110,45 @@ def test_gold_of_rows_that_are_no_longer_in_the_run_is_ignored(tmp_path: Path) -
         {"id": "t3", "gold": "bad", "drawn": "at random"},
     ]
     write_csv(tmp_path / "run" / "gold.csv", rows)
-    gold = gold_of(result.folder, result.dataset.items, ())
+    gold = gold_of(result.folder, result.dataset)
     assert [label for label in gold.labels if label] == ["good", "bad", "bad"]
-    assert np.flatnonzero(~gold.random_sample).tolist() == [1, 2]
+    assert np.flatnonzero(gold.random_sample).tolist() == [3]
+    assert not gold.assumed.any()
+
+
+def test_rows_count_as_drawn_at_random_only_if_we_drew_them(tmp_path: Path) -> None:
+    """Whatever the file says: for rows that were chosen otherwise, rows that a person added, and whole files."""
+    simulated_run(tmp_path, rows=60, gold_rows=20, learn=replace(QUICK, max_error=None))
+    folder = tmp_path / "run"
+    rows = labelled(read_csv(folder / "to_label.csv"))
+    drawn = {row["id"] for row in rows}
+    added = next(f"t{row}" for row in range(20, 60) if f"t{row}" not in drawn)
+    rows.append({"id": added, "text": "", "gold": "good", "drawn": "at random"})
+    rows[0]["drawn"] = ""  # a person need not know why we drew it, but then neither do we
+    result = fit_run(folder, {"max_error": 0.1}, FromPeople(gold=write_csv(tmp_path / "given.csv", rows)))
+    gold = gold_of(result.folder, read_dataset(tmp_path / "data.csv", Columns()))
+    counted = {result.dataset.items[row].id for row in np.flatnonzero(gold.random_sample & ~gold.assumed)}
+    assert counted == drawn - {rows[0]["id"]}
+    certificate = result.learned.model.certificate
+    assert certificate is not None
+    assert (certificate.gold_rows, certificate.assumed_rows) == (20 + len(counted), 20)
+
+
+def test_informative_rows_support_no_promise_even_if_their_labels_come_with_the_data(tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=60, gold_rows=0)
+    chosen = {row["id"] for row in read_csv(tmp_path / "run" / "to_label.csv")}
+    data = tmp_path / "data.csv"
+    rows = [{**row, "gold": truth_of(int(row["id"][1:]))} for row in read_csv(data)]
+    write_csv(data, rows)
+    gold = gold_of(simulated_run(tmp_path, rows=60, gold_rows=60).folder, read_dataset(data, Columns()))
+    assert {row["id"] for place, row in enumerate(rows) if not gold.random_sample[place]} == chosen
+    assert (gold.assumed == gold.random_sample).all()
+
+
+def test_a_folder_of_an_earlier_version_does_not_know_its_draws_and_believes_the_file(tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=30, gold_rows=12)
+    (tmp_path / "run" / "drawn.csv").unlink()
+    given = write_csv(tmp_path / "given.csv", [{"id": "t20", "gold": truth_of(20), "drawn": "at random"}])
+    certificate = fit_run(tmp_path / "run", None, FromPeople(gold=given)).learned.model.certificate
+    assert certificate is not None
+    assert certificate.gold_rows == 13

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,11 @@ import pytest
 from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import PcsWarning
-from pcs_annotator.errors import ConfigError
+from pcs_annotator.errors import ConfigError, TableError
 from pcs_annotator.files.config import Config, LearnSettings
 from pcs_annotator.files.runs import read_json, write_json
 from pcs_annotator.pipeline.human_review import FromPeople
-from pcs_annotator.pipeline.label import Labelled, Saving, label, plan_labelling
+from pcs_annotator.pipeline.label import Labelled, Saving, default_out, label, plan_labelling
 from pcs_annotator.pipeline.run import RunRequest, fit_run
 from tests.simulated import MODELS, read_csv, simulated_models, simulated_run, truth_of, write_csv, write_texts
 
@@ -165,7 +166,7 @@ def test_texts_of_another_kind_raise_a_warning_and_those_of_the_same_kind_none(f
     labelled(folder)
     for saving in (Saving(ask_all=True), Saving()):
         with pytest.warns(PcsWarning, match=r"(good|bad).*\d+ % of new texts"):
-            label(request(folder, range(2000, 2150), ["good"] * 150), folder.parent / "out.csv", saving)
+            label(request(folder, range(2000, 2150), ["good"] * 150), folder.parent / "others.csv", saving)
 
 
 def test_without_gold_everything_is_asked_and_decided_by_agreement(tmp_path: Path) -> None:
@@ -228,3 +229,51 @@ def test_a_plan_counts_rewrites_and_money_by_the_share_that_is_asked(tmp_path: P
     assert after[rewriting].calls == round(before[rewriting].calls * share)
     asking = next(key for key in before if key[0] == MODELS[2])
     assert after[asking].usd == pytest.approx((before[asking].usd or 0) * planned.spending.by_annotator[MODELS[2]])
+
+
+def test_only_files_that_the_run_wrote_are_overwritten_and_only_with_the_same_rows_or_more(folder: Path) -> None:
+    out = folder.parent / "out.csv"
+    label(request(folder, range(1000, 1010)), out)
+    label(request(folder, range(1000, 1020)), out)
+    before = out.read_bytes()
+    calls = (folder / "ledger.db").stat().st_mtime_ns
+    with pytest.raises(TableError, match=r"out\.csv has labels for 20 rows, and 15 of them are missing.*--replace"):
+        label(replace(request(folder, range(1000, 1020)), limit=5), out)
+    with pytest.raises(TableError, match=r"out\.csv has labels of other data: 12 of 20 rows"):
+        label(request(folder, range(1000, 1020), ["good", "bad"] * 10), out)
+    out.write_text("a person's corrections")
+    with pytest.raises(TableError, match=r"out\.csv exists.*changed since.*-o"):
+        label(request(folder, range(1000, 1020)), out)
+    out.write_bytes(before)
+    other = folder.parent / "other run"
+    shutil.copytree(folder, other, ignore=shutil.ignore_patterns("labelled.json"))
+    with pytest.raises(TableError, match=r"out\.csv exists, and was not written by this run"):
+        label(replace(request(folder, range(1000, 1020)), folder=other), out)
+    assert out.read_bytes() == before
+    assert (folder / "ledger.db").stat().st_mtime_ns == calls
+    said: list[str] = []
+    label(replace(request(folder, range(1000, 1020)), limit=5, replace=True, say=said.append), out)
+    assert len(read_csv(out)) == 5
+    (kept,) = folder.parent.glob("out-20*.csv")
+    assert said == [f"{out} is kept as {kept}"]
+    assert kept.read_bytes() == before
+
+
+def test_the_texts_themselves_are_not_overwritten_by_their_labels(folder: Path) -> None:
+    asked = request(folder, range(1000, 1003))
+    before = asked.data.read_bytes()
+    with pytest.raises(TableError, match=r"new\.csv exists"):
+        label(asked, asked.data)
+    assert asked.data.read_bytes() == before
+
+
+@pytest.mark.parametrize(("data", "out"), [("a/news.test.csv.gz", "a/news.test-labels.csv"), (".x", ".x-labels.csv")])
+def test_labels_are_written_beside_the_texts_under_their_whole_name(data: str, out: str) -> None:
+    assert default_out(Path(data)) == Path(out)
+
+
+@pytest.mark.parametrize("name", ["out.xlsx", "out.tsv", "out.csv.gz"])
+def test_a_kind_of_file_that_is_not_written_is_refused_before_any_call(name: str, folder: Path) -> None:
+    with pytest.raises(TableError, match=rf"{name} cannot be written: use \.csv or \.parquet or \.pq instead of"):
+        label(request(folder), folder.parent / name)
+    assert not (folder.parent / name).exists()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,18 @@ import pytest
 from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import Item, Variant, __version__
+from pcs_annotator.asking.engine.ledger_lock import lock_ledger
+from pcs_annotator.core.variant import VariantCount, Verdict
 from pcs_annotator.errors import ConfigError, GoldError, LabelError, TableError
 from pcs_annotator.files.runs import RunFolder, read_json, write_json
 from pcs_annotator.files.vote_files import writing_variants
 from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.pipeline.findings import what_to_look_at
 from pcs_annotator.pipeline.human_review import FromPeople
 from pcs_annotator.pipeline.run import fit_run, open_run
 from pcs_annotator.pipeline.run_folder import (
     Origin,
     RunResult,
-    VariantCount,
     count_variants,
     read_origin,
     read_variants,
@@ -69,6 +72,17 @@ def test_a_run_opens_as_it_was_left(folder: Path) -> None:
     assert opened.dataset.gold == fitted.dataset.gold
 
 
+def test_a_fit_waits_for_the_run_that_changes_its_folder(folder: Path) -> None:
+    before = (folder / "model.json").stat().st_mtime_ns
+    fitting = threading.Thread(target=fit_run, args=(folder, {"optimiser": "uniform"}))
+    with lock_ledger(folder / "ledger.db"):
+        fitting.start()
+        fitting.join(timeout=0.3)
+        assert (folder / "model.json").stat().st_mtime_ns == before
+    fitting.join()
+    assert (folder / "model.json").stat().st_mtime_ns > before
+
+
 def test_settings_of_the_last_fit_stay_unless_overridden(folder: Path) -> None:
     fit_run(folder, {"optimiser": "uniform", "max_error": 0.2, "per_label": True})
     again = fit_run(folder)
@@ -95,18 +109,17 @@ def test_a_model_file_that_does_not_say_how_it_was_learned_is_fitted_like_the_ru
 def test_gold_of_a_person_is_kept_for_later_fits(folder: Path) -> None:
     given = write_csv(folder.parent / "mine.csv", [{"id": f"t{row}", "gold": truth_of(row)} for row in range(100, 150)])
     first = fit_run(folder, None, FromPeople(gold=given))
-    assert certificate_of(first).gold_rows == 110
-    assert certificate_of(fit_run(folder)).gold_rows == 110
-    assert sum(label is not None for label in open_run(folder).dataset.gold) == 110
+    for result in (first, fit_run(folder), open_run(folder)):
+        assert sum(label is not None for label in result.dataset.gold) == 110
 
 
 def test_later_gold_wins_over_earlier_gold(folder: Path) -> None:
     mine = folder.parent / "mine.csv"
-    wrong = {"good": "bad", "bad": "good"}[truth_of(0)]
-    fit_run(folder, None, FromPeople(gold=write_csv(mine, [{"id": "t0", "gold": wrong}])))
-    assert open_run(folder).dataset.gold[0] == wrong
-    fit_run(folder, None, FromPeople(gold=write_csv(mine, [{"id": "t0", "gold": truth_of(0)}])))
-    assert open_run(folder).dataset.gold[0] == truth_of(0)
+    wrong = {"good": "bad", "bad": "good"}[truth_of(100)]
+    fit_run(folder, None, FromPeople(gold=write_csv(mine, [{"id": "t100", "gold": wrong}])))
+    assert open_run(folder).dataset.gold[100] == wrong
+    fit_run(folder, None, FromPeople(gold=write_csv(mine, [{"id": "t100", "gold": truth_of(100)}])))
+    assert open_run(folder).dataset.gold[100] == truth_of(100)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +159,7 @@ def test_an_audit_of_few_rows_leaves_it_open(folder: Path) -> None:
 def test_a_revoked_promise_stays_revoked_until_gold_changes(folder: Path) -> None:
     revoked = fit_run(folder, None, audited(folder, lambda place: place % 2 == 0))
     assert not certificate_of(revoked).holds
+    assert "an audit revokes it" in fallen_away(revoked)
     assert decisions_of(revoked) == {"review"}
     assert (certificate_of(revoked).accepted_share, certificate_of(revoked).review_rows) == (0, 160)
     assert revoked.to_label is not None
@@ -157,6 +171,7 @@ def test_a_revoked_promise_stays_revoked_until_gold_changes(folder: Path) -> Non
     forgotten = certificate_of(fit_run(folder, None, FromPeople(gold=more)))
     assert forgotten.audit is None
     assert forgotten.holds
+    assert fallen_away(open_run(folder)) == ""
 
 
 def test_an_audit_does_not_apply_to_another_promise(folder: Path) -> None:
@@ -175,6 +190,40 @@ def test_verdicts_on_labels_that_have_changed_are_refused(folder: Path) -> None:
     reviewed = next(outcome for outcome in open_run(folder).outcomes if outcome.decision == "review")
     write_csv(people.verdicts, [{**rows[0], "id": reviewed.id, "label": reviewed.label or ""}])
     with pytest.raises(GoldError, match=f"row 1: '{reviewed.id}'"):
+        fit_run(folder, None, people)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [({"text": "Another text."}, "'{id}' has another text in the run"), ({}, "'{id}' was not drawn for an audit")],
+)
+def test_verdicts_count_only_for_rows_that_were_drawn_and_for_their_texts(
+    changes: dict[str, str], complaint: str, folder: Path
+) -> None:
+    people = audited(folder, lambda place: True)
+    assert people.verdicts is not None
+    row = read_csv(people.verdicts)[0]
+    if not changes:
+        drawn = {one["id"] for one in read_csv(people.verdicts)}
+        accepted = (one for one in open_run(folder).outcomes if one.decision == "accept" and one.id not in drawn)
+        undrawn = next(accepted)
+        changes = {"id": undrawn.id, "label": undrawn.label or "", "text": ""}
+    row = {**row, **changes}
+    write_csv(people.verdicts, [row])
+    with pytest.raises(GoldError, match=rf"verdicts\.csv, row 1: {complaint.format(**row)}.*--audit"):
+        fit_run(folder, None, people)
+
+
+def test_two_verdicts_on_one_row_count_once(folder: Path) -> None:
+    people = audited(folder, lambda place: True)
+    assert people.verdicts is not None
+    rows = read_csv(people.verdicts)
+    write_csv(people.verdicts, [*rows, *rows])
+    audit = certificate_of(fit_run(folder, None, people)).audit
+    assert audit is not None
+    assert audit.rows == 40
+    write_csv(people.verdicts, [*rows, {**rows[2], "verdict": "wrong"}])
+    with pytest.raises(GoldError, match=rf"row 41: '{rows[2]['id']}' has another verdict in row 3"):
         fit_run(folder, None, people)
 
 
@@ -198,6 +247,12 @@ def test_an_audit_draws_no_row_with_gold(folder: Path) -> None:
     assert {row["verdict"] for row in drawn} == {""}
 
 
+def fallen_away(result: RunResult) -> str:
+    """What is said about a promise that fell away, before all other findings; empty if there is none."""
+    found = what_to_look_at(result.facts)
+    return found[0].detail if found and found[0].kind == "promise fell away" else ""
+
+
 @pytest.mark.parametrize("what", ["votes", "gold", "version"])
 def test_a_promise_is_void_when_votes_gold_or_version_change(what: str, folder: Path) -> None:
     assert "accept" in decisions_of(open_run(folder))
@@ -214,6 +269,7 @@ def test_a_promise_is_void_when_votes_gold_or_version_change(what: str, folder: 
         (folder / "model.json").write_text(json.dumps(model))
     opened = open_run(folder)
     assert certificate_of(opened).why_not.startswith(f"{what} changed")
+    assert f"now nothing is promised: {what} changed" in fallen_away(opened)
     assert decisions_of(opened) == {"review"}
     assert "accept" in decisions_of(fit_run(folder))
 
@@ -237,6 +293,7 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
 def test_a_run_that_decides_nothing_opens_without_a_certificate(folder: Path) -> None:
     fit_run(folder, {"max_error": None})
     opened = open_run(folder)
+    assert "--max-error" in fallen_away(opened)
     assert opened.learned.model.certificate is None
     assert decisions_of(opened) == {None}
     assert certificate_of(fit_run(folder, {"max_error": 0.1})).audit is None
@@ -278,6 +335,17 @@ def test_results_of_rewrites_are_counted_the_most_common_first(tmp_path: Path) -
         VariantCount("voice", "not_applicable", "no object", 2),
         VariantCount("voice", "changed", "", 1),
     ]
+
+
+def test_reasons_are_counted_without_details_of_the_text_if_the_run_kept_them(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    checks = (Verdict("numbers", False, "the number 5 is missing"),)
+    rejected = Variant(relation="voice", status="rejected", reason=checks[0].detail, refused="-", checks=checks)
+    with writing_variants(folder.variants) as note:
+        note(Item(id="a", text="5"), rejected)
+    assert [one.reason for one in count_variants(folder)] == ["failed the check of numbers"]
+    write_table(read_table(folder.variants).drop_columns(["cause"]), folder.variants)  # as an earlier version wrote it
+    assert [one.reason for one in count_variants(folder)] == ["the number 5 is missing"]
 
 
 def test_a_folder_without_variants_has_none(tmp_path: Path) -> None:

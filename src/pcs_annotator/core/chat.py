@@ -17,6 +17,10 @@ answers that the ledger already has; `graded` asks for those again."""
 
 # Thinking counts towards the same token limit as the answer: without room for it, the answer would be empty.
 THINKING_TOKENS = 4096
+LONGEST_ANSWER = 50_000
+"""Characters of the longest answer that is read; even with its reasoning, none should be nearly as long."""
+MOST_TOKENS = 10**9
+"""More tokens than this in one call are a mistake of the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +73,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens paid for; None where the server did not report them."""
+    """Tokens paid for; None where the server did not report them, or reported what cannot be a number of tokens."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("input_tokens", "output_tokens"):
+            given: object = getattr(self, name)
+            if type(given) is not int or not 0 <= given <= MOST_TOKENS:
+                object.__setattr__(self, name, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +118,7 @@ class Reply:
     """What a model answered.
 
     Attributes:
-        text: The answer, unchanged.
+        text: The answer, unchanged; of one that is too long to be read, the start.
         finish: Why it ended; `length` means that it was cut off.
         usage: Tokens paid for.
         latency: Seconds from sending to the last byte.
@@ -125,12 +135,22 @@ class Reply:
     logprobs: tuple[TokenPosition, ...] | str | None = None
     rate_hint: RateHint | None = None
 
+    def __post_init__(self) -> None:
+        if self.too_long:
+            object.__setattr__(self, "text", self.text[: LONGEST_ANSWER + 1])
+
+    @property
+    def too_long(self) -> bool:
+        """Whether the answer is too long to be read."""
+        return len(self.text) > LONGEST_ANSWER
+
 
 class ChatModel(Protocol):
     """A black-box model behind one method.
 
     A model that adds tokens for thinking to the request's limit gives their number in an attribute `thinking_tokens`,
-    so that budgets count them.
+    so that budgets count them. A model whose name does not say everything that shapes its answers, such as a function,
+    has an attribute `identity` that does: ledger keys contain it instead of the name.
 
     Attributes:
         name: `provider:model`, the same for the same model wherever it runs; part of a ledger entry's key.
@@ -169,6 +189,11 @@ class ChatModel(Protocol):
     async def close(self) -> None:
         """Release connections and memory; the model can be used again afterwards."""
         ...
+
+
+def identity_of(model: ChatModel) -> str:
+    """Return what ledger keys call a model: its `identity` if it has one, else its name."""
+    return str(getattr(model, "identity", model.name))
 
 
 def sendable(text: str) -> str:

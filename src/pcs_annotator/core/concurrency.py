@@ -1,14 +1,19 @@
-"""`run_sync` calls asynchronous code from ordinary code; `gather_all` runs several awaitables to the end."""
+"""Asynchronous code called from ordinary code, awaitables that all run to the end, and deadlines."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from contextvars import copy_context
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+LONGEST_GRACE = 1.0
 
 
 def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -28,8 +33,10 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         except BaseException as error:
             result.set_exception(error)
 
+    # with the caller's context, so that it knows which locks are held here;
     # daemon: a second Ctrl-C ends the process even while the first is being handled
-    thread = threading.Thread(target=lambda: asyncio.run(supervised()), name="pcs-engine", daemon=True)
+    main = partial(copy_context().run, lambda: asyncio.run(supervised()))
+    thread = threading.Thread(target=main, name="pcs-engine", daemon=True)
     thread.start()
     try:
         _wait(result)
@@ -65,3 +72,21 @@ def _wait(result: Future[Any]) -> None:
     result.add_done_callback(lambda _: done.set())
     while not done.wait(0.2):
         pass
+
+
+@asynccontextmanager
+async def deadline(seconds: float) -> AsyncIterator[None]:
+    """Raise TimeoutError after this time; if the process was frozen at that moment, it first reads what has arrived."""
+    loop = asyncio.get_running_loop()
+    due = loop.time() + seconds
+    async with asyncio.timeout(None) as timeout:
+
+        def expire() -> None:
+            late = loop.time() - due
+            timeout.reschedule(loop.time() + min(late, LONGEST_GRACE))
+
+        timer = loop.call_at(due, expire)
+        try:
+            yield
+        finally:
+            timer.cancel()

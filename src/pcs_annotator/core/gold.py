@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from itertools import islice
 
 import numpy as np
 
@@ -13,6 +15,8 @@ from pcs_annotator.core.votes import Votes, check_known
 from pcs_annotator.errors import GoldError
 
 UNLABELLED = -1
+MOST_LISTED = 10
+LONGEST_CELL = 32_000  # spreadsheets cut longer texts
 
 
 def gold_codes(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> Codes:
@@ -38,18 +42,43 @@ def gold_codes(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> C
 
 
 def refuse_contradictions(texts: Sequence[str], gold: Sequence[str | None], table: str) -> None:
-    """Raise when the same text has two different gold labels, because nothing valid can be learned from both."""
-    seen: dict[str, tuple[int, str]] = {}
+    """Raise when the same text has different gold labels, because nothing valid can be learned from both."""
+    seen: dict[str, dict[int, str]] = {}
     for row, (text, label) in enumerate(zip(texts, gold, strict=True), 1):
         words = text.strip()
-        if not label or not words:
-            continue
-        first, other = seen.setdefault(words, (row, label))
-        if other.casefold() != label.casefold():
-            raise GoldError(
-                f"{table}, rows {first} and {row} have the same text but the gold labels {other!r} and {label!r}: "
-                "correct one of them, or leave both empty"
-            )
+        if label and words:
+            seen.setdefault(words, {})[row] = label
+    wrong = [rows for rows in seen.values() if len({label.casefold() for label in rows.values()}) > 1]
+    if not wrong:
+        return
+    first = " and ".join(dict.fromkeys(map(repr, wrong[0].values())))
+    pairs = (" and ".join(map(str, islice(rows, MOST_LISTED))) for rows in wrong)
+    found = f"{table}, rows {next(pairs)} have the same text but the gold labels {first}"
+    if len(wrong) > 1:
+        found += f", and so have rows {listed(pairs, len(wrong) - 1)} ({sum(map(len, wrong))} rows in all)"
+    raise GoldError(f"{found}: correct them or leave them empty, or accept them as they are with --gold-wins")
+
+
+def listed(names: Iterable[str], count: int) -> str:
+    """Return the first ten of some names, and how many more there are."""
+    more = f", and {count - MOST_LISTED} more" if count > MOST_LISTED else ""
+    return ", ".join(islice(names, MOST_LISTED)) + more
+
+
+def plain_text(text: str) -> str:
+    """Return a text without what spreadsheets change: line ends, blanks, and an apostrophe in front."""
+    return " ".join(text.lstrip("' \t\r\n").split())
+
+
+def text_hash(text: str) -> str:
+    """Return a hash that texts share if they differ only in what spreadsheets change."""
+    return f"h{blake2b(plain_text(text).encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
+
+
+def same_text(cell: str, text: str) -> bool:
+    """Return whether a cell of a spreadsheet holds this text."""
+    found, expected = plain_text(cell), plain_text(text)
+    return found == expected or (len(cell) >= LONGEST_CELL and expected.startswith(found))
 
 
 def _aligned(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> list[object]:

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import os
+import re
+import warnings
+import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pcs_annotator.errors import TableError
+from pcs_annotator.errors import PcsWarning, TableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 PARQUET = (".parquet", ".pq")
 JSON_LINES = (".jsonl", ".ndjson")
+ENDINGS = (".csv", ".tsv", ".txt", ".json", *JSON_LINES, *PARQUET)
 DELIMITERS = ",\t;"
+MOST_COLUMNS = 10_000
+MOST_ROWS = 100_000_000
+MOST_BYTES_UNPACKED = 2 * 1024**3
+"""A small file can hold terabytes when it is compressed."""
+BLOCK = 64 * 1024**2
+"""The most bytes of a row."""
 EXACT = 2.0**53  # floats hold whole numbers exactly up to here
 
 
@@ -49,6 +60,17 @@ def table_name(table: object) -> str:
     return Path(table).name if isinstance(table, str | os.PathLike) else "the table"
 
 
+def table_stem(path: Path) -> str:
+    """Return the name of a table's file without its extension.
+
+    >>> table_stem(Path("news.train.csv.gz"))
+    'news.train'
+    """
+    if path.suffix.lower() == ".gz":
+        path = path.with_suffix("")
+    return path.stem if path.suffix.lower() in ENDINGS else path.name
+
+
 def _read_file(path: Path) -> pa.Table:
     """Read a CSV, JSON or Parquet file; every problem is an error that names the file and the remedy."""
     # os.path accepts a name that is too long for any file; Path raises an error
@@ -56,6 +78,8 @@ def _read_file(path: Path) -> pa.Table:
         raise TableError(f"{path} is a folder: name a CSV, JSON or Parquet file in it")
     if not os.path.exists(path):
         raise TableError(f"there is no file {path}: check the name and the folder")
+    if not os.path.isfile(path):
+        raise TableError(f"{path} is not a regular file: save the table to a file first")
     if path.stat().st_size == 0:
         raise TableError(f"{path.name} is empty: it needs a header line and at least one row")
     return _reading(path, _READERS.get(path.suffix.lower(), _read_csv))
@@ -70,7 +94,7 @@ def _reading(path: Path, read: Callable[[Path], pa.Table]) -> pa.Table:
         raise TableError(
             f"{path.name} is not UTF-8 text ({error.reason} at byte {error.start}): save it as UTF-8"
         ) from error
-    except (OSError, EOFError, csv.Error, pa.ArrowException) as error:
+    except (OSError, EOFError, csv.Error, zlib.error, pa.ArrowException) as error:
         reason = _first_line(error)
         if "UTF8" in reason:
             raise TableError(f"{path.name} is not UTF-8 text ({reason}): save it as UTF-8") from error
@@ -84,12 +108,24 @@ def _first_line(error: Exception) -> str:
 def _read_parquet(path: Path) -> pa.Table:
     from pyarrow import parquet
 
-    return parquet.read_table(path)
+    with parquet.ParquetFile(path) as file:
+        about = file.metadata
+        groups = (about.row_group(group) for group in range(about.num_row_groups))
+        if about.num_rows > MOST_ROWS or sum(group.total_byte_size for group in groups) > MOST_BYTES_UNPACKED:
+            raise _too_large(path)
+        return file.read()
+
+
+def _too_large(path: Path) -> TableError:
+    size = f"{MOST_BYTES_UNPACKED / 1024**3:g} GiB"
+    return TableError(
+        f"{path.name} is larger than {size} when unpacked: split it, or save it as CSV without compression"
+    )
 
 
 def _read_json_lines(path: Path) -> pa.Table:
     rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), 1):
         if line.strip():
             rows.append(_parsed_json(line, f"{path.name}, line {number}"))
     return _table_of(rows, path.name)
@@ -105,8 +141,10 @@ def _read_json(path: Path) -> pa.Table:
 def _parsed_json(text: str, where: str) -> Any:
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise TableError(f"{where} is not valid JSON ({error}): correct it") from None
+    except ValueError as error:  # also a number of thousands of digits
+        raise TableError(f"{where} is not valid JSON ({_first_line(error)}): correct it") from None
+    except RecursionError:
+        raise TableError(f"{where} is nested too deeply: use one object per row") from None
 
 
 def _table_of(rows: list[Any], name: str) -> pa.Table:
@@ -119,8 +157,30 @@ def _table_of(rows: list[Any], name: str) -> pa.Table:
             )
     if not rows:
         raise TableError(f"{name} has no rows")
-    columns = dict.fromkeys(key for row in rows for key in row)
-    return pa.table({key: [_as_cell(row.get(key)) for row in rows] for key in columns})
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    _refuse_too_many(len(names), name)
+    columns = [[_as_cell(row.get(key)) for row in rows] for key in names]
+    try:
+        return pa.table(columns, names=names)
+    except UnicodeEncodeError:
+        warnings.warn(
+            f"{name} has lone surrogates, which are halves of characters: they are replaced by U+FFFD",
+            PcsWarning,
+            stacklevel=6,
+        )
+    whole = [[cell and _without_surrogates(cell) for cell in column] for column in columns]
+    return pa.table(whole, names=list(map(_without_surrogates, names)))
+
+
+def _without_surrogates(text: str) -> str:
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
+def _refuse_too_many(columns: int, name: str) -> None:
+    if columns > MOST_COLUMNS:
+        raise TableError(
+            f"{name} has {columns:,} columns, at most {MOST_COLUMNS:,} are read: one row per text is needed"
+        )
 
 
 def _as_cell(value: Any) -> str | None:
@@ -130,6 +190,7 @@ def _as_cell(value: Any) -> str | None:
 
 def _read_csv(path: Path) -> pa.Table:
     names, delimiter = _csv_header(path)
+    _refuse_too_many(len(names), path.name)
     _refuse_repeated(names, path.name)
     ragged: list[Any] = []
     table = _parsed(path, names, delimiter, ragged)
@@ -157,7 +218,8 @@ def _parsed(path: Path, names: list[str], delimiter: str, ragged: list[Any], thr
     with _opened(path) as stream:
         return arrow_csv.read_csv(
             stream,
-            read_options=arrow_csv.ReadOptions(use_threads=threads),
+            # a row must fit into a block
+            read_options=arrow_csv.ReadOptions(use_threads=threads, block_size=BLOCK),
             parse_options=arrow_csv.ParseOptions(
                 delimiter=delimiter, newlines_in_values=True, invalid_row_handler=set_aside
             ),
@@ -170,7 +232,20 @@ def _parsed(path: Path, names: list[str], delimiter: str, ragged: list[Any], thr
 def _opened(path: Path) -> Any:
     import pyarrow as pa
 
-    return pa.input_stream(os.fspath(path), compression="gzip" if path.suffix.lower() == ".gz" else None)
+    if path.suffix.lower() == ".gz":
+        return pa.PythonFile(_Unpacked(path), mode="r")
+    return pa.input_stream(os.fspath(path), compression=None)
+
+
+class _Unpacked(gzip.GzipFile):
+    """A compressed file that is refused once it turns out too large."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return the next bytes."""
+        found = super().read(size)
+        if self.tell() > MOST_BYTES_UNPACKED:
+            raise _too_large(Path(self.name))
+        return found
 
 
 def _csv_header(path: Path) -> tuple[list[str], str]:
@@ -179,9 +254,10 @@ def _csv_header(path: Path) -> tuple[list[str], str]:
         if b"\0" in stream.read(1 << 16):
             raise TableError(f"{path.name} is not a text file: give a CSV or Parquet file")
     with io.TextIOWrapper(_opened(path), encoding="utf-8-sig", newline="") as lines:
-        line = next((line for line in lines if line.strip("\r\n")), "")
+        short = iter(lambda: lines.readline(BLOCK), "")
+        line = next((line for line in short if line.strip("\r\n")), "")
         delimiter = max(DELIMITERS, key=line.count)
-        return next(csv.reader(chain([line], lines), delimiter=delimiter)), delimiter
+        return next(csv.reader(chain([line], short), delimiter=delimiter), []), delimiter
 
 
 _READERS: dict[str, Callable[[Path], pa.Table]] = {

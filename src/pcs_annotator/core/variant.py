@@ -103,6 +103,15 @@ class Variant:
         return () if rewritten is None else edits_between(self.source, rewritten)
 
 
+class VariantCount(NamedTuple):
+    """How often a relation had this result for this reason."""
+
+    relation: str
+    status: Status
+    reason: str
+    times: int
+
+
 def edits_between(before: str, after: str) -> tuple[Edit, ...]:
     """Return the places where two texts differ, in whole words.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Floats, frozen
+from pcs_annotator.core.arrays import Floats, Integers, frozen
 from pcs_annotator.core.votes import Votes, check_unique, positions_of
 
 TOLERANCE = 1e-9
@@ -20,6 +21,15 @@ FlagKind = Literal[
     "silent annotator",
     "label without gold",
     "no original",
+    "promise fell away",
+    "confidence below chance",
+    "chance not ruled out",
+    "label given too often",
+    "rows without a label",
+    "relation without votes",
+    "relation with few votes",
+    "unreadable answers",
+    "texts cut",
 ]
 
 
@@ -32,12 +42,31 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    def rounded(self, digits: int) -> Interval:
+        """Return the ends rounded outwards, so that the interval never excludes its own value, however it is rounded.
+
+        >>> Interval(0.861, 0.893).rounded(2)
+        Interval(low=0.86, high=0.9)
+        """
+        unit = 10**digits
+        low, high = (round(end * unit, 6) for end in self)  # 0.29 × 100 is not quite 29
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return self
+        return Interval(math.floor(low) / unit, math.ceil(high) / unit)
+
 
 class Flag(NamedTuple):
-    """Something a user should know about a fit."""
+    """Something a user should know about a fit or a run."""
 
     kind: FlagKind
     detail: str
+
+
+class Share(NamedTuple):
+    """A weight among those that cast votes, with its interval if there is one."""
+
+    weight: float
+    interval: Interval | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +183,19 @@ class Weights:
         """Weight of every cell, `[annotator, relation]`; sums to 1."""
         return np.outer(self.annotator_weights, self.relation_weights)
 
+    def shares(self, votes: Votes) -> tuple[dict[str, Share | None], dict[str, Share | None]]:
+        """Return the weight of every annotator and of every relation among those that cast votes, to be shown.
+
+        Without votes there is nothing to weigh: None. The others sum to 1, as they do in the score.
+        """
+        votes = votes.select(annotators=self.annotators, relations=self.relations)
+        cast = (votes.codes >= 0).sum(axis=(0, 3))
+        details = self.diagnostics
+        return (
+            _shares(self.by_annotator, details.annotator_intervals, cast.sum(axis=1)),
+            _shares(self.by_relation, details.relation_intervals, cast.sum(axis=0)),
+        )
+
     def reordered(self, annotators: Sequence[str], relations: Sequence[str]) -> Weights:
         """Return the same weights with their names in another order."""
         rows = positions_of(annotators, self.annotators, "annotator")
@@ -203,6 +245,19 @@ class Weights:
             evidence=evidence and Evidence(**{**evidence, **_arrays(evidence)}),
             diagnostics=Diagnostics(**diagnostics),
         )
+
+
+def _shares(
+    weights: Mapping[str, float], intervals: Mapping[str, Interval], votes: Integers
+) -> dict[str, Share | None]:
+    voters = {name for name, cast in zip(weights, votes, strict=True) if cast}
+    total = sum(weights[name] for name in voters) or 1.0
+
+    def share(name: str) -> Share:
+        ends = intervals.get(name)
+        return Share(weights[name] / total, ends and Interval(*(min(end / total, 1.0) for end in ends)))
+
+    return {name: share(name) if name in voters else None for name in weights}
 
 
 def _arrays(evidence: Mapping[str, Any]) -> dict[str, Floats]:

@@ -26,6 +26,9 @@ def run(  # noqa: PLR0913  # what `pcs run` takes
     config: PathLike | None = None,
     limit: int | None = None,
     fresh: bool = False,
+    replace: bool = False,
+    gold_wins: bool = False,
+    wait: bool = True,
     progress: bool = False,
     environment: Mapping[str, str] | None = None,
     **settings: Any,
@@ -39,20 +42,29 @@ def run(  # noqa: PLR0913  # what `pcs run` takes
         out: The run folder; by default `runs/` and the name of the file.
         config: A `pcs.toml`; by default none is read.
         limit: Take only the first N rows.
-        fresh: Ask again what was answered before, and pay again.
+        replace: Keep results of other data, labels or instruction in the folder under a dated name, and start anew.
+        gold_wins: Accept gold labels that contradict each other; those that people added win over those of the data.
+        fresh: Ask again what was answered before, and pay again; the old ledger is kept under another name.
+        wait: Wait while another process or thread asks with the same ledger; otherwise that is an error.
         progress: Show progress on stderr.
         environment: Keys and base URLs; by default those of the process and of `.env`.
         settings: Options of `pcs run`, which override those in `config`: `labels`, `models`, `relations`, `rewriter`,
-            `instruction`, `text_column`, `id_column`, `gold_column`, `draws`, `concurrency`, `budget_usd`, `optimiser`,
-            `seed`, `calibration`, `max_error`, `certainty`, `promise`, `per_label`, `sets`.
+            `instruction`, `text_column`, `id_column`, `gold_column`, `draws`, `concurrency`, `budget_usd`,
+            `budget_per_day_usd`, `max_calls`, `max_tokens`, `prices`, `optimiser`, `seed`, `calibration`, `max_error`,
+            `certainty`, `promise`, `per_label`, `sets`.
     """
     flags = _flags(settings)
+    folder = running.default_folder(Path(data)) if out is None else Path(out)
+    learn = running.learn_defaults(folder)
     request = running.RunRequest(
         data=Path(data),
-        folder=running.default_folder(Path(data)) if out is None else Path(out),
-        config=flags_only(flags) if config is None else read_settings(Path(config), Path.cwd(), flags),
+        folder=folder,
+        config=flags_only(flags, learn) if config is None else read_settings(Path(config), Path.cwd(), flags, learn),
         limit=limit,
         fresh=fresh,
+        replace=replace,
+        gold_wins=gold_wins,
+        wait=wait,
         progress=progress,
         environment=environment,
     )
@@ -65,6 +77,8 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
     out: PathLike | None = None,
     *,
     limit: int | None = None,
+    wait: bool = True,
+    replace: bool = False,
     progress: bool = False,
     environment: Mapping[str, str] | None = None,
     text_column: str | None = None,
@@ -78,17 +92,22 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
         folder: The folder of the run.
         out: The file for the labels; by default a file next to `data`.
         limit: Take only the first N rows.
+        wait: As for `run`.
+        replace: Keep a file that is in the way of `out` under a dated name.
         progress: Show progress on stderr.
         environment: Keys and base URLs; by default those of the process and of `.env`.
         text_column: The column of texts.
         id_column: The ID column.
-        saving: `ask_all`, `cascade`, `max_calls` or `budget_usd`, as for `pcs label`.
+        saving: `ask_all`, `cascade`, `max_calls`, `max_tokens`, `budget_usd`, `budget_per_day_usd` or `prices`, as for
+            `pcs label`.
     """
     request = running.RunRequest(
         data=Path(data),
         folder=Path(folder),
         config=flags_only(Flags(text_column=text_column, id_column=id_column)),
         limit=limit,
+        wait=wait,
+        replace=replace,
         progress=progress,
         environment=environment,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -14,6 +14,7 @@ from pcs_annotator.core.variant import Expectation
 from pcs_annotator.errors import ConfigError
 
 CONFIG_NAME = "pcs.toml"
+LARGEST = 1e100
 
 # Settings of earlier versions. Stored runs may still have them, and `config_from_dict` drops them silently.
 _REMOVED: Mapping[tuple[str, ...], str] = {("relations", "similarity"): "was removed: use judge = true instead"}
@@ -102,7 +103,12 @@ class AskSettings:
             model that is not listed is asked under all.
         draws: How many times each question is asked.
         concurrency: Maximum number of simultaneous calls per model; 64 if not set.
-        budget_usd: Maximum cost in US dollars: the run stops before it would exceed it; no limit if not set.
+        timeout: Seconds to wait for an answer before asking again; slow models on your own machine may need more.
+        budget_usd: Maximum cost of all calls in the run folder in US dollars, those of earlier commands included; no
+            limit if not set.
+        budget_per_day_usd: Maximum cost per day, likewise; a day begins at midnight UTC.
+        max_calls: Maximum number of calls in one command; no limit if not set.
+        max_tokens: Maximum number of tokens, in and out, in one command; no limit if not set.
         prices: US dollars per million input tokens and per million output tokens, in a table `[ask.prices]` with a pair
             per `provider:model`; only for models whose price is unknown.
     """
@@ -113,8 +119,19 @@ class AskSettings:
     questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     draws: int = 1
     concurrency: int | None = None
+    timeout: float = 60.0
     budget_usd: float | None = None
+    budget_per_day_usd: float | None = None
+    max_calls: int | None = None
+    max_tokens: int | None = None
     prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_numbers(
+            self,
+            {name: 1 for name in ("draws", "concurrency")}
+            | dict.fromkeys(("budget_usd", "budget_per_day_usd", "max_calls", "max_tokens"), 0),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +165,9 @@ class LearnSettings:
     per_label: bool = False
     sets: bool = False
 
+    def __post_init__(self) -> None:
+        _check_numbers(self, {"folds": 2, "seed": 0, "resamples": 0})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
@@ -160,12 +180,16 @@ class Config:
     learn: LearnSettings = field(default_factory=LearnSettings)
 
 
-def read_config(path: Path | None, folder: Path) -> Config:
-    """Return the settings of a file; without a path, those of `pcs.toml` in the folder, else the defaults."""
+def read_config(path: Path | None, folder: Path, learn: LearnSettings | None = None) -> Config:
+    """Return the settings of a file; without a path, those of `pcs.toml` in the folder, else the defaults.
+
+    `learn` has the defaults of the section `[learn]`.
+    """
+    learn = learn or LearnSettings()
     if path is None:
         path = folder / CONFIG_NAME
         if not path.exists():
-            return Config()
+            return Config(learn=learn)
     try:
         source = path.read_text(encoding="utf-8")
         data = tomllib.loads(source)
@@ -177,7 +201,9 @@ def read_config(path: Path | None, folder: Path) -> Config:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
-    return _Reader(path, source).config(data)
+    except RecursionError:
+        raise ConfigError(f"{path}: nested too deeply") from None
+    return _Reader(path, source, learn).config(data)
 
 
 def config_to_dict(config: Config) -> dict[str, Any]:
@@ -187,21 +213,21 @@ def config_to_dict(config: Config) -> dict[str, Any]:
 
 def config_from_dict(values: Mapping[str, Any]) -> Config:
     """Return the settings that `config_to_dict` wrote; unknown ones from another version are ignored."""
-    sections: dict[str, Any] = {}
-    for name, kind in get_type_hints(Config).items():
-        known = {entry.name for entry in fields(kind)}
-        given: dict[str, Any] = {key: value for key, value in values.get(name, {}).items() if key in known}
-        given = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
-        if "own" in given:
-            given["own"] = {key: _own_from_dict(entry) for key, entry in given["own"].items()}
-        sections[name] = kind(**given)
-    return Config(**sections)
+    sections = get_type_hints(Config)
+    return Config(**{name: kind(**_known(kind, name, values.get(name, {}))) for name, kind in sections.items()})
 
 
-def learn_settings_from_dict(values: Mapping[str, Any]) -> LearnSettings:
-    """Return the settings of `[learn]` from plain values; unknown ones from another version are ignored."""
-    known = {entry.name for entry in fields(LearnSettings)}
-    return LearnSettings(**{name: value for name, value in values.items() if name in known})
+def known_learn_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some values that are settings of `[learn]`; unknown ones from another version are ignored."""
+    return _known(LearnSettings, "learn", values)
+
+
+def _known(kind: type, section: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some stored values that are settings of a section, after checking their types."""
+    reader, hints = _Reader(Path("stored settings"), "", LearnSettings()), get_type_hints(kind)
+    given = {name: value for name, value in values.items() if name in hints}
+    own = {"own": {key: _own_from_dict(entry) for key, entry in given.pop("own").items()}} if "own" in given else {}
+    return own | {name: reader.typed((section, name), value, hints[name]) for name, value in given.items()}
 
 
 def _own_from_dict(values: Mapping[str, Any]) -> OwnRelation:
@@ -211,14 +237,15 @@ def _own_from_dict(values: Mapping[str, Any]) -> OwnRelation:
 class _Reader:
     """Turns parsed TOML into settings, and finds the line of a key for error messages."""
 
-    def __init__(self, path: Path, source: str) -> None:
-        self.path, self.lines = path, source.splitlines()
+    def __init__(self, path: Path, source: str, learn: LearnSettings) -> None:
+        self.path, self.lines, self.learn = path, source.splitlines(), learn
 
     def config(self, data: Mapping[str, Any]) -> Config:
         """Return all sections."""
         sections = get_type_hints(Config)
         self._refuse_unknown((), data, set(sections))
-        return Config(**{name: self._section(name, sections[name], value) for name, value in data.items()})
+        given = {name: self._section(name, sections[name], value) for name, value in data.items()}
+        return Config(**{"learn": self.learn, **given})
 
     def _section(self, name: str, kind: type, value: Any) -> Any:
         section = dict(self._table((name,), value))
@@ -226,7 +253,11 @@ class _Reader:
             own = {key: section.pop(key) for key, entry in list(section.items()) if isinstance(entry, dict)}
             relations = {key: self._own_relation((name, key), entry) for key, entry in own.items()}
             return RelationSettings(own=relations, **self._filled(kind, (name,), section))
-        return kind(**self._filled(kind, (name,), section))
+        filled = self._filled(kind, (name,), section)
+        try:
+            return replace(self.learn, **filled) if kind is LearnSettings else kind(**filled)
+        except ConfigError as error:
+            raise ConfigError(f"{self.path}: [{name}] {error}") from None
 
     def _own_relation(self, where: tuple[str, ...], data: Mapping[str, Any]) -> OwnRelation:
         if not str(data.get("prompt", "")).strip():
@@ -241,15 +272,18 @@ class _Reader:
         """Return the keyword arguments of a dataclass, each checked against the type of its field."""
         hints = {name: hint for name, hint in get_type_hints(kind).items() if name != "own"}
         self._refuse_unknown(where, data, set(hints))
-        return {name: self._typed((*where, name), value, hints[name]) for name, value in data.items()}
+        return {name: self.typed((*where, name), value, hints[name]) for name, value in data.items()}
 
-    def _typed(self, where: tuple[str, ...], value: Any, hint: Any) -> Any:
+    def typed(self, where: tuple[str, ...], value: Any, hint: Any) -> Any:
+        """Return the value of a setting after checking its type."""
         if isinstance(hint, UnionType):
+            if value is None:
+                return None
             hint = next(part for part in get_args(hint) if part is not NoneType)
         origin, inner = get_origin(hint), get_args(hint)
         if origin is Mapping:
             table = self._table(where, value)
-            return {key: self._typed((*where, key), entry, inner[1]) for key, entry in table.items()}
+            return {key: self.typed((*where, key), entry, inner[1]) for key, entry in table.items()}
         fits, wanted = _FITS[origin or hint](value, inner)
         if not fits:
             raise self._error(where, f"is {value!r}, must be {wanted}")
@@ -287,8 +321,15 @@ class _Reader:
         return found
 
 
+def _check_numbers(settings: Any, least: Mapping[str, float]) -> None:
+    for name, low in least.items():
+        value = getattr(settings, name)
+        if value is not None and value < low:
+            raise ConfigError(f"{name} is {value}, must be at least {low}")
+
+
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST
 
 
 def _fits_tuple(value: Any, inner: tuple[Any, ...]) -> tuple[bool, str]:

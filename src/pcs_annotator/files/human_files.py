@@ -1,4 +1,4 @@
-"""Tables for people to fill in: rows to label, and accepted rows to check."""
+"""Tables for people to fill in, safe to open in a spreadsheet: rows to label, and accepted rows to check."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple, get_args
 
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.errors import TableError
-from pcs_annotator.files.tables import write_table
+from pcs_annotator.files.tables import original_cell, write_table
 
-SampleKind = Literal["at random", "informative", "for review"]
+SampleKind = Literal["at random", "informative", "for review", "for audit", "by a person"]
 """How a row was chosen for labelling; a promise can be based only on rows drawn at random."""
 
 _KINDS: Mapping[str, SampleKind] = {name: name for name in get_args(SampleKind)}
@@ -19,21 +19,41 @@ WRONG = ("wrong", "no", "n", "false", "0", "incorrect")
 
 
 class GivenGold(NamedTuple):
-    """A gold label that a person gave; `row` is its row in the file, counted from 1."""
+    """A gold label that a person gave.
+
+    Attributes:
+        row: Its row in the file, counted from 1.
+        id: The item.
+        label: The label.
+        kind: How the row was chosen.
+        text: The text that was labelled; empty if the file has none.
+        text_hash: Its hash; empty if the file has none.
+    """
 
     row: int
     id: str
     label: str
-    kind: SampleKind = "at random"
+    kind: SampleKind = "by a person"
+    text: str = ""
+    text_hash: str = ""
 
 
 class AuditedLabel(NamedTuple):
-    """An accepted row that a person checked; `label` is the one they saw."""
+    """An accepted row that a person checked; `label` and `text` are what they saw."""
 
     row: int
     id: str
     label: str
     right: bool
+    text: str = ""
+
+
+class Drawn(NamedTuple):
+    """A row that was written out for a person, with the hash of its text."""
+
+    id: str
+    kind: SampleKind
+    text_hash: str
 
 
 def write_to_label(path: Path, rows: Iterable[tuple[str, str, SampleKind]]) -> None:
@@ -43,24 +63,54 @@ def write_to_label(path: Path, rows: Iterable[tuple[str, str, SampleKind]]) -> N
 
 
 def write_gold(path: Path, gold: Iterable[GivenGold]) -> None:
-    """Write gold labels so that `read_gold` reads them back."""
-    _write(path, ("id", "gold", "drawn"), [(one.id, one.label, one.kind) for one in gold])
+    """Write gold labels with the hashes of their texts, so that `read_gold` reads them back."""
+    rows = [(one.id, one.label, one.kind, one.text_hash) for one in gold]
+    _write(path, ("id", "gold", "drawn", "text_hash"), rows)
 
 
-def read_gold(path: Path) -> list[GivenGold]:
-    """Return the labels that a person filled in, without empty rows."""
+def read_gold(path: Path, text_column: str = "text") -> list[GivenGold]:
+    """Return the labels that a person filled in, without empty rows; `text_column` is where the texts may be."""
     columns = _columns(path, ("id", "gold"))
-    drawn = columns.get("drawn") or ["at random"] * len(columns["id"])
+    nothing = [""] * len(columns["id"])
+    texts = columns.get(text_column.strip().casefold()) or columns.get("text") or nothing
+    rows = zip(
+        columns["id"],
+        columns["gold"],
+        columns.get("drawn") or nothing,
+        texts,
+        columns.get("text_hash") or nothing,
+        strict=True,
+    )
     found = []
-    for row, (name, label, how) in enumerate(zip(columns["id"], columns["gold"], drawn, strict=True), 1):
+    for row, (name, label, how, text, text_hash) in enumerate(rows, 1):
         if not label:
             continue
         if how and how not in _KINDS:
             raise TableError(f"{path.name}, row {row}: drawn is {how!r}, must be one of {', '.join(_KINDS)}")
-        found.append(GivenGold(row, name, label, _KINDS.get(how, "at random")))
+        found.append(GivenGold(row, name, label, _KINDS.get(how, "by a person"), text, text_hash))
     if not found:
         raise TableError(f"{path.name}: the column gold is empty: fill in some labels first")
     return found
+
+
+def write_drawn(path: Path, drawn: Iterable[Drawn]) -> None:
+    """Write which rows were written out for people, and how they were chosen."""
+    _write(path, ("id", "drawn", "text_hash"), list(drawn))
+
+
+def read_drawn(path: Path) -> list[Drawn]:
+    """Return what `write_drawn` wrote."""
+    columns = _columns(path, ("id", "drawn", "text_hash"))
+    rows = zip(columns["id"], columns["drawn"], columns["text_hash"], strict=True)
+    return [Drawn(name, _KINDS[how], text_hash) for name, how, text_hash in rows if how in _KINDS]
+
+
+def filled_rows(path: Path, column: str) -> list[tuple[str, str]]:
+    """Return id and value of the rows of a table in which a person has filled in a column; none without the table."""
+    if not path.exists():
+        return []
+    columns = _columns(path, ("id", column))
+    return [(name, value) for name, value in zip(columns["id"], columns[column], strict=True) if value]
 
 
 def write_audit(path: Path, rows: Iterable[tuple[str, str, str]]) -> None:
@@ -71,15 +121,15 @@ def write_audit(path: Path, rows: Iterable[tuple[str, str, str]]) -> None:
 def read_verdicts(path: Path) -> list[AuditedLabel]:
     """Return the rows that a person checked, without those that have no verdict."""
     columns = _columns(path, ("id", "label", "verdict"))
+    texts = columns.get("text") or [""] * len(columns["id"])
+    rows = zip(columns["id"], columns["label"], columns["verdict"], texts, strict=True)
     found = []
-    for row, (name, label, given) in enumerate(
-        zip(columns["id"], columns["label"], columns["verdict"], strict=True), 1
-    ):
+    for row, (name, label, given, text) in enumerate(rows, 1):
         word = given.casefold()
         if word and word not in RIGHT + WRONG:
             raise TableError(f"{path.name}, row {row}: the verdict is {given!r}, must be right or wrong, or empty")
         if word:
-            found.append(AuditedLabel(row, name, label, word in RIGHT))
+            found.append(AuditedLabel(row, name, label, word in RIGHT, text))
     if not found:
         raise TableError(f"{path.name}: the column verdict is empty: write right or wrong into some rows first")
     return found
@@ -90,7 +140,7 @@ def _write(path: Path, names: Sequence[str], rows: Sequence[tuple[str, ...]]) ->
 
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     arrays = [pa.array(column, pa.string()) for column in columns]
-    write_table(path, pa.table(arrays, names=list(names)))
+    write_table(path, pa.table(arrays, names=list(names)), spreadsheet_safe=True)
 
 
 def _columns(path: Path, needed: Sequence[str]) -> dict[str, list[str]]:
@@ -100,4 +150,4 @@ def _columns(path: Path, needed: Sequence[str]) -> dict[str, list[str]]:
         if name not in by_name:
             raise TableError(f"{path.name} has no column {name!r}; there are {', '.join(found)}")
     texts = {short: text_column(name, found[name]).to_pylist() for short, name in by_name.items()}
-    return {name: [(value or "").strip() for value in values] for name, values in texts.items()}
+    return {name: [original_cell((value or "").strip()) for value in values] for name, values in texts.items()}

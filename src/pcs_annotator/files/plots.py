@@ -96,7 +96,7 @@ def _style() -> Any:
     try:
         import matplotlib as mpl
     except ImportError as error:
-        raise MissingPackage("plots need matplotlib: pip install 'pcs-annotator[plots]'") from error
+        raise MissingPackage("plots need matplotlib: pip install 'perceived-confidence[plots]'") from error
     return mpl.rc_context(STYLE)
 
 

@@ -110,7 +110,8 @@ def _shown(table: ResultTable, column: int, cell: Content, *, intervals: bool = 
     digits = table.digits.get(table.columns[column], 2)
     shown = _number(value, digits)
     if intervals and isinstance(cell, Figure) and cell.interval:
-        shown += f" [{_number(cell.interval.low, digits)}, {_number(cell.interval.high, digits)}]"
+        low, high = cell.interval.rounded(digits)
+        shown += f" [{_number(low, digits)}, {_number(high, digits)}]"
     return shown
 
 

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import os
+import re
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.errors import TableError
+from pcs_annotator.errors import ConfigError, TableError
 
 SCHEMA = 1
+CANNOT_WRITE = (errno.EDQUOT, errno.EFBIG, errno.EISDIR, errno.ENOSPC, errno.ENOTEMPTY, errno.EPERM, errno.EROFS)
+# Earlier versions did not put the number of the process into the name.
+_TEMPORARY = re.compile(r"\.[\w-]+\.(?P<ending>\w+)\.((?P<process>\d+)-)?\w{8}\.(?P=ending)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +53,11 @@ class RunFolder:
     def to_label(self) -> Path:
         """Rows that a person should label next."""
         return self.path / "to_label.csv"
+
+    @property
+    def drawn(self) -> Path:
+        """Which rows were written out for people so far, and how they were chosen."""
+        return self.path / "drawn.csv"
 
     @property
     def audit(self) -> Path:
@@ -91,13 +104,38 @@ class RunFolder:
         """The report page."""
         return self.path / "report.html"
 
+    @property
+    def labelled(self) -> Path:
+        """Files of labels for new texts that this run made."""
+        return self.path / "labelled.json"
+
+    @property
+    def has_results(self) -> bool:
+        """Whether there is something to lose: results, or labels that people gave."""
+        return self.labels.exists() or self.gold.exists()
+
+    def set_results_aside(self) -> Path:
+        """Move all results and gold labels into one dated folder within this one; the ledger stays where it is."""
+        results = (self.items, self.to_label, self.audit, self.drawn, self.variants, self.votes, self.model)
+        shown = (self.evaluation, self.methods, self.report, self.labelled)
+        place = self.path / "earlier"
+        if place.exists():  # left by an interruption
+            set_aside(place)
+        place.mkdir()
+        # What says that there are results, and of what data, moves last: an interruption must not look like no results.
+        for path in (*results, *shown, self.gold, self.labels, self.settings):
+            if path.exists():
+                path.rename(place / path.name)
+        return set_aside(place)
+
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path next to `path`, and rename it to `path` at the end if there was no error."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
+        prefix = f".{path.name}.{os.getpid()}-"
+        handle, name = tempfile.mkstemp(prefix=prefix, suffix=path.suffix, dir=path.parent)
     except OSError as error:
         raise TableError(f"cannot write {path}: {error.strerror}; choose another place with --out") from error
     os.close(handle)
@@ -106,8 +144,68 @@ def atomic_path(path: Path) -> Iterator[Path]:
         yield temporary
         os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes private files, but these are results to share
         os.replace(temporary, path)
+    except OSError as error:
+        if error.errno not in CANNOT_WRITE:
+            raise
+        raise TableError(f"cannot write {path}: {error.strerror}; make room, or choose another place") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_ending(path: Path, endings: Sequence[str]) -> None:
+    """Raise if a file to be written has an extension that we do not write, or is a folder."""
+    if path.is_dir():
+        raise TableError(f"{path} is a folder: name a file to write")
+    if path.suffix and path.suffix.lower() not in endings:
+        raise TableError(f"{path} cannot be written: use {' or '.join(endings)} instead of {path.suffix}")
+
+
+def signature(path: Path, base: Path) -> dict[str, str]:
+    """Return the path of a file, relative to a folder → a hash of its contents; nothing if there is no file."""
+    if not path.exists():
+        return {}
+    with path.open("rb") as file:
+        return {os.path.relpath(path.resolve(), base.resolve()): hashlib.file_digest(file, "sha256").hexdigest()}
+
+
+def refuse_inputs(out: Path, *inputs: Path | None) -> None:
+    """Raise if a file to be written is one that was read."""
+    for path in inputs:
+        if path is not None and out.exists() and path.exists() and out.samefile(path):
+            raise TableError(f"{out} is what is read here, and would be overwritten: name another file to write")
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Delete the temporary files of processes that were killed while they wrote to a folder."""
+    for path in folder.glob(".*"):
+        found = _TEMPORARY.fullmatch(path.name)
+        if found and not _is_running(found["process"]):
+            with suppress(OSError):
+                path.unlink()
+
+
+def _is_running(process: str | None) -> bool:
+    # On Windows, os.kill would end the process; but there, a file in use cannot be deleted.
+    if process is None or os.name != "posix":
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a file or folder so that its name has today's date and time, and return its new path."""
+    moment = datetime.now().strftime("%Y-%m-%d-%H%M%S")
+    names = (f"{path.stem}-{moment}{f'-{number}' if number else ''}{path.suffix}" for number in count())
+    kept = next(place for name in names if not (place := path.with_name(name)).exists())
+    try:
+        return path.rename(kept)
+    except OSError as error:
+        raise TableError(f"{path} cannot be renamed to {kept.name}: {error.strerror}; rename it yourself") from error
 
 
 def _umask() -> int:
@@ -123,14 +221,24 @@ def write_json(path: Path, values: Mapping[str, Any]) -> None:
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path, remedy: str = "make it again with the command that wrote it") -> dict[str, Any]:
     """Read what `write_json` wrote; a newer schema is an error."""
     try:
-        values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise TableError(f"there is no file {path}: fit first, or check the name") from error
-    except (OSError, ValueError) as error:
-        raise TableError(f"{path} cannot be read: {error}") from error
-    if values.get("schema", 0) > SCHEMA:
-        raise TableError(f"{path} was written by a newer pcs-annotator (schema {values['schema']}): upgrade it")
-    return values
+    except (OSError, ValueError, RecursionError) as error:
+        raise TableError(f"{path} cannot be read ({error}): {remedy}") from error
+    with expecting(path, remedy):
+        if values.get("schema", 0) > SCHEMA:
+            raise TableError(f"{path} was written by a newer version (schema {values['schema']}): upgrade it")
+    return dict(values)
+
+
+@contextmanager
+def expecting(path: Path, remedy: str) -> Iterator[None]:
+    """Turn what goes wrong with values of another shape into an error that names the file and the remedy."""
+    try:
+        yield
+    except (AttributeError, ConfigError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise TableError(f"{path} is damaged ({type(error).__name__}: {error}): {remedy}") from error

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.tabular import PARQUET, as_arrow, columns_of, text_column
 from pcs_annotator.core.task import Item
 from pcs_annotator.errors import TableError
-from pcs_annotator.files.runs import atomic_path
+from pcs_annotator.files.runs import atomic_path, check_ending
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SCORE_DECIMALS = 6
+WRITTEN = (".csv", *PARQUET)
+"""Extensions of the tables that we write."""
 GOLD_NAMES = ("gold", "label", "labels")
+_FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r\n]")
+"""The start of a cell that a spreadsheet may run as a formula, or of one that was made safe."""
 TEXT_NAMES = ("text", "texts", "title", "headline", "sentence", "tweet", "review", "comment", "content", "body")
 
 
@@ -154,21 +160,36 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, SCORE_DECIMALS)
 
 
-def write_table(path: Path, table: pa.Table) -> None:
-    """Write a table as Parquet or CSV, depending on the file extension; whole or not at all."""
+def safe_cell(cell: Any) -> Any:
+    """Return a cell so that a spreadsheet shows it instead of running it: an apostrophe is put before a formula."""
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
+
+
+def original_cell(cell: str) -> str:
+    """Return the cell that `safe_cell` was given."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+def write_table(path: Path, table: pa.Table, *, spreadsheet_safe: bool = False) -> None:
+    """Write a table as Parquet or CSV, depending on the file extension; whole or not at all.
+
+    With `spreadsheet_safe`, cells of a CSV file that look like formulas get an apostrophe; see `safe_cell`.
+    """
+    check_ending(path, WRITTEN)
     with atomic_path(path) as temporary:
         if path.suffix.lower() in PARQUET:
             from pyarrow import parquet
 
             parquet.write_table(table, temporary)
         else:
-            _write_csv(temporary, table)
+            _write_csv(temporary, table, spreadsheet_safe)
 
 
-def _write_csv(path: Path, table: pa.Table) -> None:
+def _write_csv(path: Path, table: pa.Table, spreadsheet_safe: bool) -> None:
     # pyarrow would quote every text
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(table.column_names)
+        safe = partial(map, safe_cell) if spreadsheet_safe else iter
+        writer.writerow(safe(table.column_names))
         for batch in table.to_batches():
-            writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+            writer.writerows(map(safe, zip(*(column.to_pylist() for column in batch.columns), strict=True)))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,20 +15,30 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL, Variant
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes, positions_of, read_vote_table
+from pcs_annotator.errors import TableError
 from pcs_annotator.files.runs import atomic_path
 from pcs_annotator.files.tables import write_table
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 ROWS_AT_ONCE = 5_000
-VARIANT_COLUMNS = ("id", "relation", "status", "text", "reason", "refused")
+NOTE = "pcs"
+"""The key of the note in the metadata of a Parquet file."""
+Note = Mapping[str, Any]
+VARIANT_COLUMNS = ("id", "relation", "status", "text", "reason", "refused", "cause")
 
 
 @contextmanager
-def writing_variants(path: Path) -> Iterator[Callable[[Item, Variant], None]]:
-    """Yield a function that records a variant; variants are written in batches, so that memory does not grow."""
+def writing_variants(path: Path, note: Note | None = None) -> Iterator[Callable[[Item, Variant], None]]:
+    """Yield a function that records a variant; variants are written in batches, so that memory does not grow.
+
+    `note` is kept with them; see `read_note`.
+    """
     import pyarrow as pa
     from pyarrow import parquet
 
-    schema = pa.schema([(name, pa.string()) for name in VARIANT_COLUMNS])
+    schema = pa.schema([(name, pa.string()) for name in VARIANT_COLUMNS], _metadata(note))
     rows: list[tuple[str | None, ...]] = []
     with atomic_path(path) as temporary, parquet.ParquetWriter(temporary, schema) as writer:
 
@@ -39,7 +50,8 @@ def writing_variants(path: Path) -> Iterator[Callable[[Item, Variant], None]]:
         def record(item: Item, variant: Variant) -> None:
             if variant.relation == ORIGINAL:
                 return
-            rows.append((item.id, variant.relation, variant.status, variant.text, variant.reason, variant.refused))
+            text, why = variant.text, (variant.reason, variant.refused, variant.cause)
+            rows.append((item.id, variant.relation, variant.status, text, *why))
             if len(rows) >= ROWS_AT_ONCE:
                 write()
 
@@ -47,9 +59,39 @@ def writing_variants(path: Path) -> Iterator[Callable[[Item, Variant], None]]:
         write()
 
 
-def write_votes(path: Path, votes: Votes) -> None:
-    """Write votes in the long form, which keeps `ABSTAINED` and `NOT_ASKED` apart."""
-    write_table(path, votes.to_table("long"))
+def read_variants(path: Path, columns: Sequence[str] = VARIANT_COLUMNS) -> pa.Table:
+    """Return the table that `writing_variants` wrote, or some of its columns; an earlier version wrote no causes."""
+    from pyarrow import ArrowException, parquet
+
+    try:
+        schema = parquet.read_schema(path)
+        if tuple(schema.names) not in (VARIANT_COLUMNS, VARIANT_COLUMNS[:-1]) or {*map(str, schema.types)} != {
+            "string"
+        }:
+            raise ValueError("other columns")
+        return parquet.read_table(path, columns=[name for name in columns if name in schema.names])
+    except (OSError, ValueError, ArrowException) as error:
+        raise TableError(f"{path} is damaged or not a file of variants ({error}): pcs run writes it again") from error
+
+
+def write_votes(path: Path, votes: Votes, note: Note | None = None) -> None:
+    """Write votes in the long form, which keeps `ABSTAINED` and `NOT_ASKED` apart, with a note on them."""
+    write_table(path, votes.to_table("long").replace_schema_metadata(_metadata(note)))
+
+
+def _metadata(note: Note | None) -> dict[str, str]:
+    return {NOTE: json.dumps(note or {})}
+
+
+def read_note(path: Path) -> Note:
+    """Return the note that was written with votes or variants; empty if there is none, or no such file."""
+    from pyarrow import ArrowException, parquet
+
+    try:
+        note = json.loads((parquet.read_schema(path).metadata or {}).get(NOTE.encode(), b"{}"))
+    except (OSError, ValueError, ArrowException):
+        return {}
+    return note if isinstance(note, dict) else {}
 
 
 class VoteAxes(NamedTuple):

@@ -190,14 +190,16 @@ def _no_confidence(rows: Votes, gold: Codes, usable: int, promise: Promise, cali
     if calibration == "none":
         return "without calibration there is no confidence to promise anything about: use softmax"
     if not usable:
-        return "no gold row was drawn at random, and rows chosen to teach are harder than others: label random rows too"
+        return (
+            "no gold row was drawn at random, and chosen rows are easier or harder than others: label random rows too"
+        )
     return ""
 
 
 def _split(rows: int, usable: int, splits: Splits) -> str:
     turns = splits.turns(rows)
     times = "" if turns == 1 else f", divided anew {turns} times"
-    chosen = "" if usable == rows else f"; {rows - usable} of them were chosen to teach and carry no promise"
+    chosen = "" if usable == rows else f"; {rows - usable} of them were not drawn at random and carry no promise"
     return (
         f"{rows:,} gold rows in {splits.folds} folds{times}: each row is scored by weights from the other folds, its "
         f"confidence is calibrated on the other folds' scores, and thresholds are tested on those{chosen}"

@@ -11,7 +11,7 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.outcome import Decision, Outcome
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Weights
+from pcs_annotator.core.weights import Flag, Weights
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.judging.promising.drift import Profile
 from pcs_annotator.judging.promising.prediction_sets import PredictionSets
@@ -90,6 +90,12 @@ class Model:
         if self.certificate is None or accepted is None:
             return self
         return replace(self, certificate=self.certificate.with_coverage(accepted))
+
+    def flagged(self, *flags: Flag) -> Model:
+        """Return the model with more flags."""
+        details = self.weights.diagnostics
+        details = replace(details, flags=(*details.flags, *flags))
+        return replace(self, weights=replace(self.weights, diagnostics=details))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, time
 from functools import cache
 from pathlib import Path
 
@@ -13,15 +14,16 @@ from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.annotators.grading import NOT_GIVEN
 from pcs_annotator.asking.annotators.prompt import letters_of
 from pcs_annotator.asking.engine.ask import Asker, Patience, PriceOf
-from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
+from pcs_annotator.asking.engine.budget import AnswerLengths, Budget, BudgetTracker, Earlier, today
 from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.job import Job, OnVariant, make_plan
-from pcs_annotator.asking.engine.ledger import Ledger, lock_ledger
+from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.engine.ledger_lock import SharedCalls, lock_ledger, lock_ledger_async
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.asking.engine.progress import Tally, showing
 from pcs_annotator.asking.models.catalog import price_of
 from pcs_annotator.asking.models.provider import read_environment
-from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.asking.models.resolve import KnownAs, resolve_model
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.chat import Answers, ChatModel, Usage
 from pcs_annotator.core.concurrency import run_sync
@@ -44,9 +46,11 @@ class CollectSettings:
 
     Attributes:
         draws: How often each question is asked.
-        rewriter: The model that rewrites texts; None when no relation needs one.
+        rewriter: The model that rewrites texts, or an `Annotator` that says its version; None when no relation needs
+            one.
         in_flight: Maximum number of concurrent calls per model; the actual number adapts to the model's answers.
         patience: When to give up on a call.
+        wait: Whether to wait while another process or thread asks with the same ledger; otherwise that is an error.
         budget: What may be spent.
         prices: Your own prices; they take precedence over the catalogue's.
         environment: Keys and base URLs; None for those of the process and of `.env` in the working folder.
@@ -63,6 +67,7 @@ class CollectSettings:
     rewriter: object | None = None
     in_flight: int = MAX_IN_FLIGHT
     patience: Patience = field(default_factory=Patience)
+    wait: bool = True
     budget: Budget = field(default_factory=Budget)
     prices: OwnPrices = field(default_factory=dict)
     environment: Mapping[str, str] | None = field(default=None, repr=False)
@@ -88,6 +93,8 @@ async def collect(  # noqa: PLR0913  # the agreed signature
     """Ask every annotator about every item and return the votes.
 
     Answers in the ledger are not asked for again, so a second run, or one after a crash, asks only what is missing.
+    Processes and threads that share a ledger take turns; tasks of one event loop share the calls under way. So nothing
+    is paid for twice.
 
     Args:
         task: What to decide.
@@ -96,13 +103,16 @@ async def collect(  # noqa: PLR0913  # the agreed signature
             function. `groq:gemma2-9b-it/1s-top-2` also asks that model for its two best guesses and their confidence.
         relations: How texts are rewritten: names such as `"voice"` or `"rule:voice|llm:voice"`, or your own relations.
         ledger: The file that keeps paid calls.
-        budget_usd: The most that may be spent; the price of every model must then be known.
+        budget_usd: The most that may be spent in this ledger, earlier calls included; the price of every model must
+            then be known.
         settings: Everything else.
     """
     settings = settings or CollectSettings()
     if budget_usd is not None:
         settings = replace(settings, budget=replace(settings.budget, usd=budget_usd))
-    return await ask_job(open_job(task, annotators, relations, settings), items, ledger, settings)
+    job = open_job(task, annotators, relations, settings)
+    async with lock_ledger_async(ledger, wait=settings.wait) as shared:
+        return await ask_job(job, items, ledger, settings, shared=shared)
 
 
 async def ask_job(
@@ -111,24 +121,37 @@ async def ask_job(
     ledger: Path | str,
     settings: CollectSettings,
     strategy: Strategy | None = None,
+    shared: SharedCalls | None = None,
 ) -> Votes:
     """Ask the questions of a job that the ledger has no answer to, as far as the strategy needs them; close its models.
 
-    Without a strategy, every question is asked.
+    Without a strategy, every question is asked. The caller holds the lock of the ledger.
     """
     prices = pricing(settings.prices)
-    tally, tracker = settings.tally, BudgetTracker(settings.budget)
+    tally = settings.tally
     _warn_about_hard_models(job)
     try:
         refuse_unknown_prices(job, prices, settings.budget)
         with Ledger(ledger) as opened:
-            asker = Asker(opened, tracker, tally, prices, settings.patience, settings.in_flight)
+            tracker, lengths = _spending(opened, prices, settings.budget)
+            how = (settings.patience, settings.in_flight, lengths, shared or SharedCalls())
+            asker = Asker(opened, tracker, tally, prices, *how)
             async with showing(tally, tracker) if settings.progress else nullcontext():
                 votes = await run_job(job, items, asker, strategy)
     finally:
         await close_models(job)
-    _warn_about_grades(tally)
+    warn_about_grades(tally)
     return votes
+
+
+def _spending(ledger: Ledger, prices: PriceOf, budget: Budget) -> tuple[BudgetTracker, AnswerLengths]:
+    """Return what may be spent and what calls are expected to take, as far as the ledger tells and it matters."""
+    earlier = Earlier()
+    if budget.in_dollars:
+        midnight = datetime.combine(today(), time.min, UTC).timestamp()
+        earlier = Earlier(ledger.spent(prices), ledger.spent(prices, midnight))
+    limited = budget.in_dollars or budget.tokens is not None
+    return BudgetTracker(budget, earlier), AnswerLengths(ledger.mean_answers() if limited else {})
 
 
 def _warn_about_hard_models(job: Job) -> None:
@@ -140,7 +163,7 @@ def _warn_about_hard_models(job: Job) -> None:
         warnings.warn(message, PcsWarning, stacklevel=3)
 
 
-def _warn_about_grades(tally: Tally) -> None:
+def warn_about_grades(tally: Tally) -> None:
     """Say once, after a run, which answers are not graded although they should be, and which grades are bounds."""
     wanted = tally.graded + tally.hard.total()
     # a model that gives no log-probabilities at all is named when its first answer comes
@@ -182,7 +205,7 @@ def open_job(
             letters_of(task.labels)
         spec = annotator.model
         bound.append((annotator, named(spec) if isinstance(spec, str) else resolve_model(spec, environment)))
-    rewriter = None if settings.rewriter is None else resolve_model(settings.rewriter, environment)
+    rewriter = None if settings.rewriter is None else _rewriter(settings.rewriter, environment)
     return Job(
         task=task,
         annotators=bound,
@@ -192,6 +215,13 @@ def open_job(
         on_variant=settings.on_variant,
         questions=settings.questions,
     )
+
+
+def _rewriter(given: object, environment: Mapping[str, str]) -> ChatModel:
+    if not isinstance(given, Annotator):
+        return resolve_model(given, environment)
+    model = resolve_model(given.model, environment)
+    return KnownAs(given.identity(model), model) if given.version else model
 
 
 def _settled(annotator: Annotator, settings: CollectSettings) -> Annotator:
@@ -221,13 +251,14 @@ def pricing(own: OwnPrices) -> PriceOf:
 
 def refuse_unknown_prices(job: Job, prices: PriceOf, budget: Budget) -> None:
     """Raise if there is a budget in dollars and a price is unknown."""
-    if budget.usd is None:
+    if not budget.in_dollars:
         return
     for model in models_of(job):
         if prices(model.name, 1, 1) is None:
             raise ConfigError(
                 f"the price of {model.name} is unknown, so a budget in dollars cannot be kept: "
-                "give its price, or limit calls or tokens instead"
+                f"give it in US dollars per million tokens, with --price {model.name}=IN,OUT or in [ask.prices], or "
+                "use --max-calls or --max-tokens instead"
             )
 
 
@@ -269,6 +300,6 @@ class Panel:
         )
 
     def ask_now(self, texts: Sequence[str]) -> Votes:
-        """Return the votes on texts, for synchronous code; processes that share the ledger take turns."""
-        with lock_ledger(self.ledger):
+        """Return the votes on texts, for synchronous code; the workers of a grid search take turns without a word."""
+        with lock_ledger(self.ledger, wait=self.settings.wait, say=lambda _: None):
             return run_sync(lambda: self.ask(texts))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from pcs_annotator.core.weights import Flag
 from pcs_annotator.judging.evaluation.compare import FIRST_QUESTION, Figures
 from pcs_annotator.judging.evaluation.methods import ABOUT_ECE
 from pcs_annotator.judging.metrics.significance import BootstrapTest
+from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
 from pcs_annotator.judging.promising.certificate import Audit, Certificate
 
@@ -27,11 +29,27 @@ def promised(certificate: Certificate) -> Promised:
         why = certificate.why_not if certificate.audit is None else _audited(certificate.audit)
         return Promised(f"no promise that {what}: {why}", ())
     details = [_threshold(certificate), f"based on {certificate.split}"]
+    if certificate.assumed_rows:
+        rows = f"{certificate.assumed_rows:,} gold labels that came with the data"
+        details.append(f"assuming that the {rows} are of rows drawn at random")
     if promise.kind == "accepted-and-wrong":
         details.append("this promise holds on average over samples of gold rows; error-among-accepted is stricter")
     if certificate.audit is not None:
         details.append(_audited(certificate.audit))
     return Promised(f"promise: {what}", tuple(details))
+
+
+def fallen_away(earlier: Model, now: Model) -> Model:
+    """Return the model, with a flag if a promise that the earlier one made does not hold any more."""
+    before, after = earlier.certificate, now.certificate
+    if after is not None and (after.holds or after.revoked):
+        return now
+    flags = [flag for flag in earlier.weights.diagnostics.flags if flag.kind == "promise fell away" and after]
+    if before is not None and before.holds:
+        why = after.why_not if after else "--max-error requests it"
+        detail = f"an earlier fit promised that {_what(before)}; now nothing is promised: {why}"
+        flags = [Flag("promise fell away", detail)]
+    return now.flagged(*flags)
 
 
 def _what(certificate: Certificate) -> str:
@@ -85,7 +103,7 @@ def what_more_questions_bought(figures: Sequence[Figures], unit: str = "question
 
 
 def _points(test: BootstrapTest, metric: str) -> str:
-    value, low, high = (f"{100 * one:+.1f}".replace("-", "−") for one in (test.difference, *test.interval))
+    value, low, high = (f"{100 * one:+.1f}".replace("-", "−") for one in (test.difference, *test.interval.rounded(3)))
     return f"{value} points of {metric} [{low.lstrip('+')}, {high.lstrip('+')}]"
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.job import Job
-from pcs_annotator.asking.engine.ledger import Ledger, lock_ledger
+from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.engine.ledger_lock import lock_ledger
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.core.concurrency import run_sync
@@ -130,7 +131,7 @@ class Support:
         # a server that does not answer is the run's to report, which notices it sooner with many calls in flight
         patience = replace(self.settings.patience, attempts=1)
         settings = replace(self.settings, tally=Tally(), patience=patience)
-        with lock_ledger(self.ledger):
+        with lock_ledger(self.ledger, wait=settings.wait, say=lambda _: None):
             run_sync(lambda: ask.ask_job(job, [item], self.ledger, settings))
         # the run will find these answers in the ledger, but it has paid for them
         tally.calls += settings.tally.calls

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.result_table import ResultTable, number_of
+from pcs_annotator.core.tabular import ENDINGS
 from pcs_annotator.core.votes import Votes, check_known, read_vote_table
 from pcs_annotator.errors import GoldError, TableError, UnknownNameError
 from pcs_annotator.files import result_tables, runs
@@ -29,6 +30,7 @@ OTHERS = (ZERO_SHOT, MAJORITY, SCALED_LOGPROB)
 """Methods that are neither an optimiser on all votes nor a baseline that learns nothing."""
 DUPLICATES = ("majority-vote", "zero-shot")
 """Baselines that are the same as the usual methods `majority` and `zero-shot`."""
+FILE_ENDINGS = (*ENDINGS, ".md", ".tex", ".html", ".xls", ".xlsx", ".gz")
 WRITERS = {".md": result_tables.to_markdown, ".csv": result_tables.to_csv, ".tex": result_tables.to_latex}
 
 
@@ -115,6 +117,8 @@ def _written_by_model(recorded: Recorded) -> frozenset[str]:
 def evaluate_source(request: EvaluateRequest) -> Evaluated:
     """Return figures of every method on the same votes and splits; a run folder keeps them, `out` gets the tables."""
     methods = methods_named(request.methods, request.optimiser)
+    if request.out is not None:
+        check_folder(request.out)
     recorded = RecordedVotes.read(request.source)
     check_known(request.rewritten, recorded.votes.relations, "relation")
     recorded = recorded._replace(rewritten=recorded.rewritten | frozenset(request.rewritten))
@@ -138,10 +142,14 @@ def evaluate_votes(
     return Evaluated(evaluation=evaluation, tables=evaluation_tables(evaluation), votes=recorded.votes)
 
 
+def check_folder(out: Path) -> None:
+    """Raise if a folder for results is a file, or has a name that only a file should have."""
+    if (out.exists() and not out.is_dir()) or (not out.exists() and out.suffix.lower() in FILE_ENDINGS):
+        raise TableError(f"{out} is a file, or would be taken for one: name a folder with --out")
+
+
 def write_result(table: ResultTable, out: Path) -> list[Path]:
     """Write a table as Markdown, CSV and LaTeX into a folder, and return the files."""
-    if out.exists() and not out.is_dir():
-        raise TableError(f"{out} is a file: name a folder with --out")
     paths = []
     for ending, writer in WRITERS.items():
         path = out / f"{table.name}{ending}"

@@ -11,10 +11,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from pcs_annotator.asking.engine.ledger_lock import Say, lock_ledger, warn_user
 from pcs_annotator.core import elicitations
 from pcs_annotator.core.arrays import Array
 from pcs_annotator.core.result_table import Experiment
-from pcs_annotator.core.tabular import as_arrow
+from pcs_annotator.core.tabular import as_arrow, table_stem
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.vote_table import is_long
@@ -25,7 +26,7 @@ from pcs_annotator.files.config import Config
 from pcs_annotator.judging.evaluation.experiments import EXPERIMENTS, Settings, Study
 from pcs_annotator.judging.evaluation.methods import method_name
 from pcs_annotator.pipeline import learn, resolve_config
-from pcs_annotator.pipeline.evaluate import RecordedVotes, Splitting, all_baselines, write_result
+from pcs_annotator.pipeline.evaluate import RecordedVotes, Splitting, all_baselines, check_folder, write_result
 from pcs_annotator.pipeline.run import RunRequest, run
 from pcs_annotator.pipeline.run_folder import Recorded
 from pcs_annotator.version import __version__
@@ -38,7 +39,6 @@ MOST_RESAMPLES = 1000
 PACKAGES = ("numpy", "scipy", "scikit-learn")
 ELICITED = ("1s-top-2", "2s-top-2", "ling-1s", "p-true")
 """How models are asked for their confidence, for the published baselines."""
-ENDINGS = (".gz", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq")
 
 
 class ExperimentSource(NamedTuple):
@@ -62,15 +62,23 @@ class Asking:
         config: Models, relations, columns and all other settings of `pcs run`.
         baselines: Whether to also ask what published baselines need.
         limit: Maximum number of rows of each source; None for all.
+        replace: Whether to set aside what a run's folder has of other data, labels or instruction.
+        gold_wins: Whether to accept gold labels that contradict each other.
         progress: Whether to show progress.
         environment: Keys and base URLs; None for those of the process and of `.env`.
+        wait: Whether to wait while another process asks with the same ledger; otherwise that is an error.
+        say: Called with whom an experiment waits for.
     """
 
     config: Config
     baselines: bool = False
     limit: int | None = None
+    replace: bool = False
+    gold_wins: bool = False
     progress: bool = False
     environment: Mapping[str, str] | None = field(default=None, repr=False)
+    wait: bool = True
+    say: Say = warn_user
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +122,7 @@ class Experimented:
 
 def experiment(request: ExperimentRequest) -> Experimented:
     """Run experiments and write their tables and plots; models are asked only about texts that have no votes yet."""
+    check_folder(request.out)
     unanswered: dict[str, int] = {}
     sets: dict[str, RecordedVotes] = {}
     for source in request.sources:
@@ -167,9 +176,8 @@ def _source(given: str) -> ExperimentSource:
 
 
 def _stem(path: Path) -> str:
-    while path.suffix.lower() in ENDINGS:
-        path = path.with_suffix("")
-    return path.name.rpartition(":")[2] or path.name
+    name = table_stem(path)
+    return name.rpartition(":")[2] or name
 
 
 def _ask_about(source: ExperimentSource, place: Path, asking: Asking, folds: int) -> Mapping[str, int]:
@@ -180,12 +188,20 @@ def _ask_about(source: ExperimentSource, place: Path, asking: Asking, folds: int
         folder=place,
         config=config,
         limit=asking.limit,
+        replace=asking.replace,
+        gold_wins=asking.gold_wins,
         progress=asking.progress,
         to_label=0,
         environment=asking.environment,
+        wait=asking.wait,
+        say=asking.say,
     )
-    if not asking.baselines:
-        return run(request).tally.failed
+    with lock_ledger(runs.RunFolder(place).ledger, wait=asking.wait, say=asking.say):
+        return _ask_with_baselines(request) if asking.baselines else run(request).tally.failed
+
+
+def _ask_with_baselines(request: RunRequest) -> Mapping[str, int]:
+    config = request.config
     if ORIGINAL not in config.relations.use:
         raise ConfigError(f"--baselines asks about the original text: add {ORIGINAL} to --relations")
     # Baselines see the original text only. Both runs share a folder, so that no answer is paid for twice.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from pcs_annotator.core.gold import refuse_contradictions
 from pcs_annotator.core.outcome import Outcome
@@ -13,9 +16,11 @@ from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, text_co
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.vote_columns import Unknown
 from pcs_annotator.core.votes import VoteTable, read_vote_table
-from pcs_annotator.errors import TableError
-from pcs_annotator.files import human_files, runs, tables
+from pcs_annotator.errors import PcsWarning, TableError
+from pcs_annotator.files import runs, tables
 from pcs_annotator.files.config import LearnSettings
+from pcs_annotator.pipeline import human_review
+from pcs_annotator.pipeline.findings import Facts
 from pcs_annotator.pipeline.learn import Learned, learn_if_possible, model_file
 
 if TYPE_CHECKING:
@@ -33,6 +38,9 @@ class FitFiles:
         labels: The label set; None for the labels in the table.
         unknown: What to do with votes for other labels.
         gold: A file with more gold labels, by id.
+        gold_wins: Whether to accept gold labels that contradict each other; those of `gold` override the table's.
+        replace: Whether to keep a file in the way of `labels_out` under a dated name.
+        spreadsheet_safe: Whether labels are written so that a spreadsheet runs no cell as a formula.
     """
 
     table: Path
@@ -41,11 +49,14 @@ class FitFiles:
     labels: Iterable[str] | None = None
     unknown: Unknown = "error"
     gold: Path | None = None
+    gold_wins: bool = False
+    replace: bool = False
+    spreadsheet_safe: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedTable:
-    """The result of fitting a table of votes."""
+    """The result of fitting a table of votes; `table` has the votes and the gold that were learned from."""
 
     table: VoteTable
     learned: Learned
@@ -56,36 +67,93 @@ class FittedTable:
         """Number of rows without a label, because they have no vote."""
         return sum(outcome.label is None for outcome in self.outcomes)
 
+    @property
+    def facts(self) -> Facts:
+        """What findings about the votes are made from."""
+        return Facts(votes=self.table.votes, outcomes=self.outcomes, gold=self.table.gold, learned=self.learned)
+
 
 def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> FittedTable:
     """Learn from a table of votes, with the default settings and `changes`; write the model and the labels."""
     settings = LearnSettings(**(changes or {}))
+    earlier = _earlier_model(files.model)
+    in_the_way = _check_outputs(files, earlier)
     arrow = as_arrow(files.table)
     labels = None if files.labels is None else check_labels(files.labels)
     table = read_vote_table(arrow, labels, unknown=files.unknown, name=table_name(files.table))
-    gold = table.gold if files.gold is None else _with_gold(table, files.gold)
-    _refuse_contradictions(arrow, gold, table_name(files.table))
+    texts = _texts(arrow, table)
+    gold = table.gold if files.gold is None else _with_gold(table, texts, files)
+    if not files.gold_wins:
+        refuse_contradictions([texts.get(name, "") for name in table.votes.ids], gold, table_name(files.table))
     votes = table.votes.plain()
-    learned = learn_if_possible(votes, gold, settings)
+    # what a person chose to label may be easier or harder than the rest
+    from_table = np.array([label is not None for label in table.gold], dtype=np.bool_)
+    learned = learn_if_possible(votes, gold, settings, from_table)
     outcomes = list(learned.model.judge(votes))
-    runs.write_json(files.model, model_file(learned, settings, table.votes.labels))
+    for path in in_the_way:
+        runs.set_aside(path)
+    written = dict(earlier.get("written", {}))
     if files.labels_out is not None:
-        tables.write_table(files.labels_out, tables.with_outcomes(arrow, outcomes, table.votes.labels))
-    return FittedTable(table=table, learned=learned, outcomes=outcomes)
+        labelled = tables.with_outcomes(arrow, outcomes, table.votes.labels)
+        tables.write_table(files.labels_out, labelled, spreadsheet_safe=files.spreadsheet_safe)
+        written.update(runs.signature(files.labels_out, files.model.parent))
+    made = {"table": files.table.name, "written": written}
+    runs.write_json(files.model, {**model_file(learned, settings, table.votes.labels), **made})
+    return FittedTable(table=VoteTable(votes, gold), learned=learned, outcomes=outcomes)
 
 
-def _with_gold(table: VoteTable, path: Path) -> tuple[str | None, ...]:
-    given = {one.id: one for one in human_files.read_gold(path)}
-    for one in given.values():
-        if one.id not in table.votes.ids:
-            raise TableError(f"{path.name}, row {one.row}: the table has no row with the id {one.id!r}")
-    pairs = zip(table.votes.ids, table.gold, strict=True)
-    return tuple(given[name].label if name in given else label for name, label in pairs)
+def _earlier_model(path: Path) -> Mapping[str, Any]:
+    """Return the contents of a model file; empty if there is none, or if it is something else."""
+    try:
+        found = runs.read_json(path)
+    except TableError:
+        return {}
+    return found if "weights" in found else {}
 
 
-def _refuse_contradictions(arrow: pa.Table, gold: Sequence[str | None], name: str) -> None:
-    """Raise if equal texts have different gold labels; only tables with texts and one row per item are checked."""
+def _check_outputs(files: FitFiles, earlier: Mapping[str, Any]) -> list[Path]:
+    """Return the files to set aside, because an earlier fit of this table did not write them.
+
+    A model of another table is kept without asking, because the name of the model's file is usually not chosen.
+    """
+    in_the_way = []
+    runs.check_ending(files.model, [".json"])
+    runs.refuse_inputs(files.model, files.table, files.gold)
+    if files.model.exists() and earlier.get("table", files.table.name if earlier else None) != files.table.name:
+        in_the_way.append(files.model)
+        what = f"a model of {earlier['table']}" if earlier else "no model"
+        warnings.warn(f"{files.model} was {what}: it is kept under a dated name", PcsWarning, stacklevel=3)
+    out = files.labels_out
+    if out is None:
+        return in_the_way
+    runs.check_ending(out, tables.WRITTEN)
+    runs.refuse_inputs(out, files.table, files.gold)
+    if not runs.signature(out, files.model.parent).items() <= earlier.get("written", {}).items():
+        in_the_way.append(out)
+        if not files.replace:
+            raise TableError(
+                f"{out} exists, and was not written by a fit of {files.table.name}, or has been changed since: name "
+                "another file with -o, or add --replace, which keeps it under a dated name"
+            )
+    return in_the_way
+
+
+def _with_gold(table: VoteTable, texts: Mapping[str, str], files: FitFiles) -> tuple[str | None, ...]:
+    assert files.gold is not None
+    ids = table.votes.ids
+    rows = human_review.read_labels(
+        files.gold, {name: texts.get(name, "") for name in ids}, "table", wins=files.gold_wins
+    )
+    given = {one.id: one.label for one in rows}
+    if not files.gold_wins:
+        human_review.refuse_other_labels(ids, table.gold, given, (files.gold.name, files.table.name))
+    return tuple(given.get(name, label) for name, label in zip(ids, table.gold, strict=True))
+
+
+def _texts(arrow: pa.Table, table: VoteTable) -> dict[str, str]:
+    """Return item id → text, if the table has texts and one row per item."""
     columns = columns_of(arrow)
-    if "text" in columns and len(arrow) == len(gold):
-        texts = [text or "" for text in text_column("text", columns["text"]).to_pylist()]
-        refuse_contradictions(texts, gold, name)
+    if "text" not in columns or len(arrow) != len(table.votes):
+        return {}
+    texts = (text or "" for text in text_column("text", columns["text"]).to_pylist())
+    return dict(zip(table.votes.ids, texts, strict=True))

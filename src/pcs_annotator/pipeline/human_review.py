@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -10,13 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Integers, Mask
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, refuse_contradictions
+from pcs_annotator.core.gold import UNLABELLED, gold_codes, listed, refuse_contradictions, same_text, text_hash
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item, label_lookup, unknown_label
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import GoldError, TableError
+from pcs_annotator.errors import GoldError, PcsWarning, TableError
 from pcs_annotator.files import human_files
-from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.files.runs import RunFolder, set_aside
+from pcs_annotator.files.tables import Dataset
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import audit, draw_rows
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label
@@ -34,12 +36,14 @@ class FromPeople:
         verdicts: A file with verdicts on accepted rows, `audit.csv` filled in.
         audit: How many accepted rows to draw for a person to check.
         to_label: How many rows to write for a person to label.
+        gold_wins: Whether to accept labels in `gold` that contradict the data or each other.
     """
 
     gold: Path | None = None
     verdicts: Path | None = None
     audit: int = 0
     to_label: int = ROWS_TO_LABEL
+    gold_wins: bool = False
 
 
 class Gold(NamedTuple):
@@ -47,42 +51,179 @@ class Gold(NamedTuple):
 
     Attributes:
         labels: For every item its label, or None.
-        random_sample: Which rows can support a promise: those not chosen to be informative or for review.
+        random_sample: Which labels can support a promise: those of rows that we drew at random, and those that came
+            with the data, unless we know that the row was chosen otherwise.
+        assumed: Which of these came with the data, so that we only assume that they are a random sample.
     """
 
     labels: tuple[str | None, ...]
     random_sample: Mask
+    assumed: Mask
 
 
-def gold_of(folder: RunFolder, items: Sequence[Item], given: Sequence[str | None]) -> Gold:
-    """Return the gold labels of a run: those of its data, overridden by those that people added."""
-    labels: list[str | None] = list(given) if given else [None] * len(items)
-    random_sample = np.ones(len(items), dtype=np.bool_)
-    if folder.gold.exists():
-        places = {item.id: place for place, item in enumerate(items)}
-        for one in human_files.read_gold(folder.gold):
-            if one.id in places:  # a folder may have been run again over fewer rows
-                labels[places[one.id]] = one.label
-                random_sample[places[one.id]] = one.kind == "at random"
-        # the gold of the data was checked when the run was set up
-        refuse_contradictions([item.text for item in items], labels, folder.items.name)
-    return Gold(tuple(labels), random_sample)
+def gold_of(folder: RunFolder | None, dataset: Dataset) -> Gold:
+    """Return the gold labels of a run: those of its data, overridden by those that people gave for the same texts.
+
+    Without a folder, those of the data.
+    """
+    items = dataset.items
+    labels: list[str | None] = list(dataset.gold) if dataset.gold else [None] * len(items)
+    random_sample, assumed = np.zeros((2, len(items)), dtype=np.bool_)
+    drawn = _kinds_by_row(folder)
+    for place, label in enumerate(labels):
+        if label is not None:
+            kinds = drawn.get((items[place].id, text_hash(items[place].text)), set()) if drawn else set()
+            random_sample[place] = kinds <= {"at random"}
+            assumed[place] = not kinds
+    for place, one in _labels_by_people(folder, items).items():
+        if labels[place] is None or one.kind != "by a person":
+            random_sample[place] = one.kind == "at random"
+            assumed[place] = False
+        labels[place] = one.label
+    return Gold(tuple(labels), random_sample, assumed)
 
 
-def take_gold(path: Path, folder: RunFolder, items: Sequence[Item], labels: Sequence[str]) -> int:
-    """Add the labels of a person's file to those of a run, and return how many it has; later labels win."""
+def _kinds_by_row(folder: RunFolder | None) -> dict[tuple[str, str], set[str]]:
+    """Return id and text hash → how the row was chosen, of all rows that were ever written out for people."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for one in human_files.read_drawn(folder.drawn) if folder and folder.drawn.exists() else ():
+        found.setdefault((one.id, one.text_hash), set()).add(one.kind)
+    return found
+
+
+def _labels_by_people(folder: RunFolder | None, items: Sequence[Item]) -> dict[int, human_files.GivenGold]:
+    """Return row → the label that a person gave; labels of texts that have changed are left out, with a warning."""
+    if folder is None or not folder.gold.exists():
+        return {}
+    given = human_files.read_gold(folder.gold)
+    found = _of_these_texts(given, items)
     known = {item.id for item in items}
-    lookup = label_lookup(labels)
-    given = human_files.read_gold(path)
+    _warn_of_other_texts(folder.gold.name, sorted({one.id for one in given} & known - {items[row].id for row in found}))
+    return found
+
+
+def _of_these_texts(given: Iterable[human_files.GivenGold], items: Sequence[Item]) -> dict[int, human_files.GivenGold]:
+    """Return row → label, for rows whose text is still the one that was labelled; with the hash of that text."""
+    places = {item.id: place for place, item in enumerate(items)}
+    found = {}
     for one in given:
-        if one.id not in known:
-            raise TableError(f"{path.name}, row {one.row}: the run has no text with the id {one.id!r}")
+        if one.id in places:
+            hashed = text_hash(items[places[one.id]].text)
+            if one.text_hash in ("", hashed):  # an earlier version stored none
+                found[places[one.id]] = one._replace(text_hash=hashed)
+    return found
+
+
+def _warn_of_other_texts(file: str, ids: Sequence[str]) -> None:
+    if ids:
+        names = listed(map(repr, ids), len(ids))
+        warnings.warn(
+            f"{file}: labels given for other texts are not used: {len(ids)} ({names})", PcsWarning, stacklevel=4
+        )
+
+
+def check_gold(folder: RunFolder | None, dataset: Dataset) -> None:
+    """Raise if gold labels contradict each other: of people and data for one row, or of rows with the same text."""
+    _check_gold(dataset, _labels_by_people(folder, dataset.items), None, folder.gold.name if folder else "")
+
+
+def _check_gold(
+    dataset: Dataset, people: Mapping[int, human_files.GivenGold], new: Collection[str] | None, file: str
+) -> None:
+    """Raise if labels contradict each other; if some rows are `new`, what others said was accepted when it came."""
+    items = dataset.items
+    labels: list[str | None] = list(dataset.gold) if dataset.gold else [None] * len(items)
+    given = {one.id: one.label for one in people.values() if new is None or one.id in new}
+    refuse_other_labels([item.id for item in items], labels, given, (file, dataset.name))
+    for place, one in people.items():
+        labels[place] = one.label
+    if new is not None:
+        texts = {item.text.strip() for item in items if item.id in new}
+        labels = [label if item.text.strip() in texts else None for item, label in zip(items, labels, strict=True)]
+    refuse_contradictions([item.text for item in items], labels, dataset.name)
+
+
+def refuse_other_labels(
+    ids: Sequence[str], labels: Sequence[str | None], given: Mapping[str, str], files: tuple[str, str]
+) -> None:
+    """Raise if a person gave rows another label than the data has for them."""
+    pairs = [(name, given[name], label) for name, label in zip(ids, labels, strict=True) if label and name in given]
+    other = [f"{name!r} ({ours!r}, {theirs!r})" for name, ours, theirs in pairs if ours.casefold() != theirs.casefold()]
+    if other:
+        raise GoldError(
+            f"{files[0]} and {files[1]} give different gold labels to {len(other)} rows: {listed(other, len(other))}: "
+            f"correct one of the two, or let {files[0]} win with --gold-wins"
+        )
+
+
+def take_gold(path: Path, folder: RunFolder, dataset: Dataset, labels: Sequence[str], *, wins: bool = False) -> None:
+    """Add the labels of a person's file to those of a run; later files win over earlier ones.
+
+    A row counts as drawn at random only if the file says so and we drew it. Labels of other texts are left out, with a
+    warning.
+
+    Args:
+        path: The file.
+        folder: The run.
+        dataset: The texts and gold labels of the run.
+        labels: The label set.
+        wins: Whether to accept labels that contradict the data or each other.
+    """
+    texts = {item.id: item.text for item in dataset.items}
+    lookup = label_lookup(labels)
+    given = read_labels(path, texts, "run", dataset.columns.text, wins=wins)
+    for one in given:
         if one.label.casefold() not in lookup:
             raise unknown_label(one.label, labels, f"{path.name}, row {one.row}, column gold")
     before = human_files.read_gold(folder.gold) if folder.gold.exists() else []
-    merged = {one.id: one for one in (*before, *given)}
+    drawn = _kinds_by_row(folder) if folder.drawn.exists() else None
+    merged = {one.id: one for one in before}
+    for one in given:
+        hashed = text_hash(texts[one.id])
+        # a folder made by an earlier version does not know what was drawn
+        ours = drawn is None or one.kind in drawn.get((one.id, hashed), ())
+        merged[one.id] = one._replace(text_hash=hashed, kind=one.kind if ours else "by a person")
+    current = _of_these_texts(merged.values(), dataset.items)
+    if not wins:
+        _check_gold(dataset, current, {one.id for one in given}, path.name)
+    merged.update((one.id, one) for one in current.values())
     human_files.write_gold(folder.gold, merged.values())
-    return len(given)
+
+
+def read_labels(
+    path: Path, texts: Mapping[str, str], source: str, text_column: str | None = None, *, wins: bool = False
+) -> list[human_files.GivenGold]:
+    """Return the labels of a person's file without those for other texts; the last of several for one row wins.
+
+    Args:
+        path: The file.
+        texts: Item id → text; empty where the text is unknown.
+        source: What has no such id, for messages.
+        text_column: The column of texts in the data, which the file may have too.
+        wins: Whether to accept different labels for one row.
+    """
+    found: dict[str, human_files.GivenGold] = {}
+    other = []
+    for one in human_files.read_gold(path, text_column or "text"):
+        if one.id not in texts:
+            raise TableError(f"{path.name}, row {one.row}: the {source} has no text with the id {one.id!r}")
+        if one.text and texts[one.id] and not same_text(one.text, texts[one.id]):
+            other.append(one.id)
+            continue
+        first = found.get(one.id, one)
+        if first.label.casefold() != one.label.casefold() and not wins:
+            raise GoldError(
+                f"{path.name}, rows {first.row} and {one.row} give {one.id!r} the gold labels {first.label!r} and "
+                f"{one.label!r}: remove one of them, or let the last one win with --gold-wins"
+            )
+        found[one.id] = one
+    if not found:
+        raise GoldError(
+            f"{path.name}: all {len(other)} labels are for other texts than those of the {source}: use the file of "
+            "this run, or remove its column of texts if these labels are right"
+        )
+    _warn_of_other_texts(path.name, other)
+    return list(found.values())
 
 
 class HandedOut(NamedTuple):
@@ -113,11 +254,38 @@ def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Mode
         kind, chosen = "at random", draw_rows(unlabelled, wanted, seed)
     else:
         kind, chosen = "for review", _review_queue(votes, model, unlabelled)
+    known = {(item.id, label) for item, label in zip(items, gold.labels, strict=True)}
+    _keep_filled(folder.to_label, "gold", known)
+    _remember(folder, [items[row] for row in chosen], kind)
     if len(chosen):
         human_files.write_to_label(folder.to_label, ((items[row].id, items[row].text, kind) for row in chosen))
     else:
         folder.to_label.unlink(missing_ok=True)
     return HandedOut(len(chosen), kind)
+
+
+def _keep_filled(path: Path, column: str, known: Collection[tuple[str, str | None]] = ()) -> None:
+    """Set aside a table in which a person filled in something that is not known yet, instead of overwriting it."""
+    try:
+        filled = [row for row in human_files.filled_rows(path, column) if row not in known]
+    except TableError:  # then a person changed it
+        filled = [("", "")]
+    if filled:
+        kept = set_aside(path)
+        warnings.warn(
+            f"{path.name} was filled in but not read: it is kept as {kept.name}; pass it to pcs fit",
+            PcsWarning,
+            stacklevel=4,
+        )
+
+
+def _remember(folder: RunFolder, items: Sequence[Item], kind: human_files.SampleKind) -> None:
+    """Note which rows are written out for people; without any, too, so that the folder is known to have such a note."""
+    before = human_files.read_drawn(folder.drawn) if folder.drawn.exists() else []
+    new = (human_files.Drawn(item.id, kind, text_hash(item.text)) for item in items)
+    merged = dict.fromkeys([*before, *new])
+    if len(merged) > len(before) or not folder.drawn.exists():
+        human_files.write_drawn(folder.drawn, merged)
 
 
 def _review_queue(votes: Votes, model: Model, unlabelled: Mask) -> Integers:
@@ -139,25 +307,38 @@ def hand_out_audit(folder: RunFolder, items: Sequence[Item], outcomes: Sequence[
     if not open_rows.any():
         raise GoldError("no row without gold is accepted, so there is nothing to audit")
     drawn = draw_rows(open_rows, rows, seed=len(items))
+    _keep_filled(folder.audit, "verdict")
+    _remember(folder, [items[row] for row in drawn], "for audit")
     rows_to_check = ((items[row].id, items[row].text, outcomes[row].label or "") for row in drawn)
     human_files.write_audit(folder.audit, rows_to_check)
     return len(drawn)
 
 
-def with_verdicts(model: Model, path: Path, outcomes: Sequence[Outcome]) -> Model:
+def with_verdicts(
+    model: Model, path: Path, folder: RunFolder, items: Sequence[Item], outcomes: Sequence[Outcome]
+) -> Model:
     """Return the model with its certificate confirmed, revoked or left open by a person's verdicts."""
     certificate = model.certificate
     if certificate is None or not certificate.thresholds:
         raise GoldError(f"{path.name}: there is no promise for these verdicts to confirm or revoke")
-    now = {outcome.id: outcome for outcome in outcomes}
-    checked = human_files.read_verdicts(path)
-    for one in checked:
-        outcome = now.get(one.id)
+    now = {outcome.id: (outcome, item.text) for outcome, item in zip(outcomes, items, strict=True)}
+    drawn = _kinds_by_row(folder) if folder.drawn.exists() else None
+    checked: dict[str, human_files.AuditedLabel] = {}
+    for one in human_files.read_verdicts(path):
+        outcome, text = now.get(one.id, (None, ""))
         if outcome is None or outcome.decision != "accept" or outcome.label != one.label:
-            raise GoldError(
-                f"{path.name}, row {one.row}: {one.id!r} is not accepted as {one.label!r}: "
-                "the labels have changed since these rows were drawn, so draw new rows with --audit"
-            )
-    wrong = sum(not one.right for one in checked)
+            why = f"is not accepted as {one.label!r}: the labels have changed since these rows were drawn"
+        elif one.text and not same_text(one.text, text):
+            why = "has another text in the run"
+        elif drawn is not None and "for audit" not in drawn.get((one.id, text_hash(text)), ()):
+            why = "was not drawn for an audit"
+        elif checked.setdefault(one.id, one).right != one.right:
+            why = f"has another verdict in row {checked[one.id].row}"
+        else:
+            continue
+        raise GoldError(
+            f"{path.name}, row {one.row}: {one.id!r} {why}: correct the file, or draw new rows with --audit"
+        )
+    wrong = sum(not one.right for one in checked.values())
     found = audit(certificate.promise, certificate.accepted_share, len(checked), wrong)
     return replace(model, certificate=replace(certificate, audit=found))

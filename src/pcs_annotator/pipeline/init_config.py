@@ -11,7 +11,7 @@ from pcs_annotator.files.config import CONFIG_NAME, Config
 from pcs_annotator.pipeline.resolve_config import columns_of, labels_seen
 
 TEMPLATE = """\
-# Settings of pcs-annotator. Every key is optional; command-line options override this file.
+# Settings of perceived-confidence. Every key is optional; command-line options override this file.
 # Made from {name}: {rows} rows, {gold}.
 
 [task]
@@ -33,7 +33,7 @@ text_column = {text}
 models = {models}
 # answers = "auto"   # graded: keep the probability of every label where a model gives it; hard: the label only
 # draws = 1          # how often each question is asked
-# budget_usd = 5.0   # stop before the cost exceeds this
+# budget_usd = 5.0   # stop when the calls in the run folder have cost this much
 # [ask.prices]       # US dollars per million input and output tokens, for models whose price is unknown
 # "http://localhost:8000/v1#my-model" = [0.0, 0.0]
 

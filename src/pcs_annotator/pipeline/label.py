@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.job import Job
+from pcs_annotator.asking.engine.ledger_lock import lock_ledger
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.tabular import table_stem
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import ConfigError
+from pcs_annotator.errors import ConfigError, TableError
 from pcs_annotator.files import runs, tables
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.spending.frugal import Frugal, Spending, graded_annotators, learn_frugal
 from pcs_annotator.pipeline import ask, learn, resolve_config
 from pcs_annotator.pipeline.run import RunRequest
-from pcs_annotator.pipeline.run_folder import Recorded
+from pcs_annotator.pipeline.run_folder import Recorded, lost_rows, started
 
 # The prices of models are compared on a question and an answer of typical length.
 TYPICAL_TOKENS = (500, 20)
@@ -37,13 +39,19 @@ class Saving:
         ask_all: Ask every question, even if it cannot change the label.
         cascade: Ask cheap models first, and expensive ones only about texts whose label they can still change.
         max_calls: Maximum number of calls; None for no limit.
-        budget_usd: Maximum cost in dollars; None for the budget of the run's settings.
+        max_tokens: Maximum number of tokens, in and out; None for no limit.
+        budget_usd: Maximum cost of the run's folder in dollars; None for the budget of the run's settings.
+        budget_per_day_usd: Maximum cost per day (UTC), likewise.
+        prices: Prices of models, in dollars per million tokens in and out; others are those of the run's settings.
     """
 
     ask_all: bool = False
     cascade: bool = False
     max_calls: int | None = None
+    max_tokens: int | None = None
     budget_usd: float | None = None
+    budget_per_day_usd: float | None = None
+    prices: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,28 +84,68 @@ class Labelled:
 
 def default_out(data: Path) -> Path:
     """Return the default output file for the labels of a data file."""
-    return data.with_name(f"{data.name.split('.')[0]}-labels.csv")
+    return data.with_name(f"{table_stem(data)}-labels.csv")
 
 
 def label(request: RunRequest, out: Path, saving: Saving | None = None) -> Labelled:
-    """Ask the models of a fitted run about new texts and label them; of `request.config`, only columns are used."""
-    saving = saving or Saving()
-    recorded = Recorded.read(runs.RunFolder(request.folder))
+    """Ask the models of a fitted run about new texts and label them; of `request.config`, only columns are used.
+
+    A file that this run did not write, or that has other rows, is an error; with `request.replace`, it is kept under a
+    dated name.
+    """
+    folder = runs.RunFolder(request.folder)
+    runs.check_ending(out, tables.WRITTEN)
+    started(folder)  # raises if this is no run folder, before a lock is put there
     dataset = _new_texts(request)
+    with lock_ledger(folder.ledger, wait=request.wait, say=request.say):
+        return _label(request, dataset, out, saving or Saving())
+
+
+def _label(request: RunRequest, dataset: tables.Dataset, out: Path, saving: Saving) -> Labelled:
+    recorded = Recorded.read(runs.RunFolder(request.folder))
+    in_the_way = _in_the_way(out, recorded.folder, dataset)
+    if in_the_way and not request.replace:
+        raise TableError(
+            f"{out} {in_the_way}: name another file with -o, or add --replace, which keeps it under a dated name"
+        )
     tally = Tally(rows_expected=len(dataset.items))
     settings = _within_budget(resolve_config.collect_settings_of(recorded.config, request.environment), saving)
     settings = replace(settings, progress=request.progress, tally=tally)
     job = _job(recorded, settings)
     fitted = recorded.model_in_force()
     frugal = _frugal(recorded, fitted, job, settings, saving)
-    model = fitted if frugal is None else _unless_revoked(frugal.model, fitted)
+    model = fitted if frugal is None else _like_the_run(frugal.model, fitted)
     strategy = None if frugal is None else frugal.strategy
     votes = run_sync(lambda: ask.ask_job(job, dataset.items, recorded.folder.ledger, settings, strategy))
     model = model.with_coverage(votes)
     learn.warn_of_drift(model, votes)
     outcomes = list(model.judge(votes))
-    tables.write_table(out, tables.with_outcomes(dataset.table, outcomes, votes.labels))
+    labels = tables.with_outcomes(dataset.table, outcomes, votes.labels)
+    if in_the_way:
+        request.say(f"{out} is kept as {runs.set_aside(out)}")
+    tables.write_table(out, labels, spreadsheet_safe=request.spreadsheet_safe)
+    written = {**_written(recorded.folder), **runs.signature(out, request.folder)}
+    runs.write_json(recorded.folder.labelled, {"files": written})
     return Labelled(dataset=dataset, votes=votes, outcomes=outcomes, tally=tally, out=out, model=model, frugal=frugal)
+
+
+def _written(folder: runs.RunFolder) -> Mapping[str, str]:
+    """Return path → hash of the files of labels that a run has written."""
+    if not folder.labelled.exists():
+        return {}
+    remedy = "remove it; files of labels that are there are then not overwritten without --replace"
+    with runs.expecting(folder.labelled, remedy):
+        return dict(runs.read_json(folder.labelled, remedy)["files"])
+
+
+def _in_the_way(out: Path, folder: runs.RunFolder, dataset: tables.Dataset) -> str:
+    """Return why a file must not be overwritten with the labels of these texts; empty if it may be."""
+    if not out.exists():
+        return ""
+    if not runs.signature(out, folder.path).items() <= _written(folder).items():
+        return "exists, and was not written by this run, or has been changed since"
+    lost = lost_rows(tables.read_dataset(out, replace(dataset.columns, gold=None)).items, dataset)
+    return lost and f"has labels {lost}"
 
 
 class LabelPlan(NamedTuple):
@@ -119,6 +167,7 @@ def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPl
     recorded = Recorded.read(runs.RunFolder(request.folder))
     dataset = _new_texts(request)
     settings = resolve_config.collect_settings_of(recorded.config, request.environment)
+    settings = _within_budget(settings, saving or Saving())
     job = _job(recorded, settings)
     everything = ask.plan_job(job, dataset.items, settings)
     frugal = _frugal(recorded, recorded.model_in_force(), job, settings, saving or Saving())
@@ -146,8 +195,14 @@ def _job(recorded: Recorded, settings: ask.CollectSettings) -> Job:
 
 
 def _within_budget(settings: ask.CollectSettings, saving: Saving) -> ask.CollectSettings:
-    usd = settings.budget.usd if saving.budget_usd is None else saving.budget_usd
-    return replace(settings, budget=Budget(usd=usd, calls=saving.max_calls))
+    of_run = settings.budget
+    budget = Budget(
+        usd=of_run.usd if saving.budget_usd is None else saving.budget_usd,
+        usd_per_day=of_run.usd_per_day if saving.budget_per_day_usd is None else saving.budget_per_day_usd,
+        calls=saving.max_calls,
+        tokens=saving.max_tokens,
+    )
+    return replace(settings, budget=budget, prices={**settings.prices, **resolve_config.own_prices(saving.prices)})
 
 
 def _frugal(
@@ -163,12 +218,14 @@ def _frugal(
         return learn_frugal(recorded.votes, gold_codes(recorded.votes, gold.labels), how, prices, gold.random_sample)
 
 
-def _unless_revoked(model: Model, fitted: Model) -> Model:
-    """Return the model with the run's audit if that revoked the run's promise: then this one cannot hold either."""
+def _like_the_run(model: Model, fitted: Model) -> Model:
+    """Return the model with what is known about the run's promise: if an audit revoked that, this one cannot hold."""
     earlier = fitted.certificate
-    if model.certificate is None or earlier is None or not earlier.revoked:
+    if model.certificate is None or earlier is None:
         return model
-    return replace(model, certificate=replace(model.certificate, audit=earlier.audit))
+    audit = earlier.audit if earlier.revoked else None
+    certificate = replace(model.certificate, audit=audit, assumed_rows=earlier.assumed_rows)
+    return replace(model, certificate=certificate)
 
 
 def _prices(job: Job, settings: ask.CollectSettings) -> Mapping[str, float]:
@@ -176,7 +233,9 @@ def _prices(job: Job, settings: ask.CollectSettings) -> Mapping[str, float]:
     prices = {annotator.name: price_of(model.name, *TYPICAL_TOKENS) for annotator, model in job.annotators}
     for name, price in prices.items():
         if price is None:
-            raise ConfigError(f"a cascade needs the price of {name}: put it into [ask.prices]")
+            raise ConfigError(
+                f"a cascade needs the price of {name}: give it with --price {name}=IN,OUT, or in [ask.prices]"
+            )
     return {name: price or 0.0 for name, price in prices.items()}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -87,11 +87,15 @@ def check_learning(settings: LearnSettings) -> None:
 
 
 def learn_if_possible(
-    votes: Votes, gold: Sequence[object], settings: LearnSettings, random_sample: Mask | None = None
+    votes: Votes,
+    gold: Sequence[object],
+    settings: LearnSettings,
+    random_sample: Mask | None = None,
+    assumed: Mask | None = None,
 ) -> Learned:
     """Learn from the rows that have gold; without gold, all votes count the same and agreement decides."""
     if any(gold):
-        return learn(votes, gold, settings, random_sample)
+        return learn(votes, gold, settings, random_sample, assumed)
     check_learning(settings)  # a setting that cannot be used is an error even without gold
     weights = fit_coded(votes, np.full(len(votes), UNLABELLED, dtype=np.int8), "uniform", seed=settings.seed)
     model = Model(weights=weights, calibrator=None, by_agreement=settings.max_error is not None)
@@ -103,10 +107,12 @@ def learn(
     gold: Iterable[object] | Mapping[str, object],
     settings: LearnSettings,
     random_sample: Mask | None = None,
+    assumed: Mask | None = None,
 ) -> Learned:
     """Learn weights, calibrator and promise from the rows that have gold, and compare with simple methods.
 
-    `random_sample` marks the rows that were drawn at random and so can support a promise; by default all.
+    `random_sample` marks the rows that were drawn at random and so can support a promise; `assumed` those of them that
+    we did not draw, so that the promise says that it relies on this. By default, both are all rows.
     """
     how = learning_of(settings)
     codes = gold_codes(votes, gold)
@@ -115,6 +121,9 @@ def learn(
         model, trial = fit_model(votes, codes, how, random_sample=random_sample)
         model = model.with_coverage(votes)
         at_random = labelled if random_sample is None else labelled & random_sample
+        if model.certificate is not None:
+            rows = int((at_random if assumed is None else at_random & assumed).sum())
+            model = replace(model, certificate=replace(model.certificate, assumed_rows=rows))
         _warn_of_unlike_gold(votes, at_random, ~labelled, model)
         figures, no_figures = _figures(votes, codes, settings)
         return Learned(

@@ -1,25 +1,37 @@
-"""`pcs ledger`: size, export, import and prune, without calling a model."""
+"""`pcs ledger`: size, export, import, prune and repair, without calling a model."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from pcs_annotator.asking.engine.ledger import Ledger, LedgerEntry
+from pcs_annotator.asking.engine.ledger_lock import Say, lock_ledger, warn_user
+from pcs_annotator.asking.engine.ledger_repair import is_sound, salvage
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.errors import LedgerError
+from pcs_annotator.files.runs import atomic_path, refuse_inputs, set_aside
 from pcs_annotator.files.tables import write_table
 
 
 def ledger_sizes(path: Path) -> list[Bill]:
-    """Return the calls, tokens and cost in a ledger, per model and purpose."""
+    """Return the calls, tokens and cost of the answers in a ledger, per model and purpose."""
     with _existing(path) as ledger:
         return ledger.sizes()
+
+
+def paid_bills(path: Path) -> list[Bill]:
+    """Return the calls, tokens and cost of all that was paid for, also of answers that the ledger has no longer."""
+    with _existing(path) as ledger:
+        return ledger.bills()
 
 
 def export_ledger(path: Path, out: Path) -> int:
     """Write all calls as a CSV or Parquet table; return how many."""
     import pyarrow as pa
 
+    refuse_inputs(out, path)
     with _existing(path) as ledger:
         entries = list(ledger.entries())
     columns = {
@@ -31,16 +43,63 @@ def export_ledger(path: Path, out: Path) -> int:
     return len(entries)
 
 
-def import_ledger(path: Path, other: Path) -> int:
+def import_ledger(path: Path, other: Path, *, wait: bool = True, say: Say = warn_user) -> int:
     """Copy the calls of another ledger into this one; return how many were new."""
-    with Ledger(path) as ledger:
+    with lock_ledger(path, wait=wait, say=say), Ledger(path) as ledger:
         return ledger.import_from(other)
 
 
-def prune_ledger(path: Path, *, model: str | None, before: float | None) -> int:
+def prune_ledger(
+    path: Path, *, model: str | None, before: float | None, wait: bool = True, say: Say = warn_user
+) -> int:
     """Delete calls of a model, or from before a time; return how many."""
-    with _existing(path) as ledger:
+    existing = _existing(path)
+    with lock_ledger(path, wait=wait, say=say), existing as ledger:
         return ledger.prune(model=model, before=before)
+
+
+class Repaired(NamedTuple):
+    """How many calls a ledger has after its repair, and where the damaged file is kept; None if it was not damaged."""
+
+    calls: int
+    kept: Path | None
+
+
+def repair_ledger(path: Path, *, wait: bool = True, say: Say = warn_user) -> Repaired:
+    """Write all calls of a damaged ledger that can be read into a new one, which takes its place."""
+    _existing(path)
+    with lock_ledger(path, wait=wait, say=say):
+        if is_sound(path):
+            return Repaired(sum(bill.calls for bill in ledger_sizes(path)), None)
+        saved = salvage(path)
+        if not saved.calls:
+            raise LedgerError(f"{path}: no call can be read from it, so it is left as it is: check that it is a ledger")
+        with atomic_path(path) as temporary:
+            with Ledger(temporary) as ledger:
+                ledger.restore(saved.calls.values(), saved.models.items(), saved.spent.values())
+            kept = _set_aside(path)
+    return Repaired(len(saved.calls), kept)
+
+
+def set_ledger_aside(path: Path) -> Path:
+    """Rename a ledger so that its name has today's date and time, and return its new path; the caller holds its lock.
+
+    SQLite may keep the latest calls in a file of its own, which goes along. A new ledger takes over what was spent.
+    """
+    with suppress(LedgerError), Ledger(path):
+        pass  # a ledger that is opened and closed leaves no such file, unless somebody else reads it or it is damaged
+    kept = _set_aside(path)
+    with suppress(LedgerError), Ledger(path) as ledger:
+        ledger.take_over_spending(kept)
+    return kept
+
+
+def _set_aside(path: Path) -> Path:
+    kept = set_aside(path)
+    for end in ("-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            Path(f"{path}{end}").rename(f"{kept}{end}")
+    return kept
 
 
 def _existing(path: Path) -> Ledger:

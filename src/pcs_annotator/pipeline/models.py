@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from pcs_annotator.asking.models.catalog import context_of, known_models, price_of
+from pcs_annotator.asking.models.keys import hide_keys
 from pcs_annotator.asking.models.logprobs import tells
 from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.asking.models.pull import Progress, is_intact, pull, weights_of, weights_path
@@ -106,7 +107,7 @@ async def _check(spec: str, environment: Mapping[str, str]) -> Checkup:
     try:
         model = resolve_model(spec, environment)
     except PcsError as error:
-        return Checkup(model=spec, answers=False, problem=str(error))
+        return Checkup(model=hide_keys(spec), answers=False, problem=str(error))
     try:
         return await _ask_briefly(spec, model)
     except PcsError as error:

@@ -16,6 +16,7 @@ from pcs_annotator.asking.annotators.prompt import build_messages
 from pcs_annotator.asking.engine.ask import Asker, Rewriter
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.engine.ledger_lock import lock_ledger_async
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.asking.models.resolve import resolve_model
@@ -25,8 +26,8 @@ from pcs_annotator.core.variant import Status, Variant
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.files.config import RelationSettings, TaskSettings, read_config
-from pcs_annotator.files.runs import RunFolder
-from pcs_annotator.files.tables import Columns, read_dataset, write_table
+from pcs_annotator.files.runs import RunFolder, check_ending, refuse_inputs
+from pcs_annotator.files.tables import WRITTEN, Columns, read_dataset, write_table
 from pcs_annotator.judging.evaluation.flips import Flips, flips_by_relation
 from pcs_annotator.pipeline.ask import pricing
 from pcs_annotator.relations.base import Context, QuestionRelation, Relation, rephrased
@@ -229,6 +230,9 @@ def _read_as(question: Phrasing, text: str) -> str:
 
 def check_relations(request: CheckRequest, choice: RelationChoice) -> dict[str, Coverage]:
     """Return how well each relation does on the texts of a file; write every variant if the request asks for it."""
+    if request.out is not None:
+        check_ending(request.out, WRITTEN)
+        refuse_inputs(request.out, request.file)
     columns = Columns(text=request.text_column, id=request.id_column)
     items = read_dataset(request.file, columns, request.limit).items
     flips = _flips(request.votes) if request.votes is not None else {}
@@ -333,12 +337,15 @@ async def _opened(names: Sequence[str], choice: RelationChoice) -> AsyncIterator
         yield _RelationBench(relations, unchecked, Context())
         return
     model = resolve_model(spec, read_environment(choice.folder))
-    with TemporaryDirectory() as folder, Ledger(choice.ledger or Path(folder) / "ledger.db") as ledger:
-        asker = Asker(ledger, BudgetTracker(Budget()), Tally(), pricing({}))
-        try:
-            yield _RelationBench(relations, unchecked, Context(ask=Rewriter(model, asker)))
-        finally:
-            await model.close()
+    with TemporaryDirectory() as folder:
+        path = choice.ledger or Path(folder) / "ledger.db"
+        async with lock_ledger_async(path):
+            with Ledger(path) as ledger:
+                asker = Asker(ledger, BudgetTracker(Budget()), Tally(), pricing({}))
+                try:
+                    yield _RelationBench(relations, unchecked, Context(ask=Rewriter(model, asker)))
+                finally:
+                    await model.close()
 
 
 def relation_options_of(settings: RelationSettings, *, rewriter: bool) -> RelationOptions:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.core.elicitations import base_annotator, kind_of
-from pcs_annotator.core.gold import refuse_contradictions
 from pcs_annotator.core.task import Task, check_labels, label_lookup, unknown_label, usual_instruction
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.errors import ConfigError, LabelError
-from pcs_annotator.files.config import Config, read_config
+from pcs_annotator.files.config import AskSettings, Config, LearnSettings, read_config
 from pcs_annotator.files.tables import Columns, Dataset
 from pcs_annotator.pipeline.ask import CollectSettings
 from pcs_annotator.pipeline.relations import DEFAULT, relation_options_of
@@ -23,6 +23,7 @@ from pcs_annotator.relations.parse import Parser
 WITHOUT_PARSER = ("contraction", "punctuation", "frame")
 # A gold column with more values than this is probably not a column of labels.
 MOST_LABELS_TO_GUESS = 50
+LIMITS = ("budget_usd", "budget_per_day_usd", "max_calls", "max_tokens")
 LEARN_FLAGS = ("optimiser", "seed", "calibration", "max_error", "certainty", "promise", "per_label", "sets")
 
 
@@ -42,6 +43,10 @@ class Flags:
     draws: int | None = None
     concurrency: int | None = None
     budget_usd: float | None = None
+    budget_per_day_usd: float | None = None
+    max_calls: int | None = None
+    max_tokens: int | None = None
+    prices: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     optimiser: str | None = None
     seed: int | None = None
     calibration: str | None = None
@@ -52,21 +57,24 @@ class Flags:
     sets: bool | None = None
 
 
-def read_settings(path: Path | None, folder: Path, flags: Flags) -> Config:
-    """Return the settings of a `pcs.toml`, if there is one, overridden by those of the command line."""
-    return _over(read_config(path, folder), flags)
+def read_settings(path: Path | None, folder: Path, flags: Flags, learn: LearnSettings | None = None) -> Config:
+    """Return the settings of a `pcs.toml`, if there is one, overridden by those of the command line.
+
+    `learn` has the defaults of the section `[learn]`.
+    """
+    return _over(read_config(path, folder, learn), flags)
 
 
-def flags_only(flags: Flags) -> Config:
-    """Return the settings of a command line without any file."""
-    return _over(Config(), flags)
+def flags_only(flags: Flags, learn: LearnSettings | None = None) -> Config:
+    """Return the settings of a command line without any file; see `read_settings`."""
+    return _over(Config(learn=learn or LearnSettings()), flags)
 
 
 def _over(config: Config, flags: Flags) -> Config:
     given = {name: value for name, value in asdict(flags).items() if value not in (None, (), [])}
     task = {"labels": "labels", "instruction": "instruction"}
     data = {name: name for name in ("text_column", "id_column", "gold_column")}
-    ask = {name: name for name in ("models", "answers", "draws", "concurrency", "budget_usd")}
+    ask = {name: name for name in ("models", "answers", "draws", "concurrency", *LIMITS)}
     relations = {"relations": "use", "rewriter": "rewriter"}
     learn = {name: name for name in LEARN_FLAGS}
 
@@ -77,10 +85,25 @@ def _over(config: Config, flags: Flags) -> Config:
     return Config(
         task=over(config.task, task),
         data=over(config.data, data),
-        ask=over(config.ask, ask),
+        ask=replace(over(config.ask, ask), prices={**config.ask.prices, **own_prices(flags.prices)}),
         relations=over(config.relations, relations),
         learn=over(config.learn, learn),
     )
+
+
+def own_prices(given: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, float]]:
+    """Return the prices of models as given with `--price`; each needs two numbers."""
+    wrong = next((name for name, price in given.items() if len(price) != 2), None)
+    if wrong is not None:
+        raise ConfigError(
+            f"--price {wrong}: write MODEL=IN,OUT, in US dollars per million tokens, such as {wrong}=0.15,0.6"
+        )
+    return {name: (price[0], price[1]) for name, price in given.items()}
+
+
+def budget_of(ask: AskSettings) -> Budget:
+    """Return what may be spent with these settings."""
+    return Budget(usd=ask.budget_usd, usd_per_day=ask.budget_per_day_usd, calls=ask.max_calls, tokens=ask.max_tokens)
 
 
 def columns_of(config: Config) -> Columns:
@@ -103,8 +126,6 @@ def resolve(config: Config, dataset: Dataset) -> Config:
         raise ConfigError(f"every model is also asked for its confidence: add one that is not, such as {name}")
     labels = check_labels(config.task.labels or labels_seen(dataset))
     _refuse_other_gold(dataset, labels)
-    if dataset.gold:
-        refuse_contradictions([item.text for item in dataset.items], dataset.gold, dataset.name)
     found = dataset.columns
     return replace(
         config,
@@ -127,7 +148,8 @@ def collect_settings_of(config: Config, environment: Mapping[str, str] | None) -
         draws=config.ask.draws,
         rewriter=rewriter,
         in_flight=config.ask.concurrency or MAX_IN_FLIGHT,
-        budget=Budget(usd=config.ask.budget_usd),
+        patience=Patience(deadline=config.ask.timeout),
+        budget=budget_of(config.ask),
         prices=config.ask.prices,
         questions=config.ask.questions,
         answers=config.ask.answers,

@@ -14,7 +14,8 @@ from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.core.variant import Expectation, Verdict
 from pcs_annotator.errors import TableError
 from pcs_annotator.files.config import read_config
-from pcs_annotator.files.tables import write_table
+from pcs_annotator.files.runs import check_ending, refuse_inputs
+from pcs_annotator.files.tables import WRITTEN, write_table
 from pcs_annotator.pipeline.relations import RelationChoice, relation_options_of
 from pcs_annotator.relations.base import QuestionRelation
 from pcs_annotator.relations.checks.run import check_rewrite
@@ -77,6 +78,9 @@ class RewriteAudit:
 
 def audit_rewrites(path: Path, relation: str, choice: RelationChoice, out: Path | None) -> RewriteAudit:
     """Return the verdicts on every row of a table with `original`, `rewrite` and `relation`."""
+    if out is not None:
+        check_ending(out, WRITTEN)
+        refuse_inputs(out, path)
     columns = columns_of(as_arrow(path))
     wanted = ["original", "rewrite", *([] if relation else ["relation"])]
     for name in wanted:

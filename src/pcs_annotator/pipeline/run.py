@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pcs_annotator.asking.engine.job import job_digest
+from pcs_annotator.asking.engine.ledger_lock import Say, lock_ledger, warn_user
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.concurrency import run_sync
+from pcs_annotator.core.tabular import table_stem
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.files import sources, tables, vote_files
-from pcs_annotator.files.config import Config, config_to_dict
-from pcs_annotator.files.runs import RunFolder, read_json, write_json
-from pcs_annotator.pipeline import ask, human_review, learn, resolve_config
+from pcs_annotator.errors import ConfigError, MismatchError, PcsWarning, TableError
+from pcs_annotator.files import sources, tables
+from pcs_annotator.files.config import Config, LearnSettings, config_to_dict
+from pcs_annotator.files.runs import RunFolder, clear_leftovers, expecting, read_json, write_json
+from pcs_annotator.pipeline import ask, folder_votes, human_review, learn, ledgers, resolve_config
 from pcs_annotator.pipeline.default_panel import DefaultPanel, Support
 from pcs_annotator.pipeline.report.page import write_report
-from pcs_annotator.pipeline.run_folder import Recorded, RunResult, started
+from pcs_annotator.pipeline.run_folder import (
+    REFIT,
+    Recorded,
+    RunResult,
+    data_hash,
+    other_work,
+    settings_of_fits,
+    started,
+)
 from pcs_annotator.version import __version__
 
 
@@ -33,11 +46,16 @@ class RunRequest:
         folder: The run folder.
         config: Settings, including those of the command line.
         limit: Maximum number of rows; None for all.
-        fresh: Whether to delete the ledger and ask everything again.
+        fresh: Whether to ask everything again; the ledger is kept under another name.
+        wait: Whether to wait while another process asks with the same ledger; otherwise that is an error.
         progress: Whether to show progress.
         to_label: How many rows to write for a person to label, as long as there is no promise.
+        spreadsheet_safe: Whether labels are written so that a spreadsheet runs no cell as a formula.
+        replace: Whether to set aside what the folder has of other data, labels or instruction.
+        gold_wins: Whether to accept gold labels that contradict each other; those of people override the data's.
         environment: Keys and base URLs; None for those of the process and of `.env`.
         announce: Called with the questions that were chosen, before they are asked.
+        say: Called with whom the run waits for, and where an earlier ledger is kept.
     """
 
     data: Path
@@ -45,10 +63,15 @@ class RunRequest:
     config: Config
     limit: int | None = None
     fresh: bool = False
+    wait: bool = True
     progress: bool = False
     to_label: int = human_review.ROWS_TO_LABEL
+    spreadsheet_safe: bool = False
+    replace: bool = False
+    gold_wins: bool = False
     environment: Mapping[str, str] | None = field(default=None, repr=False)
     announce: Callable[[DefaultPanel], None] | None = None
+    say: Say = warn_user
 
     def read_data(self) -> tables.Dataset:
         """Read the rows of the user's file."""
@@ -57,27 +80,45 @@ class RunRequest:
 
 def default_folder(data: Path) -> Path:
     """Return the run folder to use if none is given."""
-    return Path("runs") / data.name.split(".")[0]
+    return Path("runs") / table_stem(data)
 
 
 def run(request: RunRequest) -> RunResult:
-    """Rewrite, ask, learn, label and report; a second run asks only what is missing."""
+    """Rewrite, ask, learn, label and report; a second run asks only what is missing.
+
+    Only one run at a time changes a folder: the lock of its ledger is held until all files are written.
+    """
     started = time.perf_counter()
     dataset = request.read_data()
     config = resolve_config.resolve(request.config, dataset)
     # Settings and gold are checked before the first call, not after the last.
     learn.check_learning(config.learn)
+    _check_models(request, config)
+    if not (request.gold_wins or request.folder.exists()):  # before the lock makes the folder
+        human_review.check_gold(None, dataset)
+    with lock_ledger(RunFolder(request.folder).ledger, wait=request.wait, say=request.say):
+        return _run(request, config, dataset, started)
+
+
+def _run(request: RunRequest, config: Config, dataset: tables.Dataset, started: float) -> RunResult:
     folder = RunFolder(request.folder)
-    gold = human_review.gold_of(folder, dataset.items, dataset.gold)
+    fits = _kept_from_fits(folder, config)
+    replacing = _refuse_other_work(request, config, dataset)
+    kept = None if replacing else folder
+    if not request.gold_wins:
+        human_review.check_gold(kept, dataset)
+    gold = human_review.gold_of(kept, dataset)
+    if request.fresh and folder.ledger.exists():
+        request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
     tally = Tally(rows_expected=len(dataset.items))
     asking = time.perf_counter()
     config = _with_panel(request, config, dataset.items, tally)
-    votes, config = _asked(request, config, dataset, tally)
+    votes, config = _asked(request, config, dataset, tally, replacing=replacing)
     recorded = Recorded(folder=folder, config=config, dataset=dataset, answers=votes, gold=gold)
     learning = time.perf_counter()
     learned = recorded.learn(config.learn)
     writing = time.perf_counter()
-    outcomes = recorded.write(learned, config.learn)
+    outcomes = recorded.write(learned, config.learn, fits, spreadsheet_safe=request.spreadsheet_safe)
     to_label = recorded.hand_out(learned, request.to_label)
     steps = {"prepare": asking - started, "ask": learning - asking, "learn": writing - learning}
     seconds = {**steps, "write": time.perf_counter() - writing}
@@ -86,26 +127,61 @@ def run(request: RunRequest) -> RunResult:
     return result
 
 
+def learn_defaults(folder: Path) -> LearnSettings:
+    """Return the defaults of `[learn]` for a run in a folder: what `pcs fit` was given there, else the usual ones."""
+    return LearnSettings(**settings_of_fits(RunFolder(folder)))
+
+
+def _kept_from_fits(folder: RunFolder, config: Config) -> dict[str, Any]:
+    """Return the settings of `pcs fit` that this run keeps, and say so."""
+    kept = {name: value for name, value in settings_of_fits(folder).items() if getattr(config.learn, name) == value}
+    if kept:
+        listed = ", ".join(f"{name} = {value}" for name, value in kept.items())
+        warnings.warn(
+            f"as in the last pcs fit of {folder.path}: {listed}; pcs.toml and options override this",
+            PcsWarning,
+            stacklevel=3,
+        )
+    return kept
+
+
 def fit_run(
-    path: Path, changes: Mapping[str, Any] | None = None, people: human_review.FromPeople | None = None
+    path: Path,
+    changes: Mapping[str, Any] | None = None,
+    people: human_review.FromPeople | None = None,
+    *,
+    spreadsheet_safe: bool = False,
+    say: Say = warn_user,
 ) -> RunResult:
     """Learn again from the votes of a run folder, with the labels and verdicts that people gave; no model is called.
 
-    Learning uses the settings of the last fit, with `changes`.
+    Learning uses the settings of the last fit, with `changes`. A run that is changing the folder is waited for.
     """
-    people = people or human_review.FromPeople()
-    recorded = Recorded.read(RunFolder(path))
+    folder = RunFolder(path)
+    started(folder)  # raises if this is no run folder, before a lock is put there
+    with lock_ledger(folder.ledger, say=say):
+        return _fit_run(folder, changes, people or human_review.FromPeople(), spreadsheet_safe=spreadsheet_safe)
+
+
+def _fit_run(
+    folder: RunFolder, changes: Mapping[str, Any] | None, people: human_review.FromPeople, *, spreadsheet_safe: bool
+) -> RunResult:
+    clear_leftovers(folder.path)
+    recorded = Recorded.read(folder)
     settings = replace(recorded.settings, **(changes or {}))
+    recorded = replace(recorded, config=replace(recorded.config, learn=settings))
     items = recorded.dataset.items
     if people.gold is not None:
-        recorded = recorded.with_gold(people.gold)
+        recorded = recorded.with_gold(people.gold, wins=people.gold_wins)
     learned = recorded.learn(settings)
     if people.verdicts is not None:
         outcomes = list(learned.model.judge(recorded.votes))
-        learned = replace(learned, model=human_review.with_verdicts(learned.model, people.verdicts, outcomes))
+        model = human_review.with_verdicts(learned.model, people.verdicts, recorded.folder, items, outcomes)
+        learned = replace(learned, model=model)
         if not (learned.model.certificate and learned.model.certificate.holds):
             learned = replace(learned, model=learned.model.with_coverage(recorded.votes))
-    outcomes = recorded.write(learned, settings)
+    fits = {**settings_of_fits(recorded.folder), **(changes or {})}
+    outcomes = recorded.write(learned, settings, fits, spreadsheet_safe=spreadsheet_safe)
     audited = 0
     if people.audit:
         audited = human_review.hand_out_audit(recorded.folder, items, outcomes, recorded.gold, people.audit)
@@ -116,10 +192,16 @@ def fit_run(
 
 
 def open_run(path: Path) -> RunResult:
-    """Return the result of a finished run from its folder."""
+    """Return the result of a run from its folder; where model and figures are missing or damaged, learn again."""
     recorded = Recorded.read(RunFolder(path))
-    learned = learn.learned_from(recorded.model_in_force(), read_json(recorded.folder.evaluation))
-    return recorded.result(learned, list(learned.model.judge(recorded.votes)))
+    recorded = replace(recorded, config=replace(recorded.config, learn=recorded.settings))
+    figures = recorded.folder.evaluation
+    try:
+        with expecting(figures, REFIT):
+            learned = learn.learned_from(recorded.model_in_force(), read_json(figures))
+        return recorded.result(learned, list(learned.model.judge(recorded.votes)))
+    except (TableError, MismatchError):
+        return fit_run(path)
 
 
 class RunPlan(NamedTuple):
@@ -166,6 +248,16 @@ def _planned(request: RunRequest, config: Config, items: Sequence[Item]) -> Plan
     return ask.plan_job(job, items, settings)
 
 
+def _check_models(request: RunRequest, config: Config) -> None:
+    """Raise for a model, key, price or relation that cannot be used, before the run folder is changed."""
+    settings = resolve_config.collect_settings_of(config, request.environment)
+    models, relations = config.ask.models, config.relations.use or (ORIGINAL,)
+    settings = replace(settings, questions=settings.questions if config.relations.use else {})
+    job = ask.open_job(resolve_config.task_of(config), models, relations, settings)
+    run_sync(lambda: ask.close_models(job))
+    ask.refuse_unknown_prices(job, ask.pricing(settings.prices), settings.budget)
+
+
 def _with_panel(request: RunRequest, config: Config, items: Sequence[Item], tally: Tally) -> Config:
     """Return the settings with the questions to ask: those that the user named, that the run had, or the usual ones."""
     if config.relations.use:
@@ -201,24 +293,45 @@ def _recorded_panel(request: RunRequest, config: Config) -> DefaultPanel | None:
     return DefaultPanel(relations=earlier.relations.use, questions=earlier.ask.questions, reasons=(reason,))
 
 
-def _asked(request: RunRequest, config: Config, dataset: tables.Dataset, tally: Tally) -> tuple[Votes, Config]:
+def _refuse_other_work(request: RunRequest, config: Config, dataset: tables.Dataset) -> bool:
+    """Raise if the folder has results of other work; with `request.replace`, return whether it has."""
+    other = other_work(RunFolder(request.folder), config, dataset)
+    if other and not request.replace:
+        limit = "" if request.limit is None else ", leave out --limit"
+        raise ConfigError(
+            f"{request.folder} has results {other}: name another folder with -o{limit}, or add --replace, which keeps "
+            "the old results under a dated name"
+        )
+    return bool(other)
+
+
+def _asked(
+    request: RunRequest, config: Config, dataset: tables.Dataset, tally: Tally, *, replacing: bool
+) -> tuple[Votes, Config]:
     """Ask all questions, and return the settings with the wording that a model wrote for them, if one did.
 
-    Settings and rows are written first, so that an interrupted run can be resumed.
+    Settings and rows are written first, so that an interrupted run can be resumed. Results to be replaced are set aside
+    once the run can begin.
     """
     folder = RunFolder(request.folder)
     settings = resolve_config.collect_settings_of(config, request.environment)
-    settings = replace(settings, progress=request.progress, tally=tally)
+    settings = replace(settings, progress=request.progress, tally=tally, budget=settings.budget.after(tally.calls))
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
-    if request.fresh:
-        for leftover in (folder.ledger, *folder.path.glob(f"{folder.ledger.name}-*")):
-            leftover.unlink(missing_ok=True)
+    clear_leftovers(folder.path)
+    if replacing:
+        request.say(f"the old results are kept in {folder.set_results_aside()}")
+    digest = job_digest(job, dataset.items)
+    found = folder_votes.reusable_votes(folder, job, dataset.items, digest, tally)
+    if found is not None:
+        config = replace(config, task=replace(config.task, written_wording=found.written_wording))
     start: dict[str, Any] = {
         "version": __version__,
         "data": str(request.data),
+        "data_hash": data_hash(dataset.items),
         "annotators": [annotator.name for annotator, _ in job.annotators],
         "relations": [relation.name for relation in job.relations],
         "config": config_to_dict(config),
+        "asked": digest,
     }
     write_json(folder.settings, start)
     tables.write_table(folder.items, dataset.table)
@@ -227,8 +340,7 @@ def _asked(request: RunRequest, config: Config, dataset: tables.Dataset, tally: 
         start["config"]["task"]["written_wording"] = written
         write_json(folder.settings, start)
 
-    with vote_files.writing_variants(folder.variants) as note:
-        noting = replace(job, on_variant=note, on_wording=note_wording)
-        votes = run_sync(lambda: ask.ask_job(noting, dataset.items, folder.ledger, settings))
-    vote_files.write_votes(folder.votes, votes)
-    return votes, replace(config, task=replace(config.task, written_wording=start["config"]["task"]["written_wording"]))
+    if found is None:
+        job = replace(job, on_wording=note_wording)
+        found = folder_votes.ask_for_folder(folder, job, dataset.items, settings, digest)
+    return found.votes, replace(config, task=replace(config.task, written_wording=found.written_wording))

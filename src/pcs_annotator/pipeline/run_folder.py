@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.bill import Bill
-from pcs_annotator.core.gold import gold_codes
+from pcs_annotator.core.gold import gold_codes, listed, same_text
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.tabular import as_arrow
-from pcs_annotator.core.variant import Status, Variant
+from pcs_annotator.core.task import Item
+from pcs_annotator.core.variant import Variant, VariantCount
+from pcs_annotator.core.vote import ABSTAINED
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import ConfigError
+from pcs_annotator.errors import ConfigError, PcsWarning, TableError
 from pcs_annotator.files import tables, vote_files
-from pcs_annotator.files.config import Config, LearnSettings, config_from_dict, learn_settings_from_dict
-from pcs_annotator.files.runs import RunFolder, atomic_path, read_json, write_json
+from pcs_annotator.files.config import Config, LearnSettings, config_from_dict, known_learn_settings
+from pcs_annotator.files.runs import RunFolder, atomic_path, expecting, read_json, set_aside, write_json
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import fingerprint, in_force
-from pcs_annotator.pipeline import human_review, ledgers, resolve_config
+from pcs_annotator.pipeline import folder_votes, human_review, ledgers, resolve_config
+from pcs_annotator.pipeline.certificate_text import fallen_away
+from pcs_annotator.pipeline.findings import Facts
 from pcs_annotator.pipeline.learn import Learned, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.version import __version__
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+REFIT = "pcs fit makes it again from the votes"
+
+
+SILENCES = {
+    "not_applicable": "rewrites did not apply",
+    "rejected": "rewrites were rejected by a check",
+    "unreadable": "answers were unreadable",
+}
+"""Kinds of missing votes, as text."""
+NO_REASON = "an earlier version did not keep the reason"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +58,9 @@ class RunResult:
         outcomes: A label for every row.
         tally: Counts of calls, answers and failures.
         bills: The cost of all calls in this folder, per model.
+        rewrites: How rewrites ended, per relation and reason.
+        unreadable: Reasons why answers have no label; empty if an earlier version asked.
+        cut: Annotator → texts that did not fit into its model's context.
         seconds: The duration of each step.
         to_label: Rows written for a person to label; None when the run was only opened.
         to_audit: Number of accepted rows written for a person to check.
@@ -54,6 +74,9 @@ class RunResult:
     outcomes: Sequence[Outcome]
     tally: Tally
     bills: Sequence[Bill]
+    rewrites: Sequence[VariantCount] = ()
+    unreadable: Mapping[str, int] = field(default_factory=dict)
+    cut: Mapping[str, int] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     to_label: human_review.HandedOut | None = None
     to_audit: int = 0
@@ -62,6 +85,28 @@ class RunResult:
     def unlabelled(self) -> int:
         """Number of rows without a label."""
         return sum(outcome.label is None for outcome in self.outcomes)
+
+    @property
+    def facts(self) -> Facts:
+        """What findings about the run are made from."""
+        return Facts(
+            votes=self.votes,
+            outcomes=self.outcomes,
+            gold=self.dataset.gold,
+            learned=self.learned,
+            rewrites=self.rewrites,
+            cut=self.cut,
+        )
+
+    @property
+    def silences(self) -> Mapping[str, Mapping[str, int]]:
+        """Why votes are missing: kind of silence → reason → how often."""
+        kinds: dict[str, Counter[str]] = {kind: Counter() for kind in SILENCES}
+        for one in self.rewrites:
+            if one.status in kinds:
+                kinds[one.status][f"{one.relation}: {one.reason}"] += one.times
+        unknown = +Counter({NO_REASON: int((self.votes.codes == ABSTAINED).sum())})
+        return {**kinds, "unreadable": self.unreadable or unknown}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +132,9 @@ class Recorded:
         """Read a run folder."""
         config, start = started(folder)
         dataset = tables.read_dataset(folder.items, resolve_config.columns_of(config))
-        ids = [item.id for item in dataset.items]
-        axes = vote_files.VoteAxes(ids, start["annotators"], start["relations"], config.task.labels, config.ask.draws)
-        answers = vote_files.read_votes(folder.votes, axes)
-        gold = human_review.gold_of(folder, dataset.items, dataset.gold)
+        dataset = replace(dataset, name=read_origin(folder).data or dataset.name)
+        answers = folder_votes.recorded_votes(folder, config, start, dataset.items)
+        gold = human_review.gold_of(folder, dataset)
         return cls(folder=folder, config=config, dataset=dataset, answers=answers, gold=gold)
 
     @property
@@ -98,30 +142,54 @@ class Recorded:
         """The votes that scores are computed from: those of annotators that were asked for a label only."""
         return self.answers.plain()
 
-    def with_gold(self, path: Path) -> Recorded:
+    def with_gold(self, path: Path, *, wins: bool = False) -> Recorded:
         """Return the run with the labels of a person's file, which are also stored in the folder."""
-        human_review.take_gold(path, self.folder, self.dataset.items, self.votes.labels)
-        return replace(self, gold=human_review.gold_of(self.folder, self.dataset.items, self.dataset.gold))
+        human_review.take_gold(path, self.folder, self.dataset, self.votes.labels, wins=wins)
+        return replace(self, gold=human_review.gold_of(self.folder, self.dataset))
 
     @property
     def settings(self) -> LearnSettings:
         """The settings of the last fit; before the first one, those of the run."""
-        if not self.folder.model.exists():
-            return self.config.learn
-        return learn_settings_from_dict(read_json(self.folder.model).get("learn", asdict(self.config.learn)))
+        stored = (self._earlier_model() or {}).get("learn", {})
+        return replace(self.config.learn, **known_learn_settings(stored))
 
     def learn(self, settings: LearnSettings) -> Learned:
         """Learn from the recorded votes; an earlier audit of the same promise still counts."""
-        learned = learn_if_possible(self.votes, self.gold.labels, settings, self.gold.random_sample)
-        return replace(learned, model=_with_earlier_audit(learned.model, self.folder))
+        gold = self.gold
+        learned = learn_if_possible(self.votes, gold.labels, settings, gold.random_sample, gold.assumed)
+        values = self._earlier_model()
+        if values is None:
+            return learned
+        earlier = Model.from_dict(values)
+        return replace(learned, model=fallen_away(earlier, _with_earlier_audit(learned.model, earlier)))
 
-    def write(self, learned: Learned, settings: LearnSettings) -> list[Outcome]:
-        """Write model, figures and labels, and return the outcomes."""
-        write_json(self.folder.model, model_file(learned, settings, self.votes.labels))
+    def _earlier_model(self) -> Mapping[str, Any] | None:
+        """Return the folder's `model.json`; None if there is none, or a damaged one, which gets another name."""
+        path = self.folder.model
+        if not path.exists():
+            return None
+        try:
+            values = read_json(path)
+            _model_of(path, values)
+            with expecting(path, REFIT):
+                known_learn_settings(values.get("learn", {}))
+        except TableError as error:
+            message = (
+                f"{error}; it is now called {set_aside(path).name}, and learned again with the settings of the run"
+            )
+            warnings.warn(message, PcsWarning, stacklevel=3)
+            return None
+        return values
+
+    def write(
+        self, learned: Learned, settings: LearnSettings, fits: Mapping[str, Any], *, spreadsheet_safe: bool = False
+    ) -> list[Outcome]:
+        """Write model, figures and labels, and return the outcomes; `fits` is what `pcs fit` was given."""
+        write_json(self.folder.model, {**model_file(learned, settings, self.votes.labels), "fit": fits})
         write_json(self.folder.evaluation, evaluation_file(learned))
         outcomes = list(learned.model.judge(self.votes))
         labelled = tables.with_outcomes(self.dataset.table, outcomes, self.votes.labels)
-        tables.write_table(self.folder.labels, labelled)
+        tables.write_table(self.folder.labels, labelled, spreadsheet_safe=spreadsheet_safe)
         return outcomes
 
     def hand_out(self, learned: Learned, rows: int) -> human_review.HandedOut:
@@ -130,14 +198,15 @@ class Recorded:
 
     def model_in_force(self) -> Model:
         """Return the model of the folder; its promise is void if votes, gold or code have changed since."""
-        model = Model.from_dict(read_json(self.folder.model))
+        model = _model_of(self.folder.model, read_json(self.folder.model, REFIT))
         if model.certificate is None:
             return model
         now = fingerprint(self.votes, gold_codes(self.votes, self.gold.labels), __version__)
-        return replace(model, certificate=in_force(model.certificate, now))
+        return fallen_away(model, replace(model, certificate=in_force(model.certificate, now)))
 
     def result(self, learned: Learned, outcomes: Sequence[Outcome], **more: Any) -> RunResult:
         """Return the result of the run."""
+        counted = vote_files.read_note(self.folder.votes).get("tally", {})
         return RunResult(
             folder=self.folder,
             config=self.config,
@@ -145,38 +214,100 @@ class Recorded:
             votes=self.votes,
             learned=learned,
             outcomes=outcomes,
-            bills=ledgers.ledger_sizes(self.folder.ledger),
+            bills=ledgers.paid_bills(self.folder.ledger),
+            rewrites=tuple(count_variants(self.folder)),
+            unreadable=counted.get("unreadable", {}),
+            cut=counted.get("cut", {}),
             **{"tally": Tally(), **more},
         )
+
+
+def settings_of_fits(folder: RunFolder) -> dict[str, Any]:
+    """Return the settings that were given to `pcs fit` in a folder; the next `pcs run` there keeps them."""
+    try:
+        with expecting(folder.model, REFIT):
+            return known_learn_settings(read_json(folder.model).get("fit", {}))
+    except TableError:  # missing, or damaged
+        return {}
+
+
+def data_hash(items: Iterable[Item]) -> str:
+    """Return a hash of ids and texts, in whatever order."""
+    found = blake2b(digest_size=16)
+    for item in sorted(items, key=lambda item: item.id):
+        found.update(f"{item.id}\0{item.text}\0".encode("utf-8", "replace"))
+    return found.hexdigest()
+
+
+def other_work(folder: RunFolder, config: Config, dataset: tables.Dataset) -> str:
+    """Return why results in a folder are of other work than this: other data, labels or instruction; empty if not.
+
+    Data may have grown: then old rows are still there, with the same texts.
+    """
+    if not folder.has_results or not folder.settings.exists():
+        return ""
+    earlier, start = started(folder)
+    same_data = start.get("data_hash") == data_hash(dataset.items) or not folder.items.exists()
+    return _other_task(earlier, config) or ("" if same_data else lost_rows(_items(folder, earlier), dataset))
+
+
+def _other_task(earlier: Config, config: Config) -> str:
+    ours, theirs = resolve_config.task_of(config), resolve_config.task_of(earlier)
+    if {*map(str.casefold, ours.labels)} != {*map(str.casefold, theirs.labels)}:
+        return f"with other labels ({', '.join(theirs.labels)})"
+    given = (config.task.instruction, earlier.task.instruction)
+    if (any(given) and ours.instruction.split() != theirs.instruction.split()) or ours.meanings != theirs.meanings:
+        return f"of another instruction or other meanings of the labels ({theirs.instruction!r})"
+    return ""
+
+
+def _items(folder: RunFolder, config: Config) -> Sequence[Item]:
+    return tables.read_dataset(folder.items, resolve_config.columns_of(config)).items
+
+
+def lost_rows(before: Sequence[Item], dataset: tables.Dataset) -> str:
+    """Return which rows have another text now or are missing; empty if none are."""
+    texts = {item.id: item.text for item in dataset.items}
+    pairs = ((item, texts[item.id]) for item in before if item.id in texts)
+    changed = [item.id for item, text in pairs if item.text != text and not same_text(item.text, text)]
+    if changed:
+        names = listed(map(repr, changed), len(changed))
+        return f"of other data: {len(changed)} of {len(before)} rows have another text in {dataset.name} ({names})"
+    gone = [item.id for item in before if item.id not in texts]
+    if gone:
+        names = listed(map(repr, gone), len(gone))
+        return f"for {len(before)} rows, and {len(gone)} of them are missing now ({names})"
+    return ""
 
 
 def started(folder: RunFolder) -> tuple[Config, Mapping[str, Any]]:
     """Return the settings of a run, and all of its `run.json`."""
     if not folder.settings.exists():
         raise ConfigError(f"{folder.path} is not a run folder (it has no {folder.settings.name}): pcs run creates one")
-    start = read_json(folder.settings)
-    return config_from_dict(start["config"]), start
+    remedy = "rename it and run again; the ledger keeps all answers"
+    start = read_json(folder.settings, remedy)
+    with expecting(folder.settings, remedy):
+        names = [*start["annotators"], *start["relations"]]
+        config = config_from_dict(start["config"])
+        if not all(isinstance(name, str) for name in names):
+            raise TypeError("names must be texts")
+    return config, start
 
 
-def _with_earlier_audit(model: Model, folder: RunFolder) -> Model:
-    """Return the model with the audit of the folder's model, if both make the same promise from the same rows."""
-    if model.certificate is None or not folder.model.exists():
-        return model
-    earlier = Model.from_dict(read_json(folder.model)).certificate
-    if earlier is None or earlier.audit is None:
+def _model_of(path: Path, values: Mapping[str, Any]) -> Model:
+    with expecting(path, REFIT):
+        return Model.from_dict(values)
+
+
+def _with_earlier_audit(model: Model, before: Model) -> Model:
+    """Return the model with the audit of an earlier one, if both make the same promise from the same rows."""
+    earlier = before.certificate
+    if model.certificate is None or earlier is None or earlier.audit is None:
         return model
     audited = replace(model.certificate, audit=earlier.audit)
-    same = replace(audited, accepted_share=earlier.accepted_share, review_rows=earlier.review_rows) == earlier
+    about_rows = {name: getattr(earlier, name) for name in ("accepted_share", "review_rows", "assumed_rows")}
+    same = replace(audited, **about_rows) == earlier
     return replace(model, certificate=audited) if same else model
-
-
-class VariantCount(NamedTuple):
-    """How often a relation had this result for this reason."""
-
-    relation: str
-    status: Status
-    reason: str
-    times: int
 
 
 def read_variants(folder: RunFolder, ids: Collection[str] | None = None) -> dict[tuple[str, str], Variant]:
@@ -197,16 +328,25 @@ def read_variants(folder: RunFolder, ids: Collection[str] | None = None) -> dict
 
 def count_variants(folder: RunFolder) -> Iterator[VariantCount]:
     """Yield the results of the rewrites with their counts, the most common result of each relation first."""
-    table = _table(folder)
+    table = _table(folder, ("relation", "status", "reason", "cause"))
     if table is None:
         return
-    counts = table.group_by(["relation", "status", "reason"]).aggregate([([], "count_all")]).to_pylist()
-    for row in sorted(counts, key=lambda row: (row["relation"], -row["count_all"], row["status"], row["reason"] or "")):
-        yield VariantCount(row["relation"], row["status"], row["reason"] or "", row["count_all"])
+    # an earlier version did not write causes
+    reason = "cause" if "cause" in table.column_names else "reason"
+    columns = ["relation", "status", reason]
+    counts = table.group_by(columns).aggregate([([], "count_all")]).to_pylist()
+    for row in sorted(counts, key=lambda row: (row["relation"], -row["count_all"], row["status"], row[reason] or "")):
+        yield VariantCount(row["relation"], row["status"], row[reason] or "", row["count_all"])
 
 
-def _table(folder: RunFolder) -> pa.Table | None:
-    return as_arrow(folder.variants) if folder.variants.exists() else None
+def _table(folder: RunFolder, columns: Sequence[str] = vote_files.VARIANT_COLUMNS) -> pa.Table | None:
+    if not folder.variants.exists():
+        return None
+    try:
+        return vote_files.read_variants(folder.variants, columns)
+    except TableError as error:
+        warnings.warn(f"{error}; rewrites are not shown", PcsWarning, stacklevel=3)
+        return None
 
 
 def _variant(row: dict[str, str | None]) -> Variant:

@@ -101,10 +101,14 @@ relations: Registry[Relation] = Registry(
 
 
 @dataclass(frozen=True, slots=True)
-class Original:
-    """The text as it is: relation 0."""
+class Unchanged:
+    """Base of relations that leave the text as it is.
 
-    name: ClassVar[str] = ORIGINAL
+    Attributes:
+        name: As it appears in tables.
+    """
+
+    name: str
     version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[Need]] = frozenset()
     deterministic: ClassVar[bool] = True
@@ -116,7 +120,14 @@ class Original:
 
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the text itself."""
-        return Variant(relation=ORIGINAL, status="original", text=text, source=text)
+        return Variant(relation=self.name, status="original", text=text, source=text)
+
+
+@dataclass(frozen=True, slots=True)
+class Original(Unchanged):
+    """The text and the question as they are: relation 0."""
+
+    name: str = ORIGINAL
 
 
 relations.register(ORIGINAL)(Original)

@@ -8,6 +8,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from importlib.metadata import version as distribution_version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-INSTALL = "pip install 'pcs-annotator[rules]'"
+INSTALL = "pip install 'perceived-confidence[rules]'"
 
 # Rules use only fine-grained tags and dependencies; these parts would take more than half of the time.
 LEFT_OUT = ("ner", "senter", "attribute_ruler", "lemmatizer")
@@ -55,6 +56,11 @@ class Parser:
     def available(self) -> bool:
         """Whether the packages it needs are installed."""
         return all(map(find_spec, ("spacy", "lemminflect"))) and _model_folder() is not None
+
+    @property
+    def version(self) -> str:
+        """The versions of spaCy and its model, which decide how texts are parsed; empty without them."""
+        return f"{distribution_version('spacy')} {_model_folder()}" if self.available else ""
 
     async def parse(self, text: str) -> Doc:
         """Return the parse of one text, in one batch with others that are requested at the same time."""

@@ -87,3 +87,10 @@ def test_deeply_nested_json_is_no_trouble() -> None:
 
 def test_answer_behind_a_quarter_of_a_million_characters_is_found() -> None:
     assert read_label("x " * (SIZE // 2) + "<label>Fake</label>", NEWS).label == "Fake"
+
+
+def test_answer_at_either_end_of_four_million_characters_is_found() -> None:
+    text, filler = "A headline about <label>Real</label> things", "<label>Real</label> things " * 160_000
+
+    assert read_label(f"{filler}\n<label>Fake</label>", NEWS, text).label == "Fake"
+    assert read_label(f"Answer: Fake\n{' .' * 2_000_000}", NEWS, text).label == "Fake"

@@ -16,7 +16,6 @@ import pytest
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Annotator, Item, PromptedRelation, Relation, Task, Votes
 from pcs_annotator.asking.annotators.annotator import Question
-from pcs_annotator.asking.engine.adaptive import calls_left
 from pcs_annotator.asking.engine.ask import Asker, Patience
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
 from pcs_annotator.asking.engine.collect import run_job
@@ -237,7 +236,7 @@ def test_cells_of_a_rewrite_that_does_not_apply_are_closed_and_the_next_are_aske
     strategy = Majority([Cell(0, 0), Cell(0, 1), Cell(1, 0), Cell(1, 1)])
     votes, tally = ask(make_job(hashing(2), strategy, relations=relations), some_items(1), tmp_path)
     assert len(tried) == 1
-    assert tally.silences == {"same: the rewrite changed nothing": 1}
+    assert tally.not_applicable == {"same: the rewrite changed nothing": 1}
     assert (votes.codes[:, :, 0] == NOT_ASKED).all()
     assert (strategy.seen[0] == OPEN).all()
     assert all((cells[:, 0] == NOT_ASKED).all() for cells in strategy.seen[1:])
@@ -506,11 +505,12 @@ def test_how_many_calls_a_budget_still_pays_for() -> None:
         tracker = BudgetTracker(budget)
         for _ in range(calls):
             tracker.hold(paid)
-            tracker.settle(paid, paid)
+            tracker.pay(paid)
+            tracker.release(paid)
         return tracker
 
-    assert calls_left(BudgetTracker(Budget())) == inf
-    assert calls_left(BudgetTracker(Budget(usd=1.0))) == inf
-    assert calls_left(spent(Budget(calls=10), Cost(0.0, 5), 3)) == 7
-    assert calls_left(spent(Budget(usd=1.0), Cost(0.125, 5), 2)) == pytest.approx(6)
-    assert calls_left(spent(Budget(usd=1.0, tokens=20), Cost(0.125, 5), 2)) == pytest.approx(2)
+    assert BudgetTracker(Budget()).calls_left() == inf
+    assert BudgetTracker(Budget(usd=1.0)).calls_left() == inf
+    assert spent(Budget(calls=10), Cost(0.0, 5), 3).calls_left() == 7
+    assert spent(Budget(usd=1.0), Cost(0.125, 5), 2).calls_left() == pytest.approx(6)
+    assert spent(Budget(usd=1.0, tokens=20), Cost(0.125, 5), 2).calls_left() == pytest.approx(2)

@@ -203,8 +203,8 @@ def test_too_long_and_filtered_texts_are_silences_with_a_reason(tmp_path: Path) 
             codes = votes.codes.ravel().tolist()
             assert codes[:2] == [ABSTAINED, ABSTAINED]
             assert codes[2] >= 0
-            assert settings.tally.silences.total() == 2
-            assert all(reason for reason in settings.tally.silences)
+            assert settings.tally.unreadable.total() == 2
+            assert all(reason for reason in settings.tally.unreadable)
 
     asyncio.run(main())
 
@@ -214,7 +214,7 @@ def test_texts_that_do_not_fit_are_cut_and_counted(tmp_path: Path) -> None:
     items = [Item(id="long", text="word " * 400_000), Item(id="short", text="word")]
     votes, settings = ask_scripted(model, items, tmp_path)
     assert (votes.codes == 1).all()
-    assert settings.tally.cut == 1
+    assert settings.tally.cut.total() == 1
     assert sum(len(message.content) for message in model.requests[0].messages) < 5000
 
 
@@ -244,7 +244,7 @@ def test_unusual_texts_are_labelled_like_any_other(text: str, tmp_path: Path) ->
 def test_no_model_is_called_for_an_empty_text(tmp_path: Path) -> None:
     votes, settings = ask_scripted(scripted("<label>neutral</label>"), [Item(id="x", text=" \n ")], tmp_path)
     assert votes.codes.ravel().tolist() == [NOT_ASKED]
-    assert settings.tally.silences["empty text"] == 1
+    assert settings.tally.not_applicable["empty text"] == 1
     assert settings.tally.calls == 0
 
 
@@ -354,7 +354,7 @@ def test_a_relation_that_changes_nothing_or_fails_casts_no_vote(tmp_path: Path) 
     votes = asyncio.run(main())
     assert (votes.codes[:, 0, 0] >= 0).all()
     assert (votes.codes[:, 0, 1] == NOT_ASKED).all()
-    assert settings.tally.silences["voice: the rewrite changed nothing"] == 2
+    assert settings.tally.not_applicable["voice: the rewrite changed nothing"] == 2
 
 
 @pytest.mark.parametrize(
@@ -477,7 +477,7 @@ def test_one_refused_text_is_a_silence_but_a_server_that_refuses_every_text_stop
 
     votes, settings = ask_scripted(ScriptedModel(picky), some_items(20), tmp_path)
     assert (votes.codes == ABSTAINED).sum() == 1
-    assert settings.tally.silences == {"picky: refused the request": 1}
+    assert settings.tally.unreadable == {"picky: refused the request": 1}
 
     def closed(request: Request) -> str:
         raise BadRequest("closed: refused the request (400)")
@@ -548,3 +548,19 @@ def test_each_model_is_asked_its_own_questions(tmp_path: Path) -> None:
     assert (votes.codes[:, 1, 0] == 0).all()
     assert (votes.codes[:, 1, 1] == NOT_ASKED).all()
     assert settings.tally.calls == 9
+
+
+def test_a_stop_does_not_wait_for_calls_that_only_pause_before_they_are_asked_again(tmp_path: Path) -> None:
+    async def main() -> None:
+        settings = CollectSettings(patience=Patience(first_wait=60.0, longest_wait=60.0), environment={})
+        async with StubServer(Behaviour(share_500=1.0)) as stub:
+            url = f"{stub.url}#m"
+            run = asyncio.create_task(collect(TASK, some_items(3), [url], ledger=tmp_path / "l.db", settings=settings))
+            while stub.stats().by_status.get(500, 0) < 3:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.1)
+            run.cancel()
+            finished, _ = await asyncio.wait([run], timeout=5)
+            assert finished
+
+    asyncio.run(main())

@@ -74,7 +74,7 @@ def finish(stub: StubProcess, ledger: Path) -> list[int]:
     return collected(stub.url, ledger)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1])
 def test_kill_9_at_any_moment_loses_no_more_than_the_calls_in_flight(
     seed: int, server: StubProcess, undisturbed: list[int], tmp_path: Path
 ) -> None:

@@ -155,7 +155,7 @@ def test_garbage_is_a_silence_that_states_nothing_and_is_not_asked_again(
     votes, settings = asked(annotators, tmp_path / "l.db")
     assert votes.codes.ravel().tolist() == [ABSTAINED]
     assert stated_by(votes) == [None, None, None]
-    assert sum(settings.tally.silences.values()) == model.calls == 1
+    assert sum(settings.tally.unreadable.values()) == model.calls == 1
     asked(annotators, tmp_path / "l.db")
     assert model.calls == 1
 
@@ -173,14 +173,14 @@ def test_a_refused_second_question_is_a_silence(tmp_path: Path) -> None:
     model = ScriptedModel(["<label>positive</label>", BadRequest("too odd")])
     votes, settings = asked([Annotator(model, elicitation="p-true", constrain=False)], tmp_path / "l.db")
     assert votes.codes.ravel().tolist() == [ABSTAINED]
-    assert settings.tally.silences["too odd"] == 1
+    assert settings.tally.unreadable["too odd"] == 1
 
 
 def test_a_filtered_second_reply_is_a_silence(tmp_path: Path) -> None:
     model = ScriptedModel(["positive", Reply(text="A", finish="filter")])
     votes, settings = asked([Annotator(model, elicitation="p-true")], tmp_path / "l.db")
     assert votes.codes.ravel().tolist() == [ABSTAINED]
-    assert settings.tally.silences["filtered by the provider"] == 1
+    assert settings.tally.unreadable["filtered by the provider"] == 1
 
 
 @pytest.mark.parametrize("kind", ["2s-top-2", "p-true"])

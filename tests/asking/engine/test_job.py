@@ -1,17 +1,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from pcs_annotator import Annotator, Item, PromptedRelation, Task
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.budget import expected_tokens
-from pcs_annotator.asking.engine.job import Job, make_plan
+from pcs_annotator.asking.engine.job import Job, job_digest, make_plan
 from pcs_annotator.asking.models.scripted import ScriptedModel
-from pcs_annotator.core.chat import Reply
+from pcs_annotator.core.chat import Reply, Sampling
+from pcs_annotator.core.variant import Expectation
 from pcs_annotator.errors import ConfigError
+from pcs_annotator.pipeline.ask import CollectSettings, open_job
 from pcs_annotator.relations.base import Original
+from pcs_annotator.relations.choose import RelationOptions
+from pcs_annotator.relations.function import FunctionRelation
 
 TASK = Task("How does the writer feel?", ["positive", "negative"])
 
@@ -107,3 +112,52 @@ def test_an_annotator_can_be_asked_under_some_relations_only() -> None:
 def test_questions_that_cannot_be_asked_are_refused(questions: dict[str, tuple[str, ...]], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         replace(a_job(), questions=questions)
+
+
+OWN = PromptedRelation("own", "Rewrite it: {text}")
+SAME = {"models": ["scripted:hash"], "relations": ["original", "case", OWN], "task": TASK, "texts": ["One", "Two"]}
+
+
+def digest_of(**changes: Any) -> str:
+    given = {**SAME, **changes}
+    settings = CollectSettings(rewriter=given.pop("rewriter", "scripted:hash"), **given.pop("settings", {}))
+    items = [Item(id=str(row), text=text) for row, text in enumerate(given["texts"])]
+    return job_digest(open_job(given["task"], given["models"], given["relations"], settings), items)
+
+
+def test_a_digest_tells_jobs_apart_by_all_that_their_votes_depend_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    sampled = Annotator("scripted:hash", sampling=Sampling(temperature=1.0))
+    digests = [
+        digest_of(),
+        digest_of(texts=["One", "Two "]),
+        digest_of(texts=["One", "Two", "Three"]),
+        digest_of(texts=["O", "neTwo"]),
+        digest_of(models=["scripted:hash:2"]),
+        digest_of(models=[Annotator("scripted:hash", version="2")]),
+        digest_of(models=["scripted:hash", "scripted:hash/ling-1s"]),
+        digest_of(models=[sampled]),
+        digest_of(models=[Annotator("scripted:hash", cut="tail")]),
+        digest_of(relations=["original", "case"]),
+        digest_of(relations=["original", OWN, "case"]),
+        digest_of(relations=["original", "case", replace(OWN, prompt="Write it: {text}")]),
+        digest_of(relations=["original", "case", replace(OWN, expects=Expectation(reorders=True))]),
+        digest_of(rewriter="scripted:hash:2"),
+        digest_of(task=replace(TASK, instruction="Another question?")),
+        digest_of(task=replace(TASK, meanings={TASK.labels[0]: "a meaning"})),
+        digest_of(task=replace(TASK, labels=tuple(reversed(TASK.labels)))),
+        digest_of(settings={"draws": 2}),
+        digest_of(settings={"letters": True}),
+        digest_of(settings={"answers": "hard"}),
+        digest_of(settings={"questions": {"scripted:hash": ["original"]}}),
+        digest_of(settings={"choosing": RelationOptions(judged=True)}),
+    ]
+    with monkeypatch.context() as patch:
+        patch.setattr("pcs_annotator.asking.engine.job.code_stamp", lambda: "another version")
+        digests.append(digest_of())
+    assert len(set(digests)) == len(digests)
+    assert digest_of() == digests[0]
+
+
+def test_code_from_elsewhere_may_have_changed_so_no_two_digests_are_the_same() -> None:
+    loud = FunctionRelation("loud", str.upper)
+    assert digest_of(relations=["original", loud]) != digest_of(relations=["original", loud])

@@ -2,14 +2,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import subprocess
-import sys
-import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from pcs_annotator.asking.engine.ledger import SCHEMA, Ledger, call_key, entry_of, lock_ledger
+from pcs_annotator.asking.engine.ledger import SCHEMA, Ledger, call_key, entry_of
 from pcs_annotator.core.chat import Constraint, Message, Reply, Request, Sampling, Usage
 from pcs_annotator.errors import LedgerError
 
@@ -107,6 +105,22 @@ def test_prune_deletes_by_model_and_by_age(tmp_path: Path) -> None:
         assert ledger.prune(before=0) == 0
         assert ledger.prune(before=4e9) == 1
         assert ledger.sizes() == []
+        assert [(bill.model, bill.calls, bill.usd) for bill in ledger.bills()] == [("a", 1, 0.001), ("b", 1, 0.001)]
+
+
+def test_what_was_paid_for_twice_or_in_a_ledger_set_aside_is_in_the_bill(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "old.db") as old:
+        put(old, [b"1" * 16, b"2" * 16])
+        put(old, [b"2" * 16], text="the second reply is not kept")
+        (kept,), (paid,) = old.sizes(), old.bills()
+        assert (kept.calls, paid.calls, paid.input_tokens) == (2, 3, 30)
+        assert paid.usd == pytest.approx(0.003)
+        assert old.get_many([b"2" * 16])[b"2" * 16].text == "yes"
+    with Ledger(tmp_path / "new.db") as new:
+        new.take_over_spending(tmp_path / "old.db")
+        assert (new.sizes(), new.bills()) == ([], [paid])
+        assert new.spent(lambda *_: None) == new.spent(lambda *_: None, time.time() - 3600) == pytest.approx(0.003)
+        assert new.spent(lambda *_: None, time.time() + 3600) == 0
 
 
 def test_import_copies_what_is_new(tmp_path: Path) -> None:
@@ -169,44 +183,3 @@ def test_a_path_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
 def test_a_closed_ledger_raises_a_message_about_the_with_block(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="with block"):
         Ledger(tmp_path / "ledger.db").get_many([b"1" * 16])
-
-
-def enter_lock(ledger: Path) -> None:
-    with lock_ledger(ledger):
-        pass
-
-
-def test_the_lock_of_a_ledger_is_waited_for(tmp_path: Path) -> None:
-    order: list[str] = []
-
-    def second() -> None:
-        with lock_ledger(tmp_path / "ledger.db"):
-            order.append("second")
-
-    waiting = threading.Thread(target=second)
-    with lock_ledger(tmp_path / "ledger.db"):
-        waiting.start()
-        waiting.join(timeout=0.5)
-        order.append("first")
-    waiting.join()
-    assert order == ["first", "second"]
-
-
-def test_a_lock_that_cannot_be_opened_or_taken_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(LedgerError, match=r"ledger\.db-turn cannot be opened"):
-        enter_lock(tmp_path / "file" / "ledger.db")
-    (tmp_path / "own.db-turn").write_text("something else, and rather long " * 40)
-    with pytest.raises(LedgerError, match=r"own\.db-turn cannot be locked"):
-        enter_lock(tmp_path / "own.db")
-
-
-def test_a_process_that_dies_releases_its_lock(tmp_path: Path) -> None:
-    code = (
-        "import os, sys; from pcs_annotator.asking.engine.ledger import lock_ledger\n"
-        "with lock_ledger(sys.argv[1]): print('mine', flush=True); os._exit(9)"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "ledger.db")]
-    died = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (died.stdout, died.returncode) == ("mine\n", 9)
-    enter_lock(tmp_path / "ledger.db")

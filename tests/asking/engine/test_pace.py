@@ -98,8 +98,8 @@ def test_refusals_that_do_not_depend_on_the_rate_do_not_slow_calls_down() -> Non
             return rng.random() > 0.2
 
     server = RandomRefusals(0, 0, 0.02, 0.05)
-    in_virtual_time(lambda pace: send_calls(server, pace, 64, 30.0))
-    assert sum(15 <= when < 30 for when in server.answered) / 15 >= 1000
+    in_virtual_time(lambda pace: send_calls(server, pace, 64, 12.0))
+    assert sum(6 <= when < 12 for when in server.answered) / 6 >= 1000
 
 
 def test_a_limit_that_rises_is_found_again() -> None:

@@ -12,19 +12,18 @@ from pcs_annotator.asking.engine.progress import Tally, describe, showing
 
 def spent(usd: float | None = 0.25) -> BudgetTracker:
     tracker = BudgetTracker(Budget())
-    tracker.hold(Cost(usd, 10))
-    tracker.settle(Cost(usd, 10), Cost(usd, 10))
+    tracker.pay(Cost(usd, 10))
     return tracker
 
 
 def test_the_line_has_rows_calls_rate_cost_time_left_and_problems() -> None:
     tally = Tally(rows=250, rows_expected=1000, calls=500, from_ledger=20)
     tally.retries["RateLimited"] += 3
-    tally.silences["no label in reply"] += 2
+    tally.unreadable["no label in reply"] += 2
     tally.failed["no answer"] += 1
     assert describe(tally, spent(), 10.0) == (
         "250 of 1,000 rows · 500 calls · 50 calls/s · 20 from the ledger · $0.2500 · 0:30 left · "
-        "3 retries · 2 silences · 1 unanswered"
+        "3 retries · 2 unreadable · 1 unanswered"
     )
 
 

@@ -64,7 +64,7 @@ def test_unknown_weights_are_refused_with_the_known_ones() -> None:
 
 def test_without_tokenizers_opening_raises_with_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "find_spec", lambda name: None)
-    with pytest.raises(MissingPackage, match=r"tokenizers: pip install 'pcs-annotator\[local\]'"):
+    with pytest.raises(MissingPackage, match=r"tokenizers: pip install 'perceived-confidence\[local\]'"):
         opened("smollm2")
 
 

@@ -187,6 +187,10 @@ def test_keys_never_leak(answer: Answer, spec: str, caplog: pytest.LogCaptureFix
     assert "abcd****" not in shown
 
 
+def test_control_characters_of_a_server_are_not_shown() -> None:
+    assert CallSite(name="m", model="m", url="").scrub("a\0b\x1b[31mc\nd") == "a\ufffdb\ufffd[31mc d"
+
+
 def test_a_call_site_does_not_show_its_secret() -> None:
     place = CallSite(name="a:b", model="b", url="http://x", secret=KEY)
     assert KEY not in repr(place)

@@ -90,6 +90,15 @@ def test_chat_openai_asks_a_real_server() -> None:
     assert stub.seen[0].body["temperature"] == 0.7
 
 
+@pytest.mark.parametrize("url", ["http://h/v1?api_key=hidden", "http://me:hidden@h/v1"])
+def test_a_key_in_the_address_is_refused_without_showing_it(url: str) -> None:
+    model = ChatOpenAI(model="gpt-4o-mini", base_url=url, api_key=SecretStr(KEY))
+    for given in (model, model.bind(stop=["x"])):
+        with pytest.raises(ConfigError, match=r"openai_api_base.*such as api_key") as caught:
+            resolve_model(given)
+        assert "hidden" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("status", "error", "kind"),
     [
@@ -170,5 +179,5 @@ def test_a_model_that_langchain_cannot_open_is_refused(monkeypatch: pytest.Monke
 
 def test_without_langchain_the_error_has_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "langchain.chat_models", None)
-    with pytest.raises(MissingPackage, match=r"pip install 'pcs-annotator\[langchain\]'"):
+    with pytest.raises(MissingPackage, match=r"pip install 'perceived-confidence\[langchain\]'"):
         resolve_model("langchain:openai:gpt-4o-mini", {})

@@ -107,7 +107,7 @@ def test_a_file_that_cannot_be_loaded_is_named(gguf: Path, monkeypatch: pytest.M
 
 def test_without_xllamacpp_the_error_has_the_pip_line(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pcs_annotator.asking.models.llama.find_spec", lambda name: None)
-    with pytest.raises(MissingPackage, match=r"pip install 'pcs-annotator\[gguf\]'"):
+    with pytest.raises(MissingPackage, match=r"pip install 'perceived-confidence\[gguf\]'"):
         resolve_model(f"llama:{gguf}", {})
 
 

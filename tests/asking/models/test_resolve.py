@@ -10,6 +10,7 @@ from pcs_annotator.asking.models.provider import parse_environment, providers, r
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.asking.models.scripted import ScriptedModel
 from pcs_annotator.errors import ConfigError, UserError
+from pcs_annotator.pipeline.models import check_models
 from tests.asking.models.stub import KEY
 
 EVERY_KEY = {
@@ -111,6 +112,39 @@ def test_the_error_for_a_bad_base_url_names_its_variable(url: str) -> None:
     with pytest.raises(ConfigError, match="GROQ_BASE_URL") as caught:
         resolve_model("groq:x", {"GROQ_API_KEY": KEY, "GROQ_BASE_URL": url})
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "http://h/v1?api_key=hidden#m",
+        "http://h/v1#m?access_token=hidden",
+        "https://me:hidden@h/v1#m",
+        "http://h/v1?sig=hidden",
+        f"http://h/v1/{KEY}hidden#m",
+        "localhost:8000/v1?key=hidden#m",
+        "me:hidden@localhost:8000/v1",
+        "openai:gpt-4o?key=hidden",
+    ],
+)
+def test_a_key_in_the_name_of_a_model_is_refused_without_showing_it(spec: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"set PCS_API_KEY|write provider:model") as caught:
+        resolve_model(spec, EVERY_KEY)
+    (checkup,) = check_models([spec], tmp_path)
+    assert "hidden" not in f"{caught.value} {checkup}"
+
+
+def test_a_key_in_a_base_url_is_refused_with_the_variable_for_it() -> None:
+    for name in ("anthropic", "groq"):
+        variables = {f"{name.upper()}_API_KEY": KEY, f"{name.upper()}_BASE_URL": "http://h/v1?api_key=hidden"}
+        with pytest.raises(ConfigError, match=rf"{name.upper()}_BASE_URL.*set {name.upper()}_API_KEY") as caught:
+            resolve_model(f"{name}:x", variables)
+        assert "hidden" not in str(caught.value)
+
+
+def test_model_names_that_only_look_a_little_like_keys_work() -> None:
+    for name in ("huggingface:hf-internal-testing/tiny-model", "http://h/v1#sk-learn-classifier", "vllm:gemini@001"):
+        assert resolve_model(name, EVERY_KEY).name == name
 
 
 def test_a_url_without_a_model_is_refused_with_an_example() -> None:

@@ -215,7 +215,7 @@ def test_without_a_parser_the_remedy_is_named_before_any_call(monkeypatch: pytes
     monkeypatch.setattr("pcs_annotator.relations.parse.Parser.available", False)
     write_dataset(4)
     asked = model("good", 0.1)
-    with pytest.raises(UserError, match=r"pip install 'pcs-annotator\[rules\]'.*textmutator"):
+    with pytest.raises(UserError, match=r"pip install 'perceived-confidence\[rules\]'.*textmutator"):
         PCS(PROMPT, "dataset.csv", [asked], generate_annotations=True).annotate(ALIENS)
     assert asked.calls == 0
 

@@ -136,7 +136,7 @@ def test_without_matplotlib_tables_are_written_and_the_pip_line_is_shown(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["experiment", "rq1", write_votes(Path("votes.csv")), *QUICK]) == 0
-    assert "pip install 'pcs-annotator[plots]'" in " ".join(capsys.readouterr().out.split())
+    assert "pip install 'perceived-confidence[plots]'" in " ".join(capsys.readouterr().out.split())
     assert Path("out/rq1.md").exists()
     assert not Path("out/rq1.png").exists()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pcs_annotator.asking.engine.ledger import Ledger
 from pcs_annotator.faces.cli.main import main
 from tests.builders import simulated_votes
 
@@ -71,7 +72,9 @@ def test_the_same_command_twice_writes_the_same_bytes(tmp_path: Path) -> None:
     again = [word.replace("1.", "2.") for word in first]
     assert main(first) == main(again) == 0
     assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
-    assert (tmp_path / "1.json").read_bytes() == (tmp_path / "2.json").read_bytes()
+    models = [json.loads((tmp_path / name).read_text()) for name in ("1.json", "2.json")]
+    assert [list(model.pop("written")) for model in models] == [["1.csv"], ["2.csv"]]
+    assert models[0] == models[1]
 
 
 def test_auto_lists_its_candidates(capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,3 +168,68 @@ def test_other_columns_of_the_table_are_kept_and_mentioned(capsys: pytest.Captur
     assert main(["fit", "votes.csv", "--out", "labels.csv", *QUICK]) == 0
     assert "'text'" in _flat(capsys)
     assert [row["text"] for row in rows_of(Path("labels.csv"))] == ["hello", "there"]
+
+
+VOTES = "id,gold,a|x,text\n1,yes,yes,hello\n2,no,no,there\n"
+
+
+def test_outputs_overwrite_only_what_a_fit_of_the_same_table_wrote(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fit = ["fit", "votes.csv", *QUICK, "--out", "labels.csv", "-q"]
+    Path("votes.csv").write_text(VOTES)
+    assert [main(fit), main(["fit", "votes.csv", *QUICK, "-q"]), main(fit)] == [0, 0, 0]
+    Path("labels.csv").write_text("mine")
+    assert main(fit) == 2
+    assert re.search(r"labels\.csv exists, .*--replace", capsys.readouterr().err)
+    assert main([*fit, "--replace"]) == 0
+    assert [path.read_text() for path in tmp_path.glob("labels-20*.csv")] == ["mine"]
+    for inputs in (["--out", "votes.csv"], ["--model-out", "votes.json", "--out", "gold.csv", "--gold", "gold.csv"]):
+        Path("gold.csv").write_text("id,gold\n1,yes\n")
+        assert main(["fit", "votes.csv", *QUICK, *inputs]) == 2
+        assert "what is read here" in capsys.readouterr().err
+    assert Path("votes.csv").read_text() == VOTES
+
+
+def test_the_model_of_another_table_is_kept_under_a_dated_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one.csv", "two.csv", "two.csv"):
+        Path(name).write_text(VOTES)
+        assert main(["fit", name, *QUICK, "--json"]) == 0
+    (kept,) = tmp_path.glob("model-20*.json")
+    assert json.loads(kept.read_text())["table"] == "one.csv"
+    Path("model.json").write_text('{"name": "my package"}')
+    capsys.readouterr()
+    assert main(["fit", "two.csv", *QUICK, "--json"]) == 0
+    assert "model.json was no model: it is kept" in capsys.readouterr().out
+    assert len(list(tmp_path.glob("model-20*.json"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["fit", "votes.csv", "-o", "labels.xlsx"], r"labels\.xlsx cannot be written: use \.csv or"),
+        (["fit", "votes.csv", "--model-out", "model.txt"], r"model\.txt cannot be written: use \.json"),
+        (["fit", "folder", "-o", "labels.csv"], "for a table of votes"),
+        (["evaluate", "votes.csv", "--out", "tables.xlsx"], r"tables\.xlsx .*name a folder"),
+        (["evaluate", "votes.csv", "--out", "votes.csv"], r"votes\.csv is a file"),
+        (["experiment", "rq1", "votes.csv", "--out", "tables.csv"], r"tables\.csv .*name a folder"),
+        (["relations", "check", "votes.csv", "-o", "variants.tsv"], r"variants\.tsv cannot be written"),
+        (["relations", "check", "votes.csv", "-o", "votes.csv"], r"votes\.csv is what is read here"),
+        (["relations", "audit", "votes.csv", "-o", "verdicts.xlsx"], r"verdicts\.xlsx cannot be written"),
+        (["ledger", "export", "ledger.db", "calls.xlsx"], r"calls\.xlsx cannot be written"),
+        (["ledger", "export", "ledger.db", "ledger.db"], r"ledger\.db is what is read here"),
+    ],
+)
+def test_outputs_that_would_be_something_else_are_refused(
+    arguments: list[str], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("votes.csv").write_text(VOTES)
+    Path("folder").mkdir()
+    with Ledger(Path("ledger.db")):
+        pass
+    before = sorted(tmp_path.iterdir())
+    assert main(arguments) == 2
+    assert re.search(complaint, " ".join(capsys.readouterr().err.split()))
+    assert [path for path in sorted(tmp_path.iterdir()) if not path.name.startswith("ledger.db-")] == before

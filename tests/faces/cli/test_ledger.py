@@ -63,3 +63,24 @@ def test_a_missing_ledger_is_named_and_not_created(tmp_path: Path, capsys: pytes
     assert main(["ledger", "size", str(tmp_path / "nowhere.db")]) == 2
     assert "nowhere.db" in capsys.readouterr().err
     assert not (tmp_path / "nowhere.db").exists()
+
+
+def test_a_damaged_ledger_is_repaired_and_kept(
+    ledger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ledger", "repair", str(ledger)]) == 0
+    assert "is not damaged; it has 5 calls" in capsys.readouterr().out
+    ledger.write_bytes(b"overwritten" + ledger.read_bytes()[11:])
+    damaged = ledger.read_bytes()
+    assert main(["ledger", "size", str(ledger)]) == 2
+    assert f"pcs ledger repair {ledger}" in capsys.readouterr().err
+    assert main(["ledger", "repair", str(ledger), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["calls"] == 5
+    assert Path(found["kept"]).read_bytes() == damaged
+    assert main(["ledger", "size", str(ledger), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["models"][0]["calls"] == 5
+    (tmp_path / "notes.txt").write_text("something else, and rather long " * 400)
+    assert main(["ledger", "repair", str(tmp_path / "notes.txt")]) == 2
+    assert "no call can be read" in capsys.readouterr().err
+    assert (tmp_path / "notes.txt").exists()

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+from functools import partial
 
 import click
 import pytest
 
 from pcs_annotator import __version__
+from pcs_annotator.errors import TableError
 from pcs_annotator.faces.cli.main import VERBS, main, pcs
 from pcs_annotator.pipeline import fit_table
 
@@ -61,3 +64,27 @@ def test_a_bug_shows_no_traceback_unless_asked_for(
     monkeypatch.setenv("PCS_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         main(["fit", "votes.csv"])
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_other_signals_to_stop_do_what_ctrl_c_does(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    number = getattr(signal, name)
+    before = signal.getsignal(number)
+    monkeypatch.setattr(fit_table, "fit_table", lambda *_: signal.raise_signal(number))
+    try:
+        signal.signal(number, signal.SIG_DFL)
+        assert main(["fit", "votes.csv"]) == 130
+        assert "resumes" in capsys.readouterr().err
+        assert signal.getsignal(number) == signal.SIG_DFL
+        signal.signal(number, signal.SIG_IGN)  # as under nohup
+        monkeypatch.setattr(fit_table, "fit_table", partial(stopped_by_pcs_error, number))
+        assert main(["fit", "votes.csv"]) == 2
+    finally:
+        signal.signal(number, before)
+
+
+def stopped_by_pcs_error(number: signal.Signals, *_: object) -> None:
+    signal.raise_signal(number)
+    raise TableError("the signal was ignored")

@@ -7,6 +7,7 @@ import pytest
 
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.pipeline import models
+from tests.asking.models import hostile
 from tests.stub import Behaviour, stub_process
 from tests.stub.behaviour import Logprobs
 
@@ -61,6 +62,14 @@ def test_check_as_json_is_exit_code_0_when_all_answer(capsys: pytest.CaptureFixt
     (checkup,) = json.loads(capsys.readouterr().out)
     assert checkup["answers"]
     assert checkup["usd"] == 0.0
+
+
+def test_check_notes_another_models_name(capsys: pytest.CaptureFixture[str]) -> None:
+    with stub_process(Behaviour()) as stub, hostile.in_a_thread(hostile.says(model="other")) as url:
+        assert main(["models", "check", f"{stub.url}#m", url, "--json"]) == 0
+    printed = capsys.readouterr()
+    assert len(json.loads(printed.out)) == 2
+    assert printed.err.startswith(f"note: {url}: the server answers as 'other'")
 
 
 def test_a_check_of_a_model_that_hangs_times_out(

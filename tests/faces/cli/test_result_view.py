@@ -9,7 +9,10 @@ from rich.console import Console
 
 from pcs_annotator.core.result_table import Content, Figure, ResultTable
 from pcs_annotator.core.weights import Interval
+from pcs_annotator.faces.cli.learned_view import _figures_table
 from pcs_annotator.faces.cli.result_view import print_table, table_json
+from pcs_annotator.judging.evaluation.compare import Figures
+from pcs_annotator.judging.metrics.metrics import Estimate
 
 TABLE = ResultTable(
     name="t",
@@ -65,3 +68,11 @@ def test_any_table_can_be_printed_at_any_width(rows: list[list[Content]], width:
     table = ResultTable(name="t", title="", columns=("a", "b", "c"), rows=rows)
     assert "nan" not in printed(table, width).split() or any("nan" in str(cell) for row in rows for cell in row)
     json.dumps(table_json(table), allow_nan=False)
+
+
+def test_a_figure_with_more_decimals_than_its_interval_is_still_inside() -> None:
+    estimate = Estimate(0.864, Interval(0.864, 0.891), 40)
+    figures = Figures("lr", estimate, estimate, estimate, estimate, None, questions=1.0)
+    out = io.StringIO()
+    Console(file=out, width=120).print(_figures_table([figures]))
+    assert "0.864 0.86–0.90" in out.getvalue()

@@ -7,12 +7,16 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from pcs_annotator import run
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.pipeline.run_folder import RunResult
 from tests.stub import Behaviour, stub_process
 
 ROWS = [
@@ -71,8 +75,20 @@ def test_the_same_run_again_calls_no_model(data: str, capsys: pytest.CaptureFixt
     second = shown(["run", data, *SCRIPTED], capsys)
     assert first["calls"]
     assert (second["calls"], second["known_already"]) == (0, first["calls"])
+
+
+def test_fresh_keeps_the_paid_calls_and_moves_them_only_when_the_run_may_begin(
+    data: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = shown(["run", data, *SCRIPTED], capsys)
+    assert main(["run", data, *LABELS, "--model", "openai:gpt-4o-mini", "--fresh"]) == 2
+    assert list(Path("runs/data").glob("ledger*.db")) == [Path("runs/data/ledger.db")]
     fresh = shown(["run", data, *SCRIPTED, "--fresh"], capsys)
     assert fresh["calls"] == first["calls"]
+    assert f"'calls': {2 * int(str(first['calls']))}" in str(fresh["bills"])  # the folder has paid for both
+    (kept,) = Path("runs/data").glob("ledger-*.db")
+    assert str(kept) in str(fresh["warnings"])
+    assert f"'calls': {first['calls']}" in str(shown(["ledger", "size", str(kept)], capsys)["models"])
 
 
 def test_relations_and_models_are_those_of_the_options(data: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,7 +164,31 @@ def test_a_run_over_real_http_is_fitted_again_and_labels_new_texts(
     assert main(["fit", "runs/data", "-q"]) == 0
     assert main(["report", "runs/data", "-o", "page.html"]) == 0
     assert "<html" in Path("page.html").read_text(encoding="utf-8")
+    assert main(["report", "runs/data", "-o", "page.pdf"]) == 2
     assert shown(["report", "runs/data"], capsys)["report"] == "runs/data/report.html"
+
+
+def test_two_runs_in_one_folder_pay_once_and_agree(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with stub_process(Behaviour(latency_s=0.2)) as stub:
+        options: dict[str, Any] = {"labels": ["good", "bad"], "models": [f"{stub.url}#m"], "relations": ["original"]}
+        found: list[RunResult] = []
+        place = Path.cwd()  # a thread may outlive a test that fails
+        runs = [
+            threading.Thread(target=lambda: found.append(run(place / data, place / "here", **options)))
+            for _ in range(2)
+        ]
+        for one in runs:
+            one.start()
+        while not Path("here/ledger.db-holder").exists():
+            time.sleep(0.01)
+        arguments = ["run", data, *LABELS, "--model", f"{stub.url}#m", "-o", "here", "--no-wait"]
+        assert main(arguments) == 2
+        for one in runs:
+            one.join()
+        assert stub.stats().requests == len(ROWS)
+    assert "here/ledger.db is in use by" in capsys.readouterr().err
+    assert sorted(one.tally.calls for one in found) == [0, len(ROWS)]
+    assert found[0].outcomes == found[1].outcomes
 
 
 def test_a_spent_budget_is_code_3_and_what_was_paid_for_is_kept(data: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,8 +196,35 @@ def test_a_spent_budget_is_code_3_and_what_was_paid_for_is_kept(data: str, capsy
     assert main(["run", data, *SCRIPTED, "--budget", "0.3", "--json"]) == 3
     found = json.loads(capsys.readouterr().out)
     assert found["unanswered"]["budget reached"]
-    assert main(["run", data, *SCRIPTED, "--json"]) == 0
+    # a budget is for the folder: the same command has nothing left to spend, a larger budget goes on
+    assert main(["run", data, *SCRIPTED, "--budget", "0.3", "--json"]) == 3
+    assert json.loads(capsys.readouterr().out)["calls"] == 0
+    assert main(["run", data, *SCRIPTED, "--budget-per-day", "0.3"]) == 3
+    assert "0 calls" in (text := capsys.readouterr().out)
+    assert "run again with a higher --budget, --budget-per-day, --max-calls or --max-tokens" in " ".join(text.split())
+    assert main(["run", data, *SCRIPTED, "--budget", "100", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["known_already"] == found["calls"]
+
+
+def test_prices_and_limits_come_from_the_command_line(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with stub_process(Behaviour()) as stub:
+        url = f"{stub.url}#m"
+        arguments = ["run", data, *LABELS, "--model", url, "--relations", "original", "--budget", "1"]
+        assert main(arguments) == 2
+        assert f"--price {url}=IN,OUT" in capsys.readouterr().err
+        assert main([*arguments, "--price", f"{url}=1"]) == 2
+        assert "write MODEL=IN,OUT" in capsys.readouterr().err
+        assert main([*arguments, "--price", f"{url}=1,2", "--max-calls", "1", "--json"]) == 3
+        assert stub.stats().requests == 1
+        (bill,) = json.loads(capsys.readouterr().out)["bills"]
+        assert bill["usd"] == pytest.approx((bill["input_tokens"] + 2 * bill["output_tokens"]) / 1e6)
+        assert main([*arguments, "--price", f"{url}=1,2", "--max-tokens", "10", "-q"]) == 3
+        assert stub.stats().requests == 1
+        assert main(["run", data, *LABELS, "--model", url, "-o", "two", "--max-calls", "2", "-q"]) == 3
+        assert stub.stats().requests == 3  # also if one call is to find out what the model can do
+        assert shown(["plan", data, *LABELS, "--model", url, "--price", f"{url}=1,2"], capsys)["usd"]
+        assert main(["label", data, "--run", "runs/data", "--max-tokens", "10", "--budget-per-day", "1", "-q"]) == 3
+        assert stub.stats().requests == 3
 
 
 def test_a_row_without_a_label_is_code_1(capsys: pytest.CaptureFixture[str]) -> None:
@@ -247,6 +314,13 @@ def test_a_folder_that_is_not_a_run_is_refused(data: str, capsys: pytest.Capture
         assert "run folder" in error
 
 
+def test_a_timeout_that_lets_no_model_answer_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("data.csv").write_text("text\nA text.\n", encoding="utf-8")
+    Path("pcs.toml").write_text("[ask]\ntimeout = 0\n", encoding="utf-8")
+    assert main(["run", "data.csv", *LABELS, "--model", "scripted:hash"]) == 2
+    assert "timeout of 0 seconds" in capsys.readouterr().err
+
+
 def test_ctrl_c_is_code_130_and_the_next_run_resumes(capsys: pytest.CaptureFixture[str]) -> None:
     Path("data.csv").write_text("text\n" + "".join(f"Text {row}.\n" for row in range(300)), encoding="utf-8")
     with stub_process(Behaviour(latency_s=0.2)) as stub:
@@ -268,7 +342,7 @@ def test_ctrl_c_is_code_130_and_the_next_run_resumes(capsys: pytest.CaptureFixtu
             text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
-        while stub.stats().answered < 20:
+        while stub.stats().answered < 20 and process.poll() is None:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=120)
@@ -277,3 +351,19 @@ def test_ctrl_c_is_code_130_and_the_next_run_resumes(capsys: pytest.CaptureFixtu
         assert "Traceback" not in error
         found = shown([*options, "--limit", "40"], capsys)
     assert found["known_already"]
+
+
+def test_labels_can_be_written_so_that_a_spreadsheet_runs_no_cell(data: str) -> None:
+    with open(data, "a", encoding="utf-8") as file:
+        file.write("-e,=1+1,good\n")
+    assert main(["run", data, *SCRIPTED, "-q"]) == 0
+    assert read("runs/data/labels.csv")[-1]["text"] == "=1+1"
+    out = ["--spreadsheet-safe", "-q"]
+    for command in (
+        ["run", data, *SCRIPTED],
+        ["fit", "runs/data"],
+        ["label", data, "--run", "runs/data", "-o", "new.csv"],
+    ):
+        assert main([*command, *out]) == 0
+        path = "new.csv" if command[0] == "label" else "runs/data/labels.csv"
+        assert (read(path)[-1]["id"], read(path)[-1]["text"]) == ("'-e", "'=1+1")

@@ -12,6 +12,7 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.result_table import number_of
 from pcs_annotator.core.votes import Votes, read_vote_table
 from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.baselines.logprob import LogProb
 from pcs_annotator.judging.evaluation.evaluate import HARD_AND_GRADED, EvaluationOptions, evaluate
 from pcs_annotator.judging.evaluation.evaluation_tables import evaluation_tables
@@ -292,3 +293,13 @@ def test_real_votes(shared_data: Path) -> None:
     found = {one.method: one for one in evaluate(votes, gold, ["lr", "majority", "zero-shot"], QUICK).methods}
     assert found["lr"].figures["auroc"].value > found["majority"].figures["auroc"].value + 0.05
     assert found["lr"].calls.total == 12
+
+
+def test_a_baseline_that_could_not_work_has_a_reason_in_every_table() -> None:
+    votes, gold = judged()
+    only = np.array([name == "original" for name in votes.relations])
+    found = evaluate(votes.only(only[np.newaxis, :, np.newaxis]), gold, ["lr", baselines.create("spuq")], QUICK)
+    assert f"0 of {len(gold)} rows have one" in found.missing["spuq"]
+    figures = evaluation_tables(found)[0]
+    assert [row[0] for row in figures.rows if set(row[1:]) == {None}] == ["spuq"]
+    assert any(note.startswith("spuq is not shown: spuq needs answers on perturbed inputs") for note in figures.notes)

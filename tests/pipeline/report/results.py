@@ -23,7 +23,7 @@ from pcs_annotator.files.runs import RunFolder, write_json
 from pcs_annotator.files.tables import Columns, Dataset
 from pcs_annotator.files.vote_files import writing_variants
 from pcs_annotator.pipeline.learn import Learned, learn_if_possible
-from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline.run_folder import RunResult, count_variants
 
 QUICK = LearnSettings(optimiser="lr", resamples=20)
 OF_THE_QUESTION = ("order", "wording")
@@ -74,6 +74,7 @@ def made_run(folder: Path, made: Made | None = None) -> RunResult:
         outcomes=list(learned.model.judge(votes)),
         tally=made.tally,
         bills=_bills(names, made.prices),
+        rewrites=tuple(count_variants(run)),
     )
 
 

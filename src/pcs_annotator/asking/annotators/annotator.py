@@ -13,7 +13,16 @@ from pcs_annotator.asking.annotators.grading import IN_PROSE, Graded, grade
 from pcs_annotator.asking.annotators.length import CutPolicy, estimate_tokens, fit_text
 from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages, letters_of, task_prompt
 from pcs_annotator.asking.annotators.reply import read_answer
-from pcs_annotator.core.chat import Answers, ChatModel, Constraint, Reply, Request, Sampling, sendable
+from pcs_annotator.core.chat import (
+    Answers,
+    ChatModel,
+    Constraint,
+    Reply,
+    Request,
+    Sampling,
+    identity_of,
+    sendable,
+)
 from pcs_annotator.core.elicitations import P_TRUE, base_annotator, elicited_name
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.vote import Vote
@@ -59,6 +68,9 @@ class Annotator:
         elicitation: How to ask for probabilities, such as `1s-top-2`, `2s-top-2`, `ling-1s` or `p-true`; None for a
             label alone.
         name: The annotator's name in votes; by default the model's name. The elicitation is appended to it.
+        version: Which version of the model this is: answers of other versions in the ledger are not used. For a
+            function or an object it stands for everything in it that could change, and with a `name` of your own for
+            the function's name as well; by default, changes are noticed as far as they can be seen.
         style: `plain` for models without a system role.
         sampling: Sampling settings; the default allows longer answers if probabilities are asked for. Several draws of
             one question differ in the ledger, not in the prompt.
@@ -84,6 +96,7 @@ class Annotator:
     constrain: bool = True
     answers: Answers | None = None
     letters: bool | None = None
+    version: str = ""
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -94,6 +107,15 @@ class Annotator:
         # P(True) starts with the question for a label alone, and shares that call with plain annotators
         if self.sampling is DEFAULT_SAMPLING and self.elicitation != P_TRUE:
             object.__setattr__(self, "sampling", ELICITED_SAMPLING)
+
+    def identity(self, model: ChatModel) -> str:
+        """Return what ledger keys call the model that `self.model` resolves to."""
+        if not self.version:
+            return identity_of(model)
+        given = base_annotator(self.name)
+        if isinstance(self.model, str) or given == _name_of(self.model):
+            return f"{model.name}@{self.version}"
+        return f"{model.name.partition(':')[0]}:{given}@{self.version}"
 
     def question(self, task: Task, text: str, model: ChatModel) -> Question | Vote:
         """Return what to ask the model about a text, or a vote without a label if there is nothing to ask.
@@ -133,6 +155,8 @@ class Annotator:
             model: The model that `self.model` resolves to.
         """
         last, cut = replies[-1], question.cut
+        if last.too_long:
+            return Vote(label=None, reason="reply too long to read", cut=cut)
         constrained = question.request.constraint is not None
         answer = self._format(constrained=constrained)
         if self.elicitation is None:
@@ -186,7 +210,7 @@ def _vote(reply: Reply, task: Task, question: Question, answer: AnswerFormat) ->
     cut = question.cut
     if reply.finish == "filter":
         return Vote(label=None, reason="filtered by the provider", cut=cut)
-    said = read_answer(reply.text, task.labels, answer, question.text)
+    said = read_answer(reply.text, task.labels, answer, question.text, question.request.messages)
     if said.label is None:
         return Vote(label=None, reason="answer cut off" if reply.finish == "length" else said.reason, cut=cut)
     if not question.request.logprobs:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from pcs_annotator.asking.annotators.quotation import ECHO
 from pcs_annotator.asking.annotators.vocabulary import LabelVocabulary, Mention
 
 _WINDOW_CHARACTERS = 90
@@ -19,16 +20,18 @@ _NEGATION = re.compile(
     r"|nicht|keine?|pas|não|niet|geen|не)(?!\w)",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"[.!?;:\n。！？؟：]")
+_SENTENCE_END = re.compile(rf"[.!?;:\n{ECHO}。！？؟：]")
 _COORDINATION = re.compile(r"(?:,|/|\||&|\b(?:and|or|nor|und|oder|et|ou|y|o))\s*(?:(?:an?|the)\s+)?[\"'“‘*_]*\Z", re.I)
 _OPEN_LIST = re.compile(r"[\"'”’*_)\]]*\s*(?:,|/|\||(?:and|or)(?!\w))\s*[\"'“‘*_(\[]*(\w*)\Z", re.IGNORECASE)
+_OR_AFTER_ECHO = re.compile(rf"{ECHO}[^\w\n]*(?:/|\||(?:or|nor|oder|ou)(?!\w))[^\w\n]*\Z", re.IGNORECASE)
+_OR_BEFORE_ECHO = re.compile(rf"[^\w\n{ECHO}]*(?:/|\||(?<!\w)(?:or|nor|oder|ou)(?!\w))[^\w\n]*{ECHO}", re.IGNORECASE)
 _REFUSAL = re.compile(
-    r"(?<!\w)(?:can(?:no|['’])t|can\s+not|unable\s++to|(?:im|not\s+)possible\s++to|not\s++able\s++to"
+    r"(?<!\w)(?:can(?:no|['’])t|can\s+not|will\s+not|unable\s++to|(?:im|not\s+)possible\s++to|not\s++able\s++to"
     r"|(?:hard|difficult)\s++to|wo(?:n['’]t)|(?:do\s+not|don['’]t)\s++know|not\s++sure|unsure|unclear)(?!\w)",
     re.IGNORECASE,
 )
 _REFUSED = re.compile(
-    r"\s*+(?:\w++\s++){0,2}(?:answer|assist|choose|classify|comply|decide|determine|help|how|if|judge|label|provide|say"
+    r"\s*+(?:\w++\s++){0,2}(?:answer|assist|choose|classify|comply|decide|determine|engage|follow|help|how|if|judge|label|obey|provide|say"
     r"|tell|what|whether|which)(?!\w)",
     re.IGNORECASE,
 )
@@ -51,17 +54,17 @@ def verdict(text: str, words: LabelVocabulary) -> ProseVerdict:
         return ProseVerdict(None, "refusal")
     affirmed: set[str] = set()
     denied: set[str] = set()
-    end = 0
+    last: Mention | None = None
     for mention, negated in _judged(text, words):
         (denied if negated else affirmed).add(mention.label)
-        end = 0 if negated else mention.end
+        last = None if negated else mention
         if len(affirmed) > 1:
             return ProseVerdict(None, "two labels in reply")
     if not affirmed and not denied:
         return ProseVerdict(None, "no label in reply")
     if not affirmed or affirmed & denied:
         return ProseVerdict(None, "negated label")
-    if end and _breaks_off_in_a_list(text[end : end + _LONGEST_COORDINATION], words):
+    if last and (_breaks_off_in_a_list(text, last, words) or _is_left_of_a_list(text, last)):
         return ProseVerdict(None, "lists the options")
     return ProseVerdict(affirmed.pop())
 
@@ -84,7 +87,14 @@ def _negates(gap: str) -> bool:
     return bool(_NEGATION.search(" ".join(clause.split()[-_WINDOW_WORDS:])))
 
 
-def _breaks_off_in_a_list(tail: str, words: LabelVocabulary) -> bool:
+def _breaks_off_in_a_list(text: str, last: Mention, words: LabelVocabulary) -> bool:
     # "Classify as positive, neut": cut off before the second label, so the first one looks like the only one
-    found = _OPEN_LIST.match(tail)
+    found = _OPEN_LIST.match(text[last.end : last.end + _LONGEST_COORDINATION])
     return found is not None and any(label.casefold().startswith(found[1].casefold()) for label in words.labels)
+
+
+def _is_left_of_a_list(text: str, last: Mention) -> bool:
+    # "Decide if it is positive or negative", where the text has "decide if it is positive"
+    before = text[max(0, last.start - _LONGEST_COORDINATION) : last.start]
+    after = text[last.end : last.end + _LONGEST_COORDINATION]
+    return bool(ECHO in text and (_OR_AFTER_ECHO.search(before) or _OR_BEFORE_ECHO.match(after)))

@@ -1,93 +1,225 @@
-"""Removes what a reply only quotes from the text to label."""
+r"""Finds what a reply only repeats: the text to label, or the prompt around it.
+
+Reply and text are compared word by word, and a word is letters and digits alone: case, line breaks, bullets, quotation
+marks, markup, escapes (`\n`, `&quot;`), invisible characters and the width of letters make no difference. A repetition
+is a run of words that the text has in the same order, too long for a coincidence; of a shorter text, the whole. A reply
+with a sentence of the prompt's frame, which no answer has, is compared with the whole prompt instead.
+
+Repetitions are replaced by white space, and everything else stays in its place. So the reader can still see where an
+answer stood in the reply as it came.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+import unicodedata
+from collections.abc import Container, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from html import unescape
+from itertools import chain
 
-from pcs_annotator.asking.annotators.prompt import MARKER
-from pcs_annotator.asking.annotators.vocabulary import LabelVocabulary
+from pcs_annotator.asking.annotators.prompt import FRAME, MARKER
+from pcs_annotator.core.chat import Message
 
-SHORTEST_QUOTATION = 24
-# Every quotation of the shortest length contains one whole block of the text, wherever it starts.
-_BLOCK = SHORTEST_QUOTATION // 2
-# Longer runs of letters are not words; skipping a whole run each time would take quadratic time.
-_WORD = 40
+Span = tuple[int, int]
+
+ECHO = "\x1e"
+"""Stands at both ends of what was repeated: for Python it is white space, and ends a line."""
+
+_SHORTEST_WORDS = 4
+_SHORTEST_LETTERS = 18
+_FRAME_WORDS = 6
+# Places with the same four words that are tried: more would only cost time.
+_PLACES = 8
+# For shorter replies it is quicker to look for their words than to take the text apart.
+_FEW_WORDS = 40
+# Words that are compared at once.
+_STRIDE = 64
+
+_INVISIBLE = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe0e\ufe0f\ufeff"
+_UNSEEN = re.compile(f"[{_INVISIBLE}]+")
+_LIST_NUMBER = r"(?<![^\W_])\d{1,2}[.)](?!\S)"
+_ASCII_WORD = re.compile(rf"{_LIST_NUMBER}|([a-z0-9]+)")
+# Chinese and Japanese have no spaces, and emoji need none: every character is a word. Accents may be composed or not.
+_SINGLE = "\u2600-\u27bf\u3040-\u30ff\u3400-\u9fff\U0001f000-\U0001faff"
+_WORD = re.compile(rf"{_LIST_NUMBER}|([{_SINGLE}]|(?:(?![{_SINGLE}])[^\W_]|[{_INVISIBLE}\u0300-\u036f])+)")
+# What was escaped twice is unescaped, too.
+_ESCAPE = re.compile(
+    r"\\++(?:u([0-9a-f]{4})(?:\\++u(d[c-f][0-9a-f]{2}))?|[nrtbf\"'/])?"
+    r"|&(?:amp;)*(#\d{1,6}|#x[0-9a-f]{1,5}|[a-z]{2,8});|<br\s?/?>",
+    re.IGNORECASE,
+)
+_OPENING = "<([{\"'“‘«„`*_~#>-"
+_CLOSING = ">)]}\"'”’»“`*_~.,;:!?…"
+_MOST_MARKS = 8
+_BLANK = re.compile(f"{ECHO} *+{ECHO}")
 
 
-class _Span(NamedTuple):
-    start: int
-    end: int
-
-
-def without_fence(reply: str) -> str:
-    """Return the reply without the part between the prompt's markers, for models that repeat the question."""
-    first = MARKER.search(reply)
-    if first is None:
-        return reply
-    return f"{reply[: first.start()]}\n{reply[reply.rindex(first[0]) + len(first[0]) :]}"
-
-
-def without_quotations(reply: str, asked: str, words: LabelVocabulary) -> str:
-    """Return the reply with verbatim quotations of the text replaced by line breaks.
-
-    A quotation has at least 24 characters and consists of whole words. A shorter text counts only as a whole, and only
-    if it contains a label among other words: quoting "good movie" is not a vote for "good".
-    """
-    asked = asked.strip()
-    if len(asked) < SHORTEST_QUOTATION:
-        return _without_short(reply, asked, words)
-    kept, position = [], 0
-    for start, end in _quotations(reply, asked):
-        kept.append(reply[position:start])
+def blanked(text: str, spans: Iterable[Span]) -> str:
+    """Return a text of the same length with white space in the place of the spans, which are in order."""
+    kept: list[str] = []
+    position = 0
+    for start, end in spans:
+        # the same mark may close one span and open the next
+        first = max(start, position)
+        kept += text[position:first], (ECHO.ljust(end - first - 1) + ECHO)[: end - first]
         position = end
-    return "\n".join([*kept, reply[position:]])
+    return "".join([*kept, text[position:]]) if kept else text
 
 
-def _without_short(reply: str, asked: str, words: LabelVocabulary) -> str:
-    if asked not in reply or words.match(asked) is not None or next(words.mentions(asked), None) is None:
+def collapsed(text: str) -> str:
+    """Return a blanked text in which every blank is a single character."""
+    return _BLANK.sub(ECHO, text) if ECHO in text else text
+
+
+def normal(text: str) -> str:
+    """Return a text without differences of case, width and escapes, and without invisible characters."""
+    text = _without_escapes(text)
+    if text.isascii():
+        return text.lower()
+    return _UNSEEN.sub("", unicodedata.normalize("NFKC", text)).casefold()
+
+
+@lru_cache(maxsize=16)
+def normal_text(asked: str) -> str:
+    """Return the normal form of a text to label, which is needed more than once for a reply."""
+    return normal(asked)
+
+
+def own_words(reply: str, asked: str, prompt: Sequence[Message] = (), longest: int = 0) -> str:
+    """Return the reply with white space in the place of everything that it repeats from the text or the prompt.
+
+    Args:
+        reply: The model's reply.
+        asked: The text to label.
+        prompt: The messages that the model replied to, with the text in them.
+        longest: Letters of the longest answer; as much may be in the text by coincidence.
+    """
+    least = max(_SHORTEST_LETTERS, longest + 1)
+    is_long = len(asked) > 3 * least
+    if is_long and len(reply) < least:
         return reply
-    return re.sub(rf"(?<!\w){re.escape(asked)}(?!\w)", "\n", reply)
+    said = _words(reply)
+    if prompt and _repeats_frame(said):
+        asked = "\n".join(message.content for message in prompt)
+    elif marker := MARKER.search(reply):
+        # the prompt is not known, but what stands between its markers is the text
+        reply = blanked(reply, [(marker.start(), reply.rindex(marker[0]) + len(marker[0]))])
+        said = _words(reply)
+    elif is_long and len(said) <= _FEW_WORDS and not _in_a_row(said, normal_text(asked), _SHORTEST_WORDS):
+        return reply
+    runs = list(_repetitions(said, _words(asked), least, cut_off=reply[-1:].isalnum()))
+    spans = _spans(reply) if runs else []
+    return blanked(reply, (_with_marks(reply, spans[start][0], spans[end - 1][1]) for start, end in runs))
 
 
-def _quotations(reply: str, asked: str) -> Iterator[_Span]:
-    blocks: dict[str, int] = {}
-    for step in range(0, len(asked) - _BLOCK + 1, _BLOCK):
-        blocks.setdefault(asked[step : step + _BLOCK], step)
-    position = done = 0
-    while position <= len(reply) - _BLOCK:
-        place = blocks.get(reply[position : position + _BLOCK])
-        if place is not None:
-            span = _whole_words(reply, asked, _widened(reply, asked, position, place, done), position - place)
-            if span.end - span.start >= SHORTEST_QUOTATION:
-                yield span
-                position = done = span.end
-                continue
-        position += 1
+def _words(text: str) -> list[str]:
+    text = _without_escapes(text)
+    if text.isascii():
+        return [word for word in _ASCII_WORD.findall(text.lower()) if word]
+    return [word for found in _WORD.findall(text) if (word := normal(found))]
 
 
-def _widened(reply: str, asked: str, position: int, place: int, done: int) -> _Span:
-    shift = position - place
-    start, end = position, position + _BLOCK
-    first, last = max(done, shift), min(len(reply), len(asked) + shift)
-    while start > first and reply[start - 1] == asked[start - 1 - shift]:
-        start -= 1
-    while end < last and reply[end] == asked[end - shift]:
-        end += 1
-    return _Span(start, end)
+def _spans(text: str) -> list[Span]:
+    """Return where the words of a text are."""
+    text = _without_escapes(text)
+    if text.isascii():
+        return [found.span() for found in _ASCII_WORD.finditer(text.lower()) if found[1]]
+    return [found.span() for found in _WORD.finditer(text) if normal(found[1] or "")]
 
 
-def _whole_words(reply: str, asked: str, span: _Span, shift: int) -> _Span:
-    # "really" in the text does not make "real" in the reply a quotation
-    start, end = span
-    if _inside_word(reply, start) or _inside_word(asked, start - shift):
-        start = next((place for place in range(start, min(end, start + _WORD)) if not reply[place].isalnum()), start)
-    # a reply that was cut off may end within a word of the text
-    if end < len(reply) and (_inside_word(reply, end) or _inside_word(asked, end - shift)):
-        end = next((place for place in range(end, max(start, end - _WORD), -1) if not reply[place - 1].isalnum()), end)
-    return _Span(start, end)
+def _without_escapes(text: str) -> str:
+    """Return a text of the same length with escaped characters as themselves, padded by spaces or soft hyphens."""
+    return _ESCAPE.sub(_unescaped, text) if "\\" in text or "&" in text or "<br" in text or "<BR" in text else text
 
 
-def _inside_word(text: str, place: int) -> bool:
-    return 0 < place < len(text) and text[place - 1].isalnum() and text[place].isalnum()
+def _unescaped(found: re.Match[str]) -> str:
+    first, second, entity = found.groups()
+    meant = unescape(f"&{entity};") if entity else " "
+    if first:
+        meant = bytes.fromhex(first + (second or "")).decode("utf-16-be", "replace")
+    return meant.ljust(len(found[0]), "\u00ad" if meant.isalnum() else " ")
+
+
+def _in_a_row(words: list[str], known: Container[str], size: int) -> bool:
+    """Return whether so many known words are next to each other; it is quick, and enough to rule out a repetition."""
+    row = 0
+    for word in words:
+        row = row + 1 if word in known else 0
+        if row == size:
+            return True
+    return False
+
+
+def _repeats_frame(words: list[str]) -> bool:
+    known, rows = _frame()
+    return _in_a_row(words, known, _FRAME_WORDS) and not rows.isdisjoint(_rows(words, _FRAME_WORDS))
+
+
+@cache
+def _frame() -> tuple[frozenset[str], frozenset[tuple[str, ...]]]:
+    """Return the words of the prompt's frame, and every six of them in a row."""
+    sentences = [_words(sentence) for sentence in FRAME]
+    rows = (row for words in sentences for row in _rows(words, _FRAME_WORDS))
+    return frozenset(chain.from_iterable(sentences)), frozenset(rows)
+
+
+def _rows(words: list[str], size: int) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[step:] for step in range(size)), strict=False)
+
+
+def _repetitions(said: list[str], source: list[str], least: int, *, cut_off: bool) -> Iterator[Span]:
+    """Yield the runs of words that are repeated: the longest at each place, from left to right."""
+    if len(source) < _SHORTEST_WORDS or sum(map(len, source[:least])) < least:
+        yield from _whole(said, source)
+        return
+    places: dict[tuple[str, ...], list[int]] = {}
+    for place, row in enumerate(_rows(source, _SHORTEST_WORDS)):
+        known = places.setdefault(row, [])
+        if len(known) < _PLACES:
+            known.append(place)
+    done = here = 0
+    for position, row in enumerate(_rows(said, _SHORTEST_WORDS)):
+        if position < here or row not in places:
+            continue
+        length, place = max((_common(said, position, source, place), place) for place in places[row])
+        start, end = position, position + length
+        while start > done and place + start - position > 0 and said[start - 1] == source[place + start - position - 1]:
+            start -= 1
+        if (
+            cut_off
+            and end == len(said) - 1
+            and "".join(source[place + length : place + length + 1]).startswith(said[end])
+        ):
+            end += 1
+        if sum(map(len, said[start:end])) >= least:
+            yield start, end
+            done = here = end
+
+
+def _common(said: list[str], position: int, source: list[str], place: int) -> int:
+    length, step = _SHORTEST_WORDS, _STRIDE
+    while step:
+        ours = said[position + length : position + length + step]
+        if len(ours) == step and ours == source[place + length : place + length + step]:
+            length += step
+        else:
+            step //= 2
+    return length
+
+
+def _whole(said: list[str], source: list[str]) -> Iterator[Span]:
+    size = len(source)
+    position = 0
+    while size > 1 and position <= len(said) - size:
+        if said[position : position + size] == source:
+            yield position, position + size
+            position += size
+        else:
+            position += 1
+
+
+def _with_marks(reply: str, start: int, end: int) -> Span:
+    """Return a span with the quotation marks, brackets and bullets around it."""
+    before, after = reply[max(0, start - _MOST_MARKS) : start], reply[end : end + _MOST_MARKS]
+    return start - len(before) + len(before.rstrip(_OPENING)), end + len(after) - len(after.lstrip(_CLOSING))

@@ -1,5 +1,10 @@
 """Reads a label from a model's reply, or a silence with its reason.
 
+Only the model's own words are read. What it repeats from the text or the prompt, altered or not, is left out first (see
+`quotation`). So are phrases in quotation marks that the text has, and its tags and JSON answers, unless they are alone
+on their line in the reply as it came, as an answer is. Whether tags list the options is judged on the reply as it
+came, too. A reply that is nothing but a label always counts, because a quotation of it looks the same.
+
 The first rule that applies decides:
 
 1. Reasoning is not an answer: `<think>…</think>` and similar tags are left out, up to the end if never closed.
@@ -9,9 +14,6 @@ The first rule that applies decides:
 3. JSON with a key such as `label` or `answer`.
 4. The bare label: the whole reply, or every line of the form `Answer: …`.
 5. The only label that occurs in the reply as a whole word without a negation before it.
-
-Verbatim quotations of the text to label never count, unless the reply is a bare label. A tag that also occurs in the
-text counts only if it is alone on its line, as an answer is.
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ from typing import Literal, NamedTuple
 
 from pcs_annotator.asking.annotators.prompt import AnswerFormat, letters_of
 from pcs_annotator.asking.annotators.prose import verdict
-from pcs_annotator.asking.annotators.quotation import without_fence, without_quotations
+from pcs_annotator.asking.annotators.quotation import ECHO, Span, blanked, collapsed, normal, normal_text, own_words
 from pcs_annotator.asking.annotators.vocabulary import LabelVocabulary, vocabulary
+from pcs_annotator.core.chat import Message
 
 ParseKind = Literal["", "bare", "tag", "json", "stated", "prose"]
 
@@ -34,7 +37,7 @@ _REASONING = re.compile(r"<\s*+(/?+)\s*+(think|thinking|thought|reasoning|reflec
 _TAG = re.compile(r"<\s*+(/?+)\s*+label\s*+>", re.IGNORECASE)
 _ALTERNATIVES = re.compile(r"\s*(?:,|;|/|\||(?:,\s*)?(?:and/or|and|or))\s*", re.IGNORECASE)
 _CUT_OFF = re.compile(
-    r"\s*(?:[,;]\s*<\s*(?:l|\Z)|(?:/|\||(?:and/or|and|or)(?!\w))\s*(?:<\s*(?:l|\Z)|\Z))", re.IGNORECASE
+    r"\s*+(?:[,;]\s*+<\s*+(?:l|\Z)|(?:/|\||(?:and/or|and|or)(?!\w))\s*+(?:<\s*+(?:l|\Z)|\Z))", re.IGNORECASE
 )
 _LIST_STEP = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])?\s*")
 _LONGEST_GAP = 12
@@ -43,7 +46,13 @@ _PAIR = (
     r"""("(?:[^"\\\n]|\\.)*+"|'[^'\\\n]*+'|-?\d++(?![.\d])|true\b|false\b)\s*+(\]?+)"""
 )
 _KEYED = re.compile(_PAIR, re.IGNORECASE)
-_ANSWER = re.compile(rf"<\s*+label\s*+>[^<>]*+<\s*+/\s*+label\s*+>|{_PAIR}", re.IGNORECASE)
+_QUOTES = '"“”„`«»'
+_FORM = rf"<\s*+label\s*+>[^<>]*+<\s*+/\s*+label\s*+>|{_PAIR}"
+_ANSWER = re.compile(_FORM, re.IGNORECASE)
+_QUOTING = re.compile(f"[<'{_QUOTES}]")
+_QUOTABLE = re.compile(
+    rf"{_FORM}|(?P<phrase>(?<!\w)[{_QUOTES}](?=\w++[^\w{_QUOTES}\n]++\w)[^{_QUOTES}\n]++[{_QUOTES}])", re.IGNORECASE
+)
 _STATED = re.compile(
     r"(?:(?:so|thus|therefore|hence),?\s+)?(?:(?:my|the|your|its)\s+)?"
     r"(?:(?:final|correct|best|right|predicted|chosen|appropriate|overall)\s+)?"
@@ -57,8 +66,10 @@ _EMPHASIS = str.maketrans("", "", "*`")
 _STATEMENT_ROOM = 80
 # A reply with more tags than this is a list rather than an answer; reading on would only cost time.
 _TAGS_LOOKED_AT = 50
-_ECHOES_LOOKED_AT = 200
-_BESIDE = " \t\r*_`{}"
+_QUOTATIONS_LOOKED_AT = 200
+# Of longer replies, both ends are read: that is where answers are.
+_LONGEST_READ = 1_000_000
+_BESIDE = f" \t\r*_`{{}}{ECHO}"
 
 
 class Reading(NamedTuple):
@@ -93,19 +104,29 @@ class Answer(NamedTuple):
     chosen: str
 
 
+class _Heard(NamedTuple):
+    """A reply without its reasoning, and what it says in its own words; both have every character in its place."""
+
+    came: str
+    own: str
+    asked: str
+
+
 class _Tag(NamedTuple):
     start: int
     end: int
     label: str | None
+    own: bool
 
 
-def read_label(reply: str, labels: Sequence[str], asked: str = "") -> Reading:
+def read_label(reply: str, labels: Sequence[str], asked: str = "", prompt: Sequence[Message] = ()) -> Reading:
     """Return the label that a reply decides for, or a silence with its reason; it never raises and never guesses.
 
     Args:
         reply: The model's reply.
         labels: The labels to choose from.
-        asked: The text to label; a label that the reply only quotes from it does not count.
+        asked: The text to label; a label that the reply only repeats from it does not count.
+        prompt: The messages that the model replied to; repeating them is no answer.
 
     Examples:
         >>> read_label("I first thought <label>Real</label>, but it is <label>Fake</label>.", ["Fake", "Real"]).label
@@ -114,22 +135,13 @@ def read_label(reply: str, labels: Sequence[str], asked: str = "") -> Reading:
         Reading(label=None, reason='negated label', how='')
     """
     words = vocabulary(tuple(labels))
-    answer = reply.strip()
-    if not answer:
-        return Reading(None, "empty reply")
-    label = words.match(answer)
-    if label is not None:
-        return Reading(label, how="bare")
-    if answer == asked.strip():
-        return Reading(None, "only echoes the text")
-    if answer.startswith("<label>") and answer.endswith("</label>"):
-        label = words.match(answer[7:-8])
-        if label is not None:
-            return Reading(label, how="tag")
-    return _read_long(answer, words, asked)
+    said = reply.strip()
+    return _read_short(said, words, asked) or _read_long(_heard(said, words, asked, prompt), words)
 
 
-def read_answer(reply: str, labels: Sequence[str], answer: AnswerFormat, asked: str = "") -> Answer:
+def read_answer(
+    reply: str, labels: Sequence[str], answer: AnswerFormat, asked: str = "", prompt: Sequence[Message] = ()
+) -> Answer:
     """Return the label that a reply to a question decides for, in the form that the question asked for.
 
     A reply that names a label where its letter was asked for counts, too.
@@ -142,68 +154,123 @@ def read_answer(reply: str, labels: Sequence[str], answer: AnswerFormat, asked: 
     """
     words = tuple(labels)
     if answer in ("tag", "bare"):
-        reading = read_label(reply, words, asked)
-        return Answer(*reading, words, reading.label or "")
+        return _answer(read_label(reply, words, asked, prompt), words, words)
     letters = letters_of(labels)
-    reading = read_label(reply, letters, asked)
-    lead = _LETTERED.match(reply)
-    if reading.how == "prose" and (lead is None or lead[1] != reading.label):
-        reading = Reading(None, "no label in reply")  # in a sentence, "A" and "I" are words
-    by_letter = Answer(*reading, letters, reading.label or "")
-    if reading.label is not None:
-        by_letter = by_letter._replace(label=labels[letters.index(reading.label)])
-        if reading.how == "bare":
-            return by_letter
-    by_word = read_answer(reply, labels, "bare", asked)
-    if by_word.label is None:
-        return by_letter
-    if by_letter.label not in (None, by_word.label):
-        return by_letter._replace(label=None, reason="letter and label differ", how="")
-    return by_word if by_letter.label is None else by_letter
+    said = reply.strip()
+    for choices in (letters, words):
+        short = _read_short(said, vocabulary(choices), asked)
+        if short is not None:
+            return _answer(short, words, choices)
+    heard = _heard(said, vocabulary(words), asked, prompt)
+    by_letter, by_word = (_read_long(heard, vocabulary(choices)) for choices in (letters, words))
+    lead = _LETTERED.match(heard.own)
+    if by_letter.how == "prose" and (lead is None or lead[1] != by_letter.label):
+        by_letter = Reading(None, "no label in reply")  # in a sentence, "A" and "I" are words
+    chosen = _answer(by_letter, words, letters)
+    if by_letter.how == "bare" or by_word.label in (None, chosen.label):
+        return chosen
+    if by_letter.label is None:
+        return _answer(by_word, words, words)
+    return Answer(None, "letter and label differ", "", letters, "")
 
 
-def _read_long(answer: str, words: LabelVocabulary, asked: str) -> Reading:
-    said = without_reasoning(answer)
-    if not said.strip():
-        return Reading(None, "only reasoning, no answer")
-    own = without_fence(said)
-    own = _without_echoes(without_quotations(own, asked, words), asked) if asked else own
-    reading = _from_tags(own, words) or _from_json(own, words)
-    if reading is None and answer in asked:
+def _answer(reading: Reading, labels: tuple[str, ...], choices: tuple[str, ...]) -> Answer:
+    label, reason, how = reading
+    return Answer(None if label is None else labels[choices.index(label)], reason, how, choices, label or "")
+
+
+def _read_short(answer: str, words: LabelVocabulary, asked: str) -> Reading | None:
+    if not answer:
+        return Reading(None, "empty reply")
+    label = words.match(answer)
+    if label is not None:
+        return Reading(label, how="bare")
+    if len(answer) == len(asked.strip()) and answer.casefold() == asked.strip().casefold():
         return Reading(None, "only echoes the text")
-    reading = reading or _from_statement(own, words)
+    if answer.startswith("<label>") and answer.endswith("</label>"):
+        label = words.match(answer[7:-8])
+        if label is not None:
+            return Reading(label, how="tag")
+    return None
+
+
+def _heard(answer: str, words: LabelVocabulary, asked: str, prompt: Sequence[Message]) -> _Heard:
+    if len(answer) > _LONGEST_READ:
+        answer = f"{answer[: _LONGEST_READ // 2]}\n{answer[-_LONGEST_READ // 2 :]}"
+    own = own_words(answer, asked, prompt, words.longest_answer) if asked else answer
+    # Reasoning is found after repetitions, because a text cannot open or close it.
+    reasoning = _reasoning(own)
+    came, own = blanked(answer, reasoning), blanked(own, reasoning)
+    if asked and _QUOTING.search(own):
+        own = _without_short_quotations(came, own, words, asked)
+    return _Heard(came, own, asked)
+
+
+def _read_long(heard: _Heard, words: LabelVocabulary) -> Reading:
+    came, own = heard.came, heard.own
+    if not came.strip():
+        return Reading(None, "only reasoning, no answer")
+    if _is_part_of_text(came, heard.asked):
+        return Reading(None, "only echoes the text")
+    reading = _from_tags(came, own, words)
+    said = collapsed(own)
+    reading = reading or _from_json(said, words) or _from_statement(said, words)
     if reading is not None:
         return reading
-    label, reason = verdict(own, words)
-    if reason == "no label in reply" and own != said:
+    label, reason = verdict(said, words)
+    if reason == "no label in reply" and own != came:
         reason = "only echoes the text"
     return Reading(label, reason, "prose" if label is not None else "")
 
 
+def _is_part_of_text(came: str, asked: str) -> bool:
+    """Return whether the text has the whole reply in it, and the reply is not just a tag or JSON, as an answer is."""
+    if len(came) > len(asked) or normal(came) not in normal_text(asked):
+        return False
+    return bool(_ANSWER.sub("", came).strip(_BESIDE + "\n"))
+
+
 def without_reasoning(reply: str) -> str:
-    """Return a reply without the contents of `<think>…</think>` and similar tags."""
-    kept: list[str] = []
-    position, opened = 0, ""
+    """Return a reply with white space in the place of `<think>…</think>` and similar tags."""
+    return blanked(reply, _reasoning(reply))
+
+
+def _reasoning(reply: str) -> list[Span]:
+    spans: list[Span] = []
+    start, opened = 0, ""
     for found in _REASONING.finditer(reply):
         closing, name = found[1], found[2].lower()
         if not closing and not opened:
-            kept.append(reply[position : found.start()])
-            opened = name
+            start, opened = found.start(), name
         elif closing and opened in ("", name):
-            # Closed without being opened: the server's template opened it, so everything before was reasoning as well.
-            kept = kept if opened else []
-            position, opened = found.end(), ""
-    return "\n".join(kept if opened else [*kept, reply[position:]])
+            if not opened:
+                # The server's template opened it, so everything before was reasoning as well.
+                spans, start = [], 0
+            spans.append((start, found.end()))
+            opened = ""
+    return [*spans, (start, len(reply))] if opened else spans
 
 
-def _without_echoes(text: str, asked: str) -> str:
-    """Return the text without tags and JSON answers that also occur in `asked`, unless they are alone on their line."""
-    kept, position = [], 0
-    for found in islice(_ANSWER.finditer(text), _ECHOES_LOOKED_AT):
-        if found[0] in asked and not _alone_on_line(text, *found.span()):
-            kept.append(text[position : found.start()])
-            position = found.end()
-    return "\n".join([*kept, text[position:]])
+def _without_short_quotations(came: str, own: str, words: LabelVocabulary, asked: str) -> str:
+    """Leave out tags and JSON answers that the text has, unless alone on their line, and phrases in quotation marks."""
+    found = list(islice(_QUOTABLE.finditer(own), _QUOTATIONS_LOOKED_AT))
+    text = normal_text(asked)
+    options = {form.start() for pair in pairwise(found) if _are_options(came, *pair) for form in pair}
+    return blanked(
+        own,
+        [
+            form.span()
+            for form in found
+            if normal(form[0].strip(_QUOTES)) in text
+            and form.start() not in options
+            and (words.match(form[0]) is None if form["phrase"] else not _alone_on_line(came, *form.span()))
+        ],
+    )
+
+
+def _are_options(text: str, before: re.Match[str], after: re.Match[str]) -> bool:
+    gap = text[before.end() : min(after.start(), before.end() + _LONGEST_GAP)]
+    return _ALTERNATIVES.fullmatch(gap.strip("{}[]\"' ")) is not None
 
 
 def _alone_on_line(text: str, start: int, end: int) -> bool:
@@ -213,25 +280,28 @@ def _alone_on_line(text: str, start: int, end: int) -> bool:
     return not around or _STATED.fullmatch(around) is not None
 
 
-def _from_tags(text: str, words: LabelVocabulary) -> Reading | None:
-    tags = _complete_tags(text, words)
-    if not tags:
+def _from_tags(came: str, own: str, words: LabelVocabulary) -> Reading | None:
+    tags = _complete_tags(came, own, words)
+    if not any(tag.own for tag in tags):
         return None
-    decisions = [run for run in _runs(text, tags) if not _lists_options(text, run, words)]
+    decisions = [tag for run in _runs(came, tags) if not _lists_options(came, run, words) for tag in run if tag.own]
     if not decisions:
         return Reading(None, "lists the options")
-    label = decisions[-1][-1].label
+    label = decisions[-1].label
     return Reading(label, how="tag") if label is not None else Reading(None, "no label in the tag")
 
 
-def _complete_tags(text: str, words: LabelVocabulary) -> list[_Tag]:
+def _complete_tags(came: str, own: str, words: LabelVocabulary) -> list[_Tag]:
+    """Return the tags of the reply as it came, because a list of options is one even if the text has one of them."""
     tags: list[_Tag] = []
     opening: re.Match[str] | None = None
-    for found in _TAG.finditer(text):
+    for found in _TAG.finditer(came):
         if not found[1]:
             opening = found
         elif opening is not None:
-            tags.append(_Tag(opening.start(), found.end(), words.match(text[opening.end() : found.start()])))
+            inside = slice(opening.end(), found.start())
+            label = words.match(came[inside])
+            tags.append(_Tag(opening.start(), found.end(), label, came[inside] == own[inside]))
             opening = None
     return tags[-_TAGS_LOOKED_AT:]
 
@@ -241,7 +311,7 @@ def _runs(text: str, tags: list[_Tag]) -> list[list[_Tag]]:
     runs = [[tags[0]]]
     for before, after in pairwise(tags):
         gap = text[before.end : min(after.start, before.end + _LONGEST_GAP)]
-        if _ALTERNATIVES.fullmatch(gap) or _LIST_STEP.fullmatch(gap):
+        if _ALTERNATIVES.fullmatch(gap) or (before.own == after.own and _LIST_STEP.fullmatch(gap)):
             runs[-1].append(after)
         else:
             runs.append([after])

@@ -46,12 +46,14 @@ class LabelVocabulary:
         labels: The labels as the user spells them.
         forms: Case-folded spelling → label, without spellings that could mean two labels.
         longest: A text longer than this is not a label alone, even with punctuation around it.
+        longest_answer: Letters of the longest label in a tag.
         pattern: Finds labels as whole words, the longest first; its groups are the labels.
     """
 
     labels: tuple[str, ...]
     forms: dict[str, str]
     longest: int
+    longest_answer: int
     pattern: re.Pattern[str] | None
 
     def match(self, text: str) -> str | None:
@@ -85,10 +87,12 @@ def vocabulary(labels: tuple[str, ...]) -> LabelVocabulary:
     _claim(forms, {label: {_plain(form) for form in found} for label, found in spelled.items()})
     _claim(forms, {label: {re.sub(r"\b[-‐‑]\b", "", form) for form in found} for label, found in spelled.items()})
     pattern = "|".join(f"({_whole_word(label)})" for label in usable)
+    longest = max((len(form) for form in forms), default=0)
     return LabelVocabulary(
         labels=usable,
         forms=forms,
-        longest=max((len(form) for form in forms), default=0) + _DRESS_ROOM,
+        longest=longest + _DRESS_ROOM,
+        longest_answer=longest + len("label") * 2,
         pattern=re.compile(pattern, re.IGNORECASE) if usable else None,
     )
 

@@ -163,14 +163,4 @@ class Rationing:
         """Return how many steps may run at once: fewer as the budget runs out, no limit once it is spent."""
         if self._tally.failed[BUDGET_REACHED] > self._refused_before:
             return inf
-        return max(1.0, calls_left(self._tracker) / CALLS_LEFT_PER_STEP)
-
-
-def calls_left(tracker: BudgetTracker) -> float:
-    """Return about how many more calls a budget allows, at their average cost so far; infinity when unknown."""
-    budget = tracker.budget
-    left = inf if budget.calls is None else budget.calls - tracker.calls
-    for limit, spent in ((budget.usd, tracker.usd), (budget.tokens, tracker.tokens)):
-        if limit is not None and spent:
-            left = min(left, (limit - spent) / spent * tracker.calls)
-    return left
+        return max(1.0, self._tracker.calls_left() / CALLS_LEFT_PER_STEP)

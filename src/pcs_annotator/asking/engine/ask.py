@@ -6,15 +6,19 @@ import asyncio
 import random
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pcs_annotator import errors
-from pcs_annotator.asking.engine.budget import BudgetTracker, Cost, expected_tokens
+from pcs_annotator.asking.engine.budget import AnswerLengths, BudgetTracker, Cost, Tokens, expected_tokens
 from pcs_annotator.asking.engine.ledger import Ledger, call_key, entry_of
-from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT, Pace
+from pcs_annotator.asking.engine.ledger_lock import SharedCalls
+from pcs_annotator.asking.engine.pace import LONGEST_PAUSE, MAX_IN_FLIGHT, Pace
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.models.logprobs import tells
-from pcs_annotator.core.chat import ChatModel, Reply, Request
+from pcs_annotator.core.chat import ChatModel, Reply, Request, identity_of
+from pcs_annotator.core.concurrency import deadline
 
 PriceOf = Callable[[str, int, int], float | None]
 """Model name, input tokens, output tokens → US dollars; None when the price is unknown."""
@@ -39,8 +43,12 @@ class Patience:
     first_wait: float = 0.5
     longest_wait: float = 30.0
 
+    def __post_init__(self) -> None:
+        if not self.deadline > 0:
+            raise errors.ConfigError(f"a timeout of {self.deadline:g} seconds lets no model answer: it must be above 0")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Call:
     """A question to a model that is not in the ledger yet.
 
@@ -49,14 +57,17 @@ class Call:
         request: What to ask.
         key: Its key in the ledger.
         purpose: `label` or `rewrite`.
-        expected: Its maximum cost.
     """
 
     model: ChatModel
     request: Request
     key: bytes
     purpose: str
-    expected: Cost
+
+    @cached_property
+    def most(self) -> Tokens:
+        """About how many tokens the request has, and how many the answer has at most."""
+        return expected_tokens(self.model, self.request)
 
 
 @dataclass(slots=True)
@@ -70,6 +81,8 @@ class Asker:
         price_of: The price of calls.
         patience: Timeout and retries.
         max_in_flight: Maximum number of calls in flight per model.
+        lengths: What calls are expected to take.
+        shared: Calls under way, also of other tasks that hold the ledger.
         random: The source of jitter between retries.
     """
 
@@ -79,11 +92,13 @@ class Asker:
     price_of: PriceOf
     patience: Patience = field(default_factory=Patience)
     max_in_flight: int = MAX_IN_FLIGHT
+    lengths: AnswerLengths = field(default_factory=AnswerLengths)
+    shared: SharedCalls = field(default_factory=SharedCalls)
     random: random.Random = field(default_factory=random.Random)
     _paces: dict[str, Pace] = field(default_factory=dict)
-    _under_way: dict[bytes, asyncio.Future[Reply]] = field(default_factory=dict)
     _gives: dict[str, bool] = field(default_factory=dict)
     _stopped: errors.PcsError | None = None
+    _halted: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def ask(self, call: Call) -> Reply:
         """Return a reply once it is safely in the ledger; concurrent calls with the same question are paid for once.
@@ -92,12 +107,21 @@ class Asker:
             BudgetReached: The call could cost more than is left.
             ModelError: There was no answer; the message says why.
         """
-        under_way = self._under_way.get(call.key)
-        if under_way is not None:
-            reply = await asyncio.shield(under_way)
+        while call.key in self.shared.under_way:
+            asker, answer = self.shared.under_way[call.key]
+            try:
+                reply = await asyncio.shield(answer)
+            except errors.PcsError:
+                if asker is self:
+                    raise
+                continue  # another task was stopped, or has another budget
             self.tally.from_ledger += 1
             return reply
-        answer = self._under_way[call.key] = asyncio.get_running_loop().create_future()
+        if self.shared.tasks > 1 and (known := self.ledger.get_many([call.key])):
+            self.tally.from_ledger += 1  # another task has just got the answer
+            return known[call.key]
+        answer = asyncio.get_running_loop().create_future()
+        self.shared.under_way[call.key] = self, answer
         try:
             reply = await self._pay_for(call)
         except BaseException as error:
@@ -105,30 +129,25 @@ class Asker:
             answer.exception()  # marked as retrieved, because no other caller may be waiting for it
             raise
         finally:
-            del self._under_way[call.key]
+            del self.shared.under_way[call.key]
         answer.set_result(reply)
         return reply
 
     async def _pay_for(self, call: Call) -> Reply:
-        if not self.tracker.hold(call.expected):
-            raise errors.BudgetReached("the budget is spent; paid answers are kept: set a larger budget to continue")
-        try:
-            reply, paid = await self._until_answered(call)
-        except BaseException:
-            self.tracker.release(call.expected)
-            raise
-        self.tracker.settle(call.expected, paid)
+        if self.tracker.limited:
+            self.tracker.check(self._expected(call))  # without waiting for the pace, if the budget is spent
+        reply = await self._until_answered(call)
         self.tally.calls += 1
         return reply
 
-    def expected(self, model: ChatModel, request: Request) -> Cost:
-        """Return the maximum cost of a request."""
-        tokens = expected_tokens(model, request)
-        return Cost(self.price_of(model.name, *tokens), sum(tokens))
+    def _expected(self, call: Call) -> Cost:
+        tokens = self.lengths.expected(call.model, call.purpose, call.most)
+        return Cost(self.price_of(call.model.name, *tokens), sum(tokens))
 
     def stop(self, error: errors.PcsError) -> None:
         """Start no more calls, and raise this error for those that are waiting; calls in flight may still finish."""
         self._stopped = error
+        self._halted.set()
         for pace in self._paces.values():
             pace.close(error)
 
@@ -136,17 +155,17 @@ class Asker:
         if self._stopped is not None:
             raise self._stopped
         if name not in self._paces:
-            self._paces[name] = Pace(self.max_in_flight, name=name)
+            self._paces[name] = Pace(self.max_in_flight, name=name, clock=asyncio.get_running_loop().time)
         return self._paces[name]
 
-    async def _until_answered(self, call: Call) -> tuple[Reply, Cost]:
+    async def _until_answered(self, call: Call) -> Reply:
         pace = self._pace(call.model.name)
         failures = refusals = 0
         trouble: errors.RateLimited | errors.ServerTrouble
         while True:
             sent_at = await pace.enter()
             try:
-                return await self._attempt(call, pace)
+                return await self._within_budget(call, pace)
             except errors.AccessDenied as error:
                 self.stop(error)  # before the `finally` below lets the next call start
                 raise
@@ -158,7 +177,11 @@ class Asker:
             except errors.RateLimited as error:
                 pace.refused(sent_at, error.retry_after)
                 refusals, trouble = refusals + 1, error
-                wait = error.retry_after or self.random.uniform(0, WAIT_AFTER_REFUSAL)
+                wait = self._wait_after(error.retry_after)
+            except errors.TooManyFiles as error:
+                pace.crowded(sent_at)
+                refusals, trouble = refusals + 1, error
+                wait = self._wait_after(None)
             except errors.ServerTrouble as error:
                 pace.failed(str(error))
                 failures, trouble = failures + 1, error
@@ -168,19 +191,42 @@ class Asker:
             if failures >= self.patience.attempts or refusals >= MAX_REFUSALS:
                 raise trouble
             self.tally.retries[type(trouble).__name__] += 1
-            await asyncio.sleep(wait)
+            await self._pause(wait)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait before asking again; a stop ends the wait."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._halted.wait(), seconds)
+            assert self._stopped is not None
+            raise self._stopped
+
+    async def _within_budget(self, call: Call, pace: Pace) -> Reply:
+        if not self.tracker.limited:
+            reply, paid = await self._attempt(call, pace)
+            self.tracker.pay(paid)
+            return reply
+        reserved = await self.tracker.reserve(lambda: self._expected(call))
+        try:
+            if self._stopped is not None:
+                raise self._stopped
+            reply, paid = await self._attempt(call, pace)
+            self.lengths.learn(call.model, call.purpose, call.most, reply.usage)
+            self.tracker.pay(paid)
+        finally:
+            self.tracker.release(reserved)
+        return reply
 
     async def _attempt(self, call: Call, pace: Pace) -> tuple[Reply, Cost]:
         name = call.model.name
         try:
-            async with asyncio.timeout(self.patience.deadline):
+            async with deadline(self.patience.deadline):
                 reply = await call.model.ask(call.request)
         except TimeoutError as error:
             raise errors.ServerTrouble(f"{name}: no answer within {self.patience.deadline:g} s") from error
         pace.answered(reply.rate_hint)
         if call.request.logprobs and not self._gives.get(name):
             self._learn(call.model, reply)
-        paid = self._paid(name, call, reply)
+        paid = self._paid(call, reply)
         # The call counts as in flight until its reply is stored: a crash loses no more than the calls in flight.
         await self.ledger.put(entry_of(call.key, name, call.purpose, reply, paid.usd))
         return reply, paid
@@ -196,11 +242,17 @@ class Asker:
         self._gives[model.name] = gives
         self.ledger.remember_graded(model.name, gives=gives)
 
-    def _paid(self, name: str, call: Call, reply: Reply) -> Cost:
+    def _paid(self, call: Call, reply: Reply) -> Cost:
         tokens_in, tokens_out = reply.usage.input_tokens, reply.usage.output_tokens
         if tokens_in is None or tokens_out is None:
-            return call.expected  # the server gave no token counts, so assume the maximum
-        return Cost(self.price_of(name, tokens_in, tokens_out), tokens_in + tokens_out)
+            return self._expected(call)  # the server gave no token counts
+        return Cost(self.price_of(call.model.name, tokens_in, tokens_out), tokens_in + tokens_out)
+
+    def _wait_after(self, retry_after: float | None) -> float:
+        """Return the wait that a server asked for, up to a minute; a short random one if it did not."""
+        if retry_after is not None and retry_after > 0:
+            return min(retry_after, LONGEST_PAUSE)
+        return self.random.uniform(0, WAIT_AFTER_REFUSAL)
 
     def _jitter(self, failures: int) -> float:
         """Return a random wait below a ceiling that doubles, so that failed calls are not repeated all at once."""
@@ -217,9 +269,13 @@ class Rewriter:
 
     async def __call__(self, request: Request) -> Reply:
         """Return the answer to one request."""
-        key = call_key(self.model.name, request, 0).own
+        key = call_key(identity_of(self.model), request, 0).own
         known = self.asker.ledger.get_many([key])
         if known:
             self.asker.tally.from_ledger += 1
-            return known[key]
-        return await self.asker.ask(Call(self.model, request, key, "rewrite", self.asker.expected(self.model, request)))
+            reply = known[key]
+        else:
+            reply = await self.asker.ask(Call(self.model, request, key, "rewrite"))
+        if reply.too_long:
+            raise errors.Unanswerable(f"reply too long to read ({self.model.name})")
+        return reply

@@ -1,24 +1,53 @@
-"""A hard limit on what a run may spend."""
+"""A limit on what may be spent, and what calls are expected to cost."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from typing import NamedTuple
 
 from pcs_annotator.asking.annotators.length import estimate_tokens
-from pcs_annotator.core.chat import ChatModel, Request
+from pcs_annotator.core.chat import ChatModel, Request, Usage
+from pcs_annotator.errors import BudgetReached
 
 UNLIMITED_ANSWER = 4096
-"""Tokens to expect in an answer when the request sets no limit."""
+"""Tokens of the longest answer when the request sets no limit."""
+FIRST_ANSWER = 20
+"""Tokens to expect in an answer to a question before there is any."""
+FIRST_THINKING_SHARE = 0.25
+"""Share of the tokens for thinking to expect before there is any answer."""
+REMEMBERED_ANSWERS = 20
+"""Earlier answers of a model count as this many, so that others are soon noticed."""
+ROUNDING = 1e-9
+"""Relative error in sums of costs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The maximum that a run may spend; None where there is no limit."""
+    """The most that may be spent; None where there is no limit.
+
+    Attributes:
+        usd: Dollars for all calls in a ledger, those of earlier commands included.
+        usd_per_day: Dollars for the calls of a day in a ledger; a day begins at midnight UTC.
+        tokens: Tokens in and out, in this command.
+        calls: Calls in this command.
+    """
 
     usd: float | None = None
+    usd_per_day: float | None = None
     tokens: int | None = None
     calls: int | None = None
+
+    @property
+    def in_dollars(self) -> bool:
+        """Whether prices must be known."""
+        return self.usd is not None or self.usd_per_day is not None
+
+    def after(self, calls: int) -> Budget:
+        """Return the budget that is left in a command that has already made some calls."""
+        return self if self.calls is None else replace(self, calls=max(0, self.calls - calls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +65,13 @@ class Tokens(NamedTuple):
     output: int
 
 
+class Earlier(NamedTuple):
+    """Dollars spent in a ledger before this command: in total, and today."""
+
+    usd: float = 0.0
+    usd_today: float = 0.0
+
+
 def expected_tokens(model: ChatModel, request: Request) -> Tokens:
     """Return about how many tokens a request has, and how many its answer has at most."""
     asked = sum(estimate_tokens(message.content) for message in request.messages)
@@ -43,46 +79,161 @@ def expected_tokens(model: ChatModel, request: Request) -> Tokens:
     return Tokens(asked, answer + getattr(model, "thinking_tokens", 0))
 
 
-class BudgetTracker:
-    """Reserves the cost of a call before it and settles it after, so that calls in flight cannot overspend together."""
+def today() -> date:
+    """Return the day for budgets per day."""
+    return datetime.now(UTC).date()
 
-    def __init__(self, budget: Budget) -> None:
-        self.budget = budget
+
+@dataclass(slots=True)
+class _Seen:
+    """The answers of one model for one purpose so far: how many, and the sums of their tokens."""
+
+    answers: float
+    output: float
+    estimated_input: int = 0
+    input: int = 0
+
+
+class AnswerLengths:
+    """Learns how many tokens calls take: the mean of a model's answers so far, for labels and rewrites separately."""
+
+    def __init__(self, means: Mapping[tuple[str, str], float] | None = None) -> None:
+        self._seen = {of: _Seen(REMEMBERED_ANSWERS, REMEMBERED_ANSWERS * mean) for of, mean in (means or {}).items()}
+
+    def expected(self, model: ChatModel, purpose: str, most: Tokens) -> Tokens:
+        """Return about how many tokens a request has, and its answer will have, given what `expected_tokens` says."""
+        asked, longest = most
+        seen = self._seen.get((model.name, purpose))
+        if seen is None:
+            thinking = getattr(model, "thinking_tokens", 0)
+            first = FIRST_ANSWER if purpose == "label" else asked
+            return Tokens(asked, min(longest, first + round(FIRST_THINKING_SHARE * thinking)))
+        if seen.estimated_input:
+            asked = round(asked * seen.input / seen.estimated_input)
+        return Tokens(asked, min(longest, round(seen.output / seen.answers)))
+
+    def learn(self, model: ChatModel, purpose: str, most: Tokens, usage: Usage) -> None:
+        """Take an answer into account."""
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return
+        seen = self._seen.setdefault((model.name, purpose), _Seen(0, 0))
+        seen.answers += 1
+        seen.output += usage.output_tokens
+        seen.estimated_input += most.input
+        seen.input += usage.input_tokens
+
+
+class _Limit(NamedTuple):
+    """A limit, what is spent of it, what of that in this command, and what is reserved for calls in flight."""
+
+    option: str
+    most: float
+    spent: float
+    spent_now: float
+    held: float
+
+
+class BudgetTracker:
+    """Reserves what a call is expected to cost before it, and counts what was paid after.
+
+    So calls in flight pass the budget together by no more than they cost above what was expected. A call that does not
+    fit waits for those in flight, which may turn out cheaper.
+    """
+
+    def __init__(self, budget: Budget, earlier: Earlier | None = None) -> None:
+        self.budget, self.limited = budget, budget != Budget()
         self.usd = 0.0
         self.tokens = 0
         self.calls = 0
         self.price_unknown = False
+        self._earlier = earlier or Earlier()
+        self._day, self._usd_today = today(), self._earlier.usd_today
         self._held_usd = 0.0
         self._held_tokens = 0
         self._held_calls = 0
+        self._waiting: list[asyncio.Future[None]] = []
+
+    async def reserve(self, expect: Callable[[], Cost]) -> Cost:
+        """Reserve what a call is expected to cost, when there is room for it, and return that.
+
+        Raises:
+            BudgetReached: There is no room even without the calls in flight.
+        """
+        while not self.hold(expected := expect()):
+            self.check(expected)
+            settled = asyncio.get_running_loop().create_future()
+            self._waiting.append(settled)
+            await settled
+        return expected
+
+    def check(self, expected: Cost) -> None:
+        """Raise BudgetReached if a call would pass the budget."""
+        for limit, cost in self._limits(expected):
+            if _beyond(limit.spent + cost, limit.most):
+                raise BudgetReached(
+                    f"{limit.option} is reached; paid answers are kept: set it higher to continue, or leave it out"
+                )
 
     def hold(self, expected: Cost) -> bool:
-        """Reserve the expected cost; return False if that could exceed the budget."""
-        limit = self.budget
-        usd = expected.usd or 0.0
-        if limit.calls is not None and self.calls + self._held_calls + 1 > limit.calls:
-            return False
-        if limit.tokens is not None and self.tokens + self._held_tokens + expected.tokens > limit.tokens:
-            return False
-        if limit.usd is not None and self.usd + self._held_usd + usd > limit.usd:
-            return False
-        self._held_usd += usd
+        """Reserve the expected cost; return False if that and the calls in flight could pass the budget."""
+        for limit, cost in self._limits(expected):
+            if _beyond(limit.spent + limit.held + cost, limit.most):
+                return False
+        self._held_usd += expected.usd or 0.0
         self._held_tokens += expected.tokens
         self._held_calls += 1
         return True
 
     def release(self, expected: Cost) -> None:
-        """Release the reservation of a call that was not answered."""
-        self._held_usd -= expected.usd or 0.0
-        self._held_tokens -= expected.tokens
+        """Release the reservation of a call that has ended, after it was paid for."""
         self._held_calls -= 1
+        # with no call in flight, rounding errors are forgotten
+        self._held_usd = self._held_usd - (expected.usd or 0.0) if self._held_calls else 0.0
+        self._held_tokens -= expected.tokens
+        waiting, self._waiting = self._waiting, []
+        for settled in waiting:
+            if not settled.done():
+                settled.set_result(None)
 
-    def settle(self, expected: Cost, paid: Cost) -> None:
-        """Replace the reservation of a call with what was paid."""
-        self.release(expected)
+    def pay(self, paid: Cost) -> None:
+        """Count a call that was answered."""
         self.calls += 1
         self.tokens += paid.tokens
         if paid.usd is None:
             self.price_unknown = True
         else:
             self.usd += paid.usd
+            self._usd_today = self._spent_today() + paid.usd if self.limited else 0.0
+
+    def calls_left(self) -> float:
+        """Return about how many more calls the budget allows, at their average cost so far; infinity when unknown."""
+        lefts = [
+            (limit.most - limit.spent) / limit.spent_now * self.calls
+            for limit, _ in self._limits(Cost(None, 0))
+            if limit.spent_now
+        ]
+        unused = [] if self.budget.calls is None or self.calls else [float(self.budget.calls)]
+        return min([*lefts, *unused], default=float("inf"))
+
+    def _spent_today(self) -> float:
+        day = today()
+        if day != self._day:
+            self._day, self._usd_today = day, 0.0
+        return self._usd_today
+
+    def _limits(self, expected: Cost) -> Iterator[tuple[_Limit, float]]:
+        """Yield every limit, and what a call is expected to cost of it."""
+        budget, usd, held = self.budget, expected.usd or 0.0, self._held_usd
+        if budget.usd is not None:
+            yield _Limit("--budget", budget.usd, self._earlier.usd + self.usd, self.usd, held), usd
+        if budget.usd_per_day is not None:
+            yield _Limit("--budget-per-day", budget.usd_per_day, self._spent_today(), self.usd, held), usd
+        if budget.tokens is not None:
+            tokens = self.tokens
+            yield _Limit("--max-tokens", budget.tokens, tokens, tokens, self._held_tokens), expected.tokens
+        if budget.calls is not None:
+            yield _Limit("--max-calls", budget.calls, self.calls, self.calls, self._held_calls), 1
+
+
+def _beyond(spent: float, most: float) -> bool:
+    return spent > most * (1 + ROUNDING)

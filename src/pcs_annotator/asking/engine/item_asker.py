@@ -113,6 +113,8 @@ class ItemAsker:
         self.job, self.asker, self.tally = job, asker, asker.tally
         names = [annotator.name for annotator, _ in job.annotators]
         self.buffer = VoteBuffer(names, [relation.name for relation in job.relations], job.task.labels, job.draws)
+        self._identities = [annotator.identity(model) for annotator, model in job.annotators]
+        self._cut: set[tuple[int, int]] = set()
         self._context = Context(ask=None if job.rewriter is None else Rewriter(job.rewriter, asker))
         annotators = _as_remembered(job, asker.ledger)
         self._asking = [Asking.of(job.task, annotators, relation) for relation in job.relations]
@@ -138,9 +140,11 @@ class ItemAsker:
             self.tally.failed[_short(error)] += 1
             return None
         except Unanswerable as error:
+            self.tally.refused += 1
             variant = Variant(relation=through.name, status="not_applicable", reason=_short(error))
         if variant.text is None:
-            self.tally.silences[f"{through.name}: {variant.cause}"] += 1
+            why = self.tally.rejected if variant.status == "rejected" else self.tally.not_applicable
+            why[f"{through.name}: {variant.cause}"] += 1
         if self.job.on_variant is not None:
             self.job.on_variant(item, variant)
         return variant.text
@@ -156,7 +160,8 @@ class ItemAsker:
                 if isinstance(question, Vote):
                     self._store(row, relation, index, draw, question)
                 else:
-                    asked.append(_PendingQuestion(index, draw, question, call_key(model.name, question.request, draw)))
+                    key = call_key(self._identities[index], question.request, draw)
+                    asked.append(_PendingQuestion(index, draw, question, key))
         await self._ask_all(row, relation, asked)
 
     async def _ask_all(self, row: int, relation: int, asked: Sequence[_PendingQuestion]) -> None:
@@ -196,9 +201,9 @@ class ItemAsker:
         model = self.job.annotators[asked.annotator][1]
         request = asked.question.request
         try:
-            expected = self.asker.expected(model, request)
-            reply = await self.asker.ask(Call(model, request, asked.key.own, "label", expected))
+            reply = await self.asker.ask(Call(model, request, asked.key.own, "label"))
         except Unanswerable as error:
+            self.tally.refused += 1
             self._store(row, relation, asked.annotator, asked.draw, Vote(label=None, reason=_short(error)))
         except (ServerTrouble, RateLimited, BudgetReached) as error:
             self.tally.failed[_short(error)] += 1
@@ -216,14 +221,15 @@ class ItemAsker:
         if isinstance(heard, Vote):
             self._store(row, relation, asked.annotator, asked.draw, heard)
             return None
-        key = call_key(model.name, heard.request, asked.draw)
+        key = call_key(self._identities[asked.annotator], heard.request, asked.draw)
         return _PendingQuestion(asked.annotator, asked.draw, heard, key, replies)
 
     def _store(self, row: int, relation: int, annotator: int, draw: int, vote: Vote) -> None:
         if vote.label is None:
-            self.tally.silences[vote.reason] += 1
-        if vote.cut:
-            self.tally.cut += 1
+            (self.tally.unreadable if vote.asked else self.tally.not_applicable)[vote.reason] += 1
+        if vote.cut and (row, annotator) not in self._cut:
+            self._cut.add((row, annotator))
+            self.tally.cut[self.job.annotators[annotator][0].name] += 1
         if vote.grades is not None:
             self.tally.graded += 1
             self.tally.bounded += vote.remark != ""

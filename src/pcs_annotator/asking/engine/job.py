@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from hashlib import blake2b
 from itertools import combinations
 from math import ceil
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from uuid import uuid4
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.annotators.length import estimate_tokens
 from pcs_annotator.asking.engine.ask import Asker, PriceOf, Rewriter
 from pcs_annotator.asking.engine.budget import Tokens, expected_tokens
+from pcs_annotator.asking.engine.ledger import call_key
 from pcs_annotator.core.bill import Bill, Plan
-from pcs_annotator.core.chat import ChatModel
+from pcs_annotator.core.chat import ChatModel, identity_of
 from pcs_annotator.core.elicitations import calls_of, kind_of
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item, Phrasing, Task
@@ -24,14 +27,17 @@ from pcs_annotator.core.votes import positions_of
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.relations.base import Original, Relation, rephrased
 from pcs_annotator.relations.compose import text_parts
+from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.prompted.windows import cut_windows
 from pcs_annotator.relations.question.wording import write_wording
+from pcs_annotator.version import code_stamp
 
 OnVariant = Callable[[Item, Variant], None]
 OnWording = Callable[[str], None]
 REWRITE_OVERHEAD_TOKENS = 120
 WORDING_OVERHEAD_TOKENS = 400
 FOLLOW_UP_TOKENS = 120
+_OUR_CODE = __name__.partition(".")[0] + "."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +175,63 @@ async def with_written_wording(job: Job, asker: Asker) -> Job:
     if job.on_wording is not None:
         job.on_wording(written)
     return replace(job, task=replace(job.task, written_wording=written))
+
+
+def job_digest(job: Job, items: Iterable[Item]) -> str:
+    """Return a digest of all that the votes of a job depend on: texts, rewrites, questions, models and code.
+
+    It is another one every time if a relation has code from elsewhere, because a change of that would not be noticed.
+    """
+    # Two questions differ if the ledger's keys for them differ, so keys of questions about one text stand for prompt,
+    # model and sampling.
+    text, annotators = "The same text for all questions.", [annotator for annotator, _ in job.annotators]
+    task = replace(job.task, written_wording=job.task.written_wording or job.task.instruction)
+    asked: list[object] = [code_stamp(), Parser().version, job.draws]
+    asked += [
+        job.rewriter and identity_of(job.rewriter),
+        {name: list(own) for name, own in sorted(job.questions.items())},
+    ]
+    for relation in job.relations:
+        parts = list(_parts(relation))
+        if any(callable(part) and not _is_ours(part) for part in parts):
+            return uuid4().hex
+        asking = Asking.of(task, annotators, relation)
+        asked += [relation.name, relation.version, asking.order, *map(_described, parts)]
+        for annotator, (_, model) in zip(asking.annotators, job.annotators, strict=True):
+            question = annotator.question(asking.task, text, model)
+            key = question if isinstance(question, Vote) else call_key(annotator.identity(model), question.request, 0)
+            asked += [
+                annotator.name,
+                annotator.elicitation,
+                annotator.answers,
+                annotator.cut,
+                model.context_tokens,
+                key,
+            ]
+    digest = blake2b(repr(asked).encode("utf-8", "surrogatepass"), digest_size=16)
+    for item in items:
+        digest.update(f"{len(item.id)} {item.id}{len(item.text)} {item.text}".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _parts(thing: object) -> Iterator[Any]:
+    """Yield what a relation is made of: classes, functions and plain values."""
+    if isinstance(thing, str | int | float | None) or callable(thing):
+        yield thing
+    elif isinstance(thing, tuple):
+        yield from (part for one in thing for part in _parts(one))
+    else:
+        yield type(thing)
+        if is_dataclass(thing):
+            yield from (part for entry in fields(thing) for part in _parts(getattr(thing, entry.name)))
+
+
+def _is_ours(code: object) -> bool:
+    return str(getattr(code, "__module__", "")).startswith(_OUR_CODE)
+
+
+def _described(part: Any) -> str:
+    return f"{part.__module__}.{part.__qualname__}" if callable(part) else repr(part)
 
 
 def make_plan(job: Job, items: Iterable[Item], price_of: PriceOf) -> Plan:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,12 +19,9 @@ from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.chat import Reply, Request, Usage
 from pcs_annotator.errors import LedgerError
 
-SCHEMA = 2
 BUSY_SECONDS = 15
 KEYS_PER_QUERY = 500
 GATHER_SECONDS = 0.001
-# Short, because Ctrl-C is noticed only between two attempts.
-LOCK_ATTEMPT_SECONDS = 0.2
 
 CREATE_CALLS = """
 CREATE TABLE IF NOT EXISTS calls (
@@ -45,8 +44,20 @@ STEPS = (
         "ALTER TABLE calls ADD COLUMN logprobs BLOB",
         "CREATE TABLE IF NOT EXISTS models (model TEXT PRIMARY KEY, gives_logprobs INTEGER NOT NULL) WITHOUT ROWID",
     ),
+    (
+        """CREATE TABLE IF NOT EXISTS spent (asked_at REAL NOT NULL, model TEXT NOT NULL, purpose TEXT NOT NULL,
+        calls INTEGER NOT NULL, input_tokens INTEGER, output_tokens INTEGER, usd REAL)""",
+    ),
 )
 SCHEMA = len(STEPS)
+LARGEST_SCHEMA = 999
+"""A larger number is no schema, but damage."""
+# Calls that are in this ledger, and those that were paid for and are not: asked twice, deleted, or set aside.
+KEPT = "SELECT asked_at, model, purpose, 1 AS calls, input_tokens, output_tokens, usd FROM calls"
+PAID = f"({KEPT} UNION ALL SELECT asked_at, model, purpose, calls, input_tokens, output_tokens, usd FROM spent)"
+BY_DAY = """SELECT MIN(asked_at), model, purpose, SUM(calls), SUM(input_tokens), SUM(output_tokens), SUM(usd)
+FROM {} GROUP BY date(asked_at, 'unixepoch'), model, purpose, usd IS NULL"""
+SPEND = "INSERT INTO spent VALUES (?, ?, ?, ?, ?, ?, ?)"
 COLUMNS = "key, model, purpose, reply, finish, input_tokens, output_tokens, usd, latency, asked_at, logprobs"
 INSERT = f"INSERT OR IGNORE INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
@@ -150,6 +161,10 @@ class Ledger:
         self._reading = self._writing = None
 
     def _connect(self) -> sqlite3.Connection:
+        if self.path.exists() and not os.access(self.path.parent, os.W_OK):
+            # SQLite reads a folder that it cannot write to only on the promise that nothing changes in it
+            place = f"{self.path.absolute().as_uri()}?immutable=1"
+            return sqlite3.connect(place, uri=True, check_same_thread=False)
         connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -168,9 +183,11 @@ class Ledger:
 
     def _version(self, connection: sqlite3.Connection) -> int:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if not 0 <= version <= LARGEST_SCHEMA:
+            raise sqlite3.DatabaseError(f"malformed header, with schema {version}")
         if version > SCHEMA:
             raise LedgerError(
-                f"{self.path} was written by a newer pcs-annotator (schema {version}): upgrade, or use another file"
+                f"{self.path} was written by a newer version (schema {version}): upgrade, or use another file"
             )
         return int(version)
 
@@ -216,7 +233,10 @@ class Ledger:
 
     def _write(self, entries: Iterable[LedgerEntry]) -> None:
         with self._explained(), self._change() as connection:
-            connection.executemany(INSERT, entries)
+            for entry in entries:
+                if not connection.execute(INSERT, entry).rowcount:  # paid for twice: the first reply is kept
+                    again = (entry.asked_at, entry.model, entry.purpose, 1, *entry[5:8])
+                    connection.execute(SPEND, again)
 
     def import_from(self, other: Path) -> int:
         """Copy the calls of another ledger into this one; return how many were new."""
@@ -229,6 +249,15 @@ class Ledger:
             known = source.graded_models().items()
             connection.executemany("INSERT OR IGNORE INTO models VALUES (?, ?)", known)
             return new
+
+    def restore(
+        self, calls: Iterable[LedgerEntry], models: Iterable[tuple[str, bool]], spent: Iterable[Sequence[object]]
+    ) -> None:
+        """Write the rows that were saved from another ledger."""
+        with self._explained(), self._change() as connection:
+            connection.executemany(INSERT, calls)
+            connection.executemany("INSERT INTO models VALUES (?, ?)", models)
+            connection.executemany(SPEND, spent)
 
     def graded_models(self) -> dict[str, bool]:
         """Return model → whether it gives log-probabilities, for those that were asked for them."""
@@ -248,9 +277,16 @@ class Ledger:
                 yield LedgerEntry(*row)
 
     def sizes(self) -> list[Bill]:
-        """Return calls, tokens and cost per model and purpose."""
-        query = """SELECT model, purpose, COUNT(*), COALESCE(SUM(input_tokens), 0), COALESCE(SUM(output_tokens), 0),
-                   CASE WHEN COUNT(usd) = COUNT(*) THEN SUM(usd) END FROM calls GROUP BY model, purpose ORDER BY 1, 2"""
+        """Return calls, tokens and cost per model and purpose, of the replies in this ledger."""
+        return self._sums(f"({KEPT})")
+
+    def bills(self) -> list[Bill]:
+        """Return the same of all that was paid for, also of replies that are not kept."""
+        return self._sums(PAID)
+
+    def _sums(self, paid: str) -> list[Bill]:
+        query = f"""SELECT model, purpose, SUM(calls), COALESCE(SUM(input_tokens), 0), COALESCE(SUM(output_tokens), 0),
+                CASE WHEN COUNT(usd) = COUNT(*) THEN SUM(usd) END FROM {paid} GROUP BY model, purpose ORDER BY 1, 2"""
         with self._explained():
             rows = self._read().execute(query).fetchall()
         return [
@@ -258,11 +294,39 @@ class Ledger:
             for row in rows
         ]
 
+    def spent(self, price_of: Callable[[str, int, int], float | None], since: float = 0.0) -> float:
+        """Return the dollars paid since a time; calls whose price was unknown count at the price that is known now."""
+        query = f"""SELECT model, SUM(usd), SUM(iif(usd IS NULL, input_tokens, 0)),
+                SUM(iif(usd IS NULL, output_tokens, 0)) FROM {PAID} WHERE asked_at >= ? GROUP BY model"""
+        with self._explained():
+            rows = self._read().execute(query, (since,)).fetchall()
+        return sum((usd or 0.0) + (price_of(model, sent or 0, got or 0) or 0.0) for model, usd, sent, got in rows)
+
+    def mean_answers(self) -> dict[tuple[str, str], float]:
+        """Return model and purpose → the mean number of tokens in its answers."""
+        query = "SELECT model, purpose, AVG(output_tokens) FROM calls WHERE output_tokens >= 0 GROUP BY 1, 2"
+        with self._explained():
+            return {(model, purpose): mean for model, purpose, mean in self._read().execute(query)}
+
+    def take_over_spending(self, other: Path) -> None:
+        """Count what was paid for in another ledger as paid for here, too."""
+        with Ledger(other) as source, self._explained(), self._change() as connection:
+            connection.executemany(SPEND, source._read().execute(BY_DAY.format(PAID)))
+
+    def count(self, until: float = inf) -> int:
+        """Return the number of calls, or of those made until a time."""
+        with self._explained():
+            (found,) = self._read().execute("SELECT COUNT(*) FROM calls WHERE asked_at <= ?", (until,)).fetchone()
+        return int(found)
+
     def prune(self, *, model: str | None = None, before: float | None = None) -> int:
         """Delete the calls of a model, or those made before a time; return how many."""
-        query = "DELETE FROM calls WHERE (? IS NULL OR model = ?) AND (? IS NULL OR asked_at < ?)"
+        chosen = "calls WHERE (:model IS NULL OR model = :model) AND (:before IS NULL OR asked_at < :before)"
+        given = {"model": model, "before": before}
         with self._explained(), self._change() as connection:
-            deleted = connection.execute(query, (model, model, before, before)).rowcount
+            by_day = BY_DAY.format(f"(SELECT *, 1 AS calls FROM {chosen})")
+            connection.execute(f"INSERT INTO spent {by_day}", given)
+            deleted = connection.execute(f"DELETE FROM {chosen}", given).rowcount
             # what no call bears out any more is found out anew
             connection.execute("DELETE FROM models WHERE model NOT IN (SELECT DISTINCT model FROM calls)")
         with self._explained():
@@ -286,52 +350,19 @@ class Ledger:
         try:
             yield
         except sqlite3.Error as error:
-            raise LedgerError(f"{self.path}: {_remedy(error)}") from error
+            raise LedgerError(f"{self.path}: {_remedy(error, self.path)}") from error
         except OSError as error:
             raise LedgerError(f"{self.path}: {error.strerror or error}; choose another path for the ledger") from error
 
 
-def _remedy(error: sqlite3.Error) -> str:
+def _remedy(error: sqlite3.Error, path: Path) -> str:
     text = str(error)
     if "locked" in text or "busy" in text:
         return f"another process is writing to it ({text}): wait for it to end, or use another ledger"
     if "full" in text or "disk I/O" in text:
         return f"the disk is full or failing ({text}): free some space and run again; nothing in the ledger is lost"
-    if "not a database" in text or "malformed" in text:
-        return f"it is damaged or not a ledger ({text}): move it away and run again"
+    if any(sign in text for sign in ("not a database", "malformed", "no such", "corrupt")):
+        return f"it is damaged or not a ledger ({text}): pcs ledger repair {path} saves its answers"
     if "readonly" in text or "unable to open" in text:
         return f"it cannot be written ({text}): choose a folder that you can write to"
     return f"SQLite error: {text}"
-
-
-@contextmanager
-def lock_ledger(ledger: Path | str) -> Iterator[None]:
-    """Hold the lock of a ledger; wait if another process has it, so that no call is paid for twice.
-
-    SQLite locks an empty file next to the ledger. This works on every system, between threads as well as between
-    processes, and the lock is released when its holder dies.
-    """
-    path = Path(f"{ledger}-turn")
-    remedy = "put the ledger in a folder that you can write to"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, timeout=LOCK_ATTEMPT_SECONDS, isolation_level=None)
-    except (OSError, sqlite3.Error) as error:
-        raise LedgerError(f"{path} cannot be opened ({error}): {remedy}") from error
-    with closing(connection):
-        try:
-            while not _try_lock(connection):
-                pass
-        except sqlite3.Error as error:
-            raise LedgerError(f"{path} cannot be locked ({error}): {remedy}") from error
-        yield
-
-
-def _try_lock(connection: sqlite3.Connection) -> bool:
-    try:
-        connection.execute("BEGIN EXCLUSIVE")
-    except sqlite3.Error as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
-            return False
-        raise
-    return True

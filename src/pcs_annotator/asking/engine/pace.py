@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable
 
 from pcs_annotator.core.chat import RateHint
-from pcs_annotator.errors import ModelDown, PcsError
+from pcs_annotator.errors import ModelDown, PcsError, PcsWarning
 
 FIRST_RATE = 8.0
 BELOW_LIMIT = 0.97
@@ -143,8 +144,9 @@ class Pace:
     """Lets calls to one model through as fast as the model accepts them, which it learns from the answers.
 
     *In flight*: a window that starts small and doubles every round trip up to the maximum; it is halved when two calls
-    in five fail. *Rate*: see `LearnedRate`; `x-ratelimit-*` headers are obeyed before the allowance runs out. *Circuit
-    breaker*: after many failures in a row, all calls to the model raise `ModelDown`.
+    in five fail, and the maximum with it when the process may open no more connections. *Rate*: see `LearnedRate`;
+    `x-ratelimit-*` headers are obeyed before the allowance runs out. *Circuit breaker*: after many failures in a row,
+    all calls to the model raise `ModelDown`.
     """
 
     def __init__(
@@ -169,6 +171,7 @@ class Pace:
         self._failures_in_a_row = 0
         self._trouble = 0.0
         self._closed: PcsError | None = None
+        self._crowded_at = -math.inf
 
     async def enter(self) -> float:
         """Wait until a call may be sent; return the time of sending, which `refused` takes."""
@@ -209,6 +212,20 @@ class Pace:
         """Record a 429."""
         now = self._clock()
         self._pause(now, self._rate.refused(sent_at, now, self.in_flight, retry_after))
+
+    def crowded(self, sent_at: float) -> None:
+        """Record that this process may open no more connections: from now on, half as many calls at once."""
+        if sent_at <= self._crowded_at:  # one of those that were sent together
+            return
+        first, self._crowded_at = self._crowded_at == -math.inf, self._clock()
+        self.max_in_flight = self._window = max(1, self.in_flight // 2)
+        if first:
+            warnings.warn(
+                f"too many open files: {self.name} is asked {self.max_in_flight} questions at once from now on, or "
+                "fewer; `ulimit -n` shows and raises the limit",
+                PcsWarning,
+                stacklevel=2,
+            )
 
     def failed(self, what: str = "") -> None:
         """Record a timeout, a reset connection or a server error."""

@@ -6,10 +6,10 @@ import asyncio
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import TextIO
+from dataclasses import dataclass, field, fields
+from typing import Any, TextIO
 
 from pcs_annotator.asking.engine.budget import BudgetTracker
 
@@ -26,10 +26,13 @@ class Tally:
         questions: Questions to annotators that were needed, whether answered by a call, from the ledger or not at all.
         spared: Questions to annotators that were not needed because the label was already settled.
         retries: Attempts that had to be repeated, by kind of error.
-        silences: Votes without a label, by reason.
+        not_applicable: Rewrites that a text does not allow, and texts that cannot be asked about, by reason.
+        rejected: Rewrites that a check rejected, by reason.
+        unreadable: Answers without a usable label, by reason.
         failed: Questions without an answer, by reason; the next run asks them again.
-        cut: Votes on a text that was cut because it was too long.
+        cut: Annotator → texts that were cut because they do not fit into its model's context.
         graded: Votes with the probability of every label.
+        refused: Questions and rewrites that a server will not answer; the next run asks them again.
         bounded: Those among them in which a label not listed by the server may have more than 1 %.
         hard: Votes that were to be graded and are not, by reason.
     """
@@ -41,12 +44,32 @@ class Tally:
     questions: int = 0
     spared: int = 0
     retries: Counter[str] = field(default_factory=Counter)
-    silences: Counter[str] = field(default_factory=Counter)
+    not_applicable: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
+    unreadable: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
-    cut: int = 0
+    cut: Counter[str] = field(default_factory=Counter)
     graded: int = 0
+    refused: int = 0
     bounded: int = 0
     hard: Counter[str] = field(default_factory=Counter)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {name: dict(value) if isinstance(value, Counter) else value for name, value in values.items()}
+
+    def take_over(self, earlier: Mapping[str, Any]) -> None:
+        """Count what an earlier run counted, its calls as answers from the ledger; `earlier` is its `to_dict`."""
+        for name, value in earlier.items():
+            counter = getattr(self, name, None)
+            if name in ("rows_expected", "retries") or counter is None:
+                continue
+            if isinstance(counter, Counter):
+                counter.update(value)
+            else:
+                into = "from_ledger" if name == "calls" else name
+                setattr(self, into, getattr(self, into) + value)
 
 
 TERMINAL_SECONDS = 0.2
@@ -86,7 +109,14 @@ def describe(tally: Tally, tracker: BudgetTracker, seconds: float) -> str:
     if tally.rows_expected and 0 < tally.rows < tally.rows_expected:
         left = seconds / tally.rows * (tally.rows_expected - tally.rows)
         parts.append(f"{_clock(left)} left")
-    for count, name in ((tally.retries, "retries"), (tally.silences, "silences"), (tally.failed, "unanswered")):
+    problems = {
+        "retries": tally.retries,
+        "did not apply": tally.not_applicable,
+        "rejected": tally.rejected,
+        "unreadable": tally.unreadable,
+        "unanswered": tally.failed,
+    }
+    for name, count in problems.items():
         if count:
             parts.append(f"{count.total():,} {name}")
     return " · ".join(parts)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pcs_annotator.asking.models.catalog import context_of
 from pcs_annotator.asking.models.failures import CallSite, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.asking.models.hosts import base_url
-from pcs_annotator.asking.models.provider import provider, read_key
+from pcs_annotator.asking.models.provider import provider, read_key, read_reply_limit
 from pcs_annotator.asking.models.sessions import Client, HttpReply
+from pcs_annotator.asking.models.wire import UNREADABLE, finish_of, usage_of
 from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Reply, Request, Usage
 
 KEY = "ANTHROPIC_API_KEY"
@@ -61,10 +63,7 @@ class AnthropicModel:
 
     async def ask(self, request: Request) -> Reply:
         """Return the answer to one request, sent once."""
-        answer = await self._client.post(self._payload(request))
-        if answer.status != 200:
-            raise failure(self._place, answer.status, read_complaint(answer.body), answer.headers)
-        return self._reply(answer)
+        return await self._client.post(self._payload(request), self._read)
 
     async def close(self) -> None:
         """Close the connections unless another model uses them; asking again opens new ones."""
@@ -87,27 +86,36 @@ class AnthropicModel:
             payload["top_p"] = sampling.top_p
         return payload
 
-    def _reply(self, answer: HttpReply) -> Reply:
+    def _read(self, answer: HttpReply) -> Reply:
+        if answer.status != 200:
+            raise failure(self._place, answer.status, read_complaint(answer.body), answer.headers)
+        reply = self._reply(answer)
+        if reply is None:
+            raise unreadable(self._place, answer.body)
+        return reply
+
+    def _reply(self, answer: HttpReply) -> Reply | None:
         try:
             data = json.loads(answer.body)
-            usage = data.get("usage") or {}
+            self._client.check_model(data.get("model"))
             return Reply(
                 text="".join(block["text"] for block in data["content"] if block.get("type") == "text"),
-                finish=FINISHES.get(data.get("stop_reason"), "other"),
-                usage=Usage(input_tokens=_input_tokens(usage), output_tokens=usage.get("output_tokens")),
+                finish=finish_of(data.get("stop_reason"), FINISHES),
+                usage=_usage(data.get("usage")),
                 latency=answer.latency,
                 rate_hint=rate_hint(answer.headers),
             )
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            raise unreadable(self._place, answer.body) from None
+        except UNREADABLE:
+            return None
 
 
-def _input_tokens(usage: Mapping[str, int]) -> int | None:
-    if "input_tokens" not in usage:
-        return None
+def _usage(given: object) -> Usage:
+    usage = usage_of(given, "input_tokens", "output_tokens")
     # Anthropic counts tokens that went through its prompt cache separately.
-    cached = (usage.get("cache_creation_input_tokens") or 0) + (usage.get("cache_read_input_tokens") or 0)
-    return usage["input_tokens"] + cached
+    cached = usage_of(given, "cache_creation_input_tokens", "cache_read_input_tokens")
+    if usage.input_tokens is None:
+        return usage
+    return replace(usage, input_tokens=usage.input_tokens + (cached.input_tokens or 0) + (cached.output_tokens or 0))
 
 
 @provider("anthropic")
@@ -118,5 +126,12 @@ class AnthropicProvider:
         """Return the model; a missing `ANTHROPIC_API_KEY` raises `ConfigError`."""
         url = base_url("anthropic", environment, HOME).removesuffix("/v1")
         key = read_key(environment, (KEY,), "anthropic")
-        place = CallSite(name=f"anthropic:{model}", model=model, url=url, key_variable=KEY, secret=key)
+        place = CallSite(
+            name=f"anthropic:{model}",
+            model=model,
+            url=url,
+            key_variable=KEY,
+            secret=key,
+            most_bytes=read_reply_limit(environment),
+        )
         return AnthropicModel(place)

@@ -19,6 +19,8 @@ OLDER = date(2025, 11, 1)
 EARLY = date(2026, 2, 5)
 RECENT = date(2026, 11, 15)
 
+_DATED = re.compile(r"[-@_:.](?:\d{4}-\d\d-\d\d|\d{3,8})$")
+
 
 @dataclass(frozen=True, slots=True)
 class Price:
@@ -205,3 +207,22 @@ def _find(name: str) -> _Row | None:
     provider = "openai" if provider == "azure" else provider
     exact = _MODELS.get(f"{provider}:{model}")
     return exact or _MODELS.get(f"{provider}:{_SNAPSHOT.sub('', model)}")
+
+
+def same_model(asked: str, named: str) -> bool:
+    """Return whether a server that names a model in its reply may well mean the one that was asked.
+
+    >>> same_model("gpt-4o", "gpt-4o-2024-08-06"), same_model("org/Llama-3", "llama-3:latest")
+    (True, True)
+    >>> same_model("gpt-4o", "gpt-4o-mini"), same_model("gpt-4-0613", "gpt-4-1106")
+    (False, False)
+    """
+    (one, its_tag), (other, other_tag) = map(_without_owner, (asked, named))
+    if its_tag and other_tag and its_tag != other_tag:
+        return False
+    return one == other or one == _DATED.sub("", other) or _DATED.sub("", one) == other
+
+
+def _without_owner(name: str) -> tuple[str, str]:
+    name, _, tag = name.lower().rpartition("/")[2].partition(":")
+    return name.removesuffix(".gguf").removesuffix("-latest"), "" if tag == "latest" else tag

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Any
 
+from pcs_annotator.asking.models.keys import KEY_LIKE
 from pcs_annotator.core.chat import RateHint
-from pcs_annotator.errors import AccessDenied, BadRequest, ModelError, RateLimited, ServerTrouble, Unanswerable
+from pcs_annotator.errors import (
+    AccessDenied,
+    BadRequest,
+    ModelError,
+    RateLimited,
+    ServerTrouble,
+    TooManyFiles,
+    Unanswerable,
+)
 
 SHOWN = 240
+MOST_BYTES = 4 * 2**20
 # Only words that never come with a temporary limit: Gemini and Groq mention "quota" and "billing" there too.
 NO_MONEY = re.compile(r"insufficient_quota|credit balance|insufficient.balance", re.I)
 TRY_AGAIN = re.compile(r"(?:try again|retry) in ([\d.]+(?:ms|[dhms])(?:[\d.]+(?:ms|[hms]))*)", re.I)
@@ -32,7 +44,6 @@ NO_MODEL = re.compile(
 HOPELESS = re.compile(
     rf"{NO_MODEL.pattern}|{NO_MONEY.pattern}|api.?key.{{0,20}}(?:not valid|invalid)|invalid.{{0,10}}api.?key", re.I
 )
-KEY_LIKE = re.compile(r"\b(?:sk|gsk|hf|pk|xai|key)[-_][\w*.\-]{6,}|\bAIza[\w*.\-]{10,}|(?<=Bearer )\S+")
 HTML = re.compile(rb"\s*(?:<!doctype|<html|<\?xml|<head|<body)", re.I)
 
 
@@ -46,6 +57,7 @@ class CallSite:
         url: The base URL, without any key.
         key_variable: The environment variable that holds or may hold the key.
         secret: The key, stored so that it can be removed from messages.
+        most_bytes: Maximum size of a reply, unpacked.
     """
 
     name: str
@@ -53,13 +65,15 @@ class CallSite:
     url: str
     key_variable: str = ""
     secret: str = field(default="", repr=False)
+    most_bytes: int = MOST_BYTES
 
     def scrub(self, text: str) -> str:
         """Return the text shortened, on one line and without anything that looks like a key."""
         if self.secret:
             text = text.replace(self.secret, "[key]")
         text = " ".join(KEY_LIKE.sub("[key]", text).split())
-        return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+        text = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+        return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)  # a terminal obeys some of the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +95,12 @@ def read_complaint(raw: bytes) -> Complaint:
     if HTML.match(raw):
         return Complaint("an HTML page instead of JSON")
     try:
-        data = json.loads(raw)
+        return _complaint(json.loads(raw))
     except (ValueError, RecursionError):
         return Complaint(raw[:2000].decode("utf-8", "replace"))
+
+
+def _complaint(data: Any) -> Complaint:
     if isinstance(data, list) and data:
         data = data[0]
     if not isinstance(data, dict):
@@ -141,7 +158,18 @@ def unreachable(place: CallSite, error: Exception) -> ServerTrouble:
     if isinstance(error, TimeoutError):
         return ServerTrouble(f"{place.name}: no answer in time from {place.url}")
     reason = place.scrub(f"{type(error).__name__}: {error}")
+    if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
+        return TooManyFiles(f"{place.name}: too many open files: no connection to {place.url} ({reason})")
     return ServerTrouble(f"{place.name}: no connection to {place.url}: check the URL and the network ({reason})")
+
+
+def too_large(place: CallSite) -> BadRequest:
+    """Return the error for a reply that is larger than it may be."""
+    size = f"{place.most_bytes / 2**20:.3g} MB"
+    return BadRequest(
+        f"{place.name}: the reply is larger than {size} (from {place.url}, unpacked; the rest was not read; "
+        "PCS_MAX_REPLY_MB sets the limit)"
+    )
 
 
 def unreadable(place: CallSite, raw: bytes) -> ServerTrouble:
@@ -198,7 +226,7 @@ def rate_hint(headers: Mapping[str, str], now: datetime | None = None) -> RateHi
         reset = _reset_after(headers.get("anthropic-ratelimit-requests-reset", ""), now)
     if reset is None or not remaining.strip().isdecimal():
         return None
-    return RateHint(remaining=int(remaining), reset_after=reset)
+    return RateHint(remaining=int(remaining.strip()[:18]), reset_after=reset)
 
 
 def _reset_after(text: str, now: datetime | None) -> float | None:

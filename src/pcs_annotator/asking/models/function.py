@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from time import perf_counter
 from typing import Any, Literal
 
+from pcs_annotator.asking.models.fingerprint import Identity
 from pcs_annotator.core.chat import Message, Reply, Request
 from pcs_annotator.errors import ConfigError, ModelError, ServerTrouble
 
 Takes = Literal["text", "messages"]
 Answering = Callable[[Any], str | Awaitable[str]]
+LAMBDA_LINE = re.compile(r"(?<=<lambda>):\d+$")
 
 
 class FunctionModel:
@@ -25,8 +28,8 @@ class FunctionModel:
     runs in a worker thread, so it must be safe to call from several threads at once. If it raises, the call is retried.
 
     Attributes:
-        name: `function:` and the qualified name, part of every ledger key: pass your own if two functions share a name,
-            or if a function has changed and its old answers should not be used again.
+        name: `function:` and the qualified name.
+        identity: The name and a digest of the function, which changes when the function does; see `fingerprint`.
         context_tokens: None: unknown.
         can_constrain: False.
         can_grade: False.
@@ -41,9 +44,16 @@ class FunctionModel:
         self._function = function
         self._takes = takes or _what_it_takes(function)
         self._is_async = _is_async(function)
+        # Without the line of a lambda, which changes when something above it does.
+        self._identity = Identity(f"{LAMBDA_LINE.sub('', self.name)}({self._takes})", function)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
+
+    @property
+    def identity(self) -> str:
+        """Return what ledger keys call the model."""
+        return self._identity.text
 
     async def ask(self, request: Request) -> Reply:
         """Return what the function returns."""
@@ -65,7 +75,8 @@ class FunctionModel:
         return Reply(text=answer, latency=perf_counter() - started)
 
     async def close(self) -> None:
-        """Do nothing: there is nothing to close."""
+        """Check that answering has not changed the function; there is nothing to close."""
+        self._identity.check()
 
 
 def as_text(messages: Sequence[Message]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote, urlsplit
 
+from pcs_annotator.asking.models.keys import refuse_key
 from pcs_annotator.errors import ConfigError
 
 Structure = Literal["json_schema", "choice", "none"]
@@ -163,21 +164,20 @@ def base_url(name: str, environment: Mapping[str, str], default: str = "", other
     for variable in (f"{name.upper()}_BASE_URL", *others):
         url = environment.get(variable, "").strip()
         if url:
-            return check_url(url, variable)
+            return check_url(url, variable, f"set {name.upper()}_API_KEY instead")
     if not default:
         raise ConfigError(f"{name} has no address: set {others[0] if others else name.upper() + '_BASE_URL'}")
     return default
 
 
-def check_url(url: str, source: str) -> str:
+def check_url(url: str, source: str, remedy: str = "set PCS_API_KEY instead") -> str:
     """Return the URL without a trailing slash, or raise a `ConfigError` that names where it came from."""
+    refuse_key(url, source, remedy)
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:  # a port that is not a number
         raise ConfigError(f"{source}: not a URL: write it as http://host:port/v1") from None
-    if "@" in parts.netloc:
-        raise ConfigError(f"{source}: a URL must not contain a key or password: set PCS_API_KEY instead")
     if not usable:
         raise ConfigError(f"{source}: {url!r} is not a URL: write it as http://host:port/v1")
     return url.rstrip("/").removesuffix("/chat/completions")

@@ -8,12 +8,14 @@ from typing import Any
 
 from pcs_annotator.asking.models.catalog import context_of
 from pcs_annotator.asking.models.failures import CallSite, Complaint, failure
+from pcs_annotator.asking.models.fingerprint import Identity
+from pcs_annotator.asking.models.keys import refuse_key
 from pcs_annotator.asking.models.provider import provider
-from pcs_annotator.asking.models.wire import FINISHES, join_parts, replace_surrogates
-from pcs_annotator.core.chat import ChatModel, Finish, Reply, Request, Sampling, Usage
+from pcs_annotator.asking.models.wire import FINISHES, finish_of, join_parts, replace_surrogates, usage_of
+from pcs_annotator.core.chat import ChatModel, Reply, Request, Sampling
 from pcs_annotator.errors import ConfigError, MissingPackage, ModelError, ServerTrouble
 
-INSTALL = "pip install 'pcs-annotator[langchain]'"
+INSTALL = "pip install 'perceived-confidence[langchain]'"
 ROLES = {"system": "system", "user": "human", "assistant": "ai"}
 # Names of our settings as fields of LangChain's model classes.
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -41,7 +43,9 @@ class LangChainModel:
     call fails for integrations whose client does not know them. The object's other settings stay as they are.
 
     Attributes:
-        name: `langchain:`, the class and the model's name; part of every ledger key. Settings of the object are not.
+        name: `langchain:`, the class and the model's name.
+        identity: The name and a digest of the object's settings, without keys; see `fingerprint`. For a model that was
+            opened by its name, the name alone.
         context_tokens: From the catalog; None when unknown.
         can_constrain: False.
         can_grade: False.
@@ -50,8 +54,10 @@ class LangChainModel:
     can_constrain = False
     can_grade = False
 
-    def __init__(self, model: Any, *, name: str | None = None) -> None:
+    def __init__(self, model: Any, *, name: str | None = None, by_name: bool = False) -> None:
         self.name = name or _name(model)
+        _refuse_keys(model, self.name)
+        self._identity = None if by_name else Identity(self.name, model)
         self.context_tokens = context_of(self.name)
         self._model = model
         self._tuned: dict[Sampling, Any] = {}
@@ -59,6 +65,11 @@ class LangChainModel:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
+
+    @property
+    def identity(self) -> str:
+        """Return what ledger keys call the model."""
+        return self.name if self._identity is None else self._identity.text
 
     async def ask(self, request: Request) -> Reply:
         """Return the answer to one request."""
@@ -76,7 +87,9 @@ class LangChainModel:
         return _reply(message, perf_counter() - started)
 
     async def close(self) -> None:
-        """Do nothing: the object belongs to the caller."""
+        """Check that answering has not changed the object, which belongs to the caller."""
+        if self._identity is not None:
+            self._identity.check()
 
     def _failure(self, error: Exception) -> ModelError:
         status = _status(error)
@@ -101,7 +114,7 @@ class LangChainProvider:
         except ImportError:
             raise MissingPackage(f"langchain:{model} needs LangChain: {INSTALL}") from None
         try:
-            return LangChainModel(init_chat_model(model))
+            return LangChainModel(init_chat_model(model), by_name=True)
         except ImportError as error:
             raise MissingPackage(f"langchain:{model}: {error}") from None
         except Exception as error:  # each integration raises its own error for a missing key
@@ -114,9 +127,19 @@ def is_langchain(thing: object) -> bool:
     return not isinstance(thing, type) and callable(getattr(thing, "ainvoke", None))
 
 
-def _name(model: Any) -> str:
+def _refuse_keys(model: Any, name: str) -> None:
+    for field, value in getattr(_inner(model), "__dict__", {}).items():
+        if isinstance(value, str) and "://" in value and "proxy" not in field:
+            refuse_key(value, f"{name}: {field}", "pass the key in its own argument, such as api_key")
+
+
+def _inner(model: Any) -> Any:
     bound = getattr(model, "bound", None)  # a model with settings bound to it
-    inner = bound if bound is not None and hasattr(bound, "ainvoke") else model
+    return bound if bound is not None and hasattr(bound, "ainvoke") else model
+
+
+def _name(model: Any) -> str:
+    inner = _inner(model)
     for field in ("model_name", "model", "model_id", "deployment_name", "repo_id"):
         value = getattr(inner, field, None)
         if isinstance(value, str) and value:
@@ -149,13 +172,11 @@ def _status(error: Exception) -> int | None:
 
 def _reply(message: Any, latency: float) -> Reply:
     content = getattr(message, "content", message)
-    usage = getattr(message, "usage_metadata", None) or {}
     metadata = getattr(message, "response_metadata", None) or {}
     ended = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason")
-    finish: Finish = FINISHES.get(ended.lower() if isinstance(ended, str) else ended, "other")
     return Reply(
         text=content if isinstance(content, str) else join_parts(content),
-        finish=finish,
-        usage=Usage(input_tokens=usage.get("input_tokens"), output_tokens=usage.get("output_tokens")),
+        finish=finish_of(ended.lower() if isinstance(ended, str) else ended, FINISHES),
+        usage=usage_of(getattr(message, "usage_metadata", None), "input_tokens", "output_tokens"),
         latency=latency,
     )

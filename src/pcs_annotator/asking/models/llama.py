@@ -15,11 +15,11 @@ from typing import Any
 from pcs_annotator.asking.models.failures import CallSite, Complaint, failure
 from pcs_annotator.asking.models.logprobs import read_logprobs
 from pcs_annotator.asking.models.provider import provider
-from pcs_annotator.asking.models.wire import FINISHES, replace_surrogates
-from pcs_annotator.core.chat import ChatModel, Reply, Request, TokenPosition, Usage
+from pcs_annotator.asking.models.wire import FINISHES, finish_of, replace_surrogates, usage_of
+from pcs_annotator.core.chat import ChatModel, Reply, Request, TokenPosition
 from pcs_annotator.errors import ConfigError, MissingPackage
 
-INSTALL = "pip install 'pcs-annotator[gguf]'"
+INSTALL = "pip install 'perceived-confidence[gguf]'"
 MAGIC = b"GGUF"
 ONLY_ERRORS = -1
 MANY_LOGPROBS = 100
@@ -172,11 +172,10 @@ def _payload(request: Request) -> dict[str, Any]:
 def _reply(data: Mapping[str, Any], latency: float, request: Request) -> Reply:
     choice = data["choices"][0]
     text = choice["message"].get("content") or ""
-    usage = data.get("usage") or {}
     return Reply(
         text=text,
-        finish=FINISHES.get(choice.get("finish_reason"), "other"),
-        usage=Usage(input_tokens=usage.get("prompt_tokens"), output_tokens=usage.get("completion_tokens")),
+        finish=finish_of(choice.get("finish_reason"), FINISHES),
+        usage=usage_of(data.get("usage"), "prompt_tokens", "completion_tokens"),
         latency=latency,
         logprobs=_logprobs(choice, text, request) if request.logprobs else None,
     )

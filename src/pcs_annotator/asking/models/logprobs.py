@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from pcs_annotator.core.chat import TokenPosition
+from pcs_annotator.core.chat import LONGEST_ANSWER, TokenPosition
 
 MOST_POSITIONS = 12
 DECIMALS = 4
@@ -52,7 +52,7 @@ def read_logprobs(
         if entries is None and "tokens" in given:
             entries = _entries(given, choice)
         return _answer(entries, text, plain=plain) if entries else None
-    except (LookupError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
         return UNKNOWN_FORM
 
 
@@ -79,7 +79,7 @@ def _answer(entries: Sequence[Mapping[str, Any]], text: str, *, plain: bool) -> 
         if _rejoined(said) != said:  # two tokens share a character: one sign per byte, so that places fit again
             pieces = [piece.encode("utf-8", "surrogateescape").decode("latin-1") for piece in pieces]
             said, wanted = "".join(pieces), wanted.encode("utf-8", "replace").decode("latin-1")
-    if wanted not in said:
+    if wanted not in said or len(said) > LONGEST_ANSWER:
         return OTHER_TEXT
     start, end = _region(said, wanted)
     number, place = 0, len(pieces[0])
@@ -121,12 +121,12 @@ def _position(entry: Mapping[str, Any], *, closing: bool, plain: bool) -> TokenP
     token, tops = entry["token"], entry.get("top_logprobs") or ()
     if closing and entry["logprob"] > CERTAIN and tops:  # the answer could not have been longer
         return TokenPosition(token, ((token, 0.0),))
-    alternatives = [(top["token"], round(top["logprob"], DECIMALS)) for top in tops]
+    alternatives = [(top["token"], float(round(top["logprob"], DECIMALS))) for top in tops]
     if not plain:
         token = _token(entry)
         alternatives = [(_token(top), log) for top, (_, log) in zip(tops, alternatives, strict=True)]
     if alternatives and alternatives[0][0] != token and all(other != token for other, _ in alternatives):
-        alternatives.append((token, round(entry["logprob"], DECIMALS)))
+        alternatives.append((token, float(round(entry["logprob"], DECIMALS))))
     return TokenPosition(token, tuple(alternatives))
 
 

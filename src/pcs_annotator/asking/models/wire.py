@@ -15,8 +15,8 @@ from pcs_annotator.asking.models.catalog import context_of
 from pcs_annotator.asking.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.asking.models.hosts import CUSTOM, HOSTS, Host, base_url, chat_url, check_url
 from pcs_annotator.asking.models.logprobs import read_logprobs, shows_all
-from pcs_annotator.asking.models.provider import provider, read_key
-from pcs_annotator.asking.models.sessions import Client, HttpReply
+from pcs_annotator.asking.models.provider import provider, read_key, read_reply_limit
+from pcs_annotator.asking.models.sessions import ERROR_BYTES, Client, HttpReply
 from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Reply, Request, Usage
 from pcs_annotator.errors import ConfigError, ModelError, PcsWarning, ServerTrouble
 
@@ -30,6 +30,7 @@ FINISHES: dict[object, Finish] = {
     "content_filter": "filter",
 }
 ANSWER = "answer"
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 ADJUSTABLE = frozenset({"temperature", "top_p", "seed", "random_seed", "max_tokens"})
 # Servers refuse log-probabilities in many words, with many statuses; nothing else that we send is named like this.
 LOGPROBS = re.compile(r"log_?probs?\b|n_probs", re.I)
@@ -73,12 +74,9 @@ class WireModel:
         """Return the answer to one request, sent once, or again without what the server refuses to give."""
         while True:
             payload = self._payload(request)
-            answer = await self._client.post(payload)
-            if answer.status == 200:
-                return self._reply(answer, request)
-            complaint = read_complaint(answer.body)
-            if not self._refuses_logprobs(answer.status, complaint, payload):
-                raise self._failure(answer.status, complaint, answer.headers, payload)
+            reply = await self._client.post(payload, partial(self._read, request, payload))
+            if reply is not None:
+                return reply
 
     async def close(self) -> None:
         """Close the connections unless another model uses them; asking again opens new ones."""
@@ -124,24 +122,40 @@ class WireModel:
         elif constraint.json_schema is not None:
             payload["response_format"] = _response_format(constraint.json_schema)
 
-    def _reply(self, answer: HttpReply, request: Request) -> Reply:
+    def _read(self, request: Request, payload: Mapping[str, Any], answer: HttpReply) -> Reply | None:
+        """Return the reply, or None if the request should be sent again without what the server refused."""
+        if answer.status == 200:
+            reply = self._reply(answer, request)
+            if reply is None:
+                raise self._misread(answer.body)
+            return reply
+        complaint = read_complaint(answer.body)
+        if not self._refuses_logprobs(answer.status, complaint, payload):
+            raise self._failure(answer.status, complaint, answer.headers, payload)
+        return None
+
+    def _reply(self, answer: HttpReply, request: Request) -> Reply | None:
+        """Return the reply in an answer; None if it cannot be read."""
         try:
             data = _loads(answer.body)
             choice = data["choices"][0]
             message = choice["message"]
-            content = message.get("content")
-            usage = data.get("usage") or {}
-            text = content if isinstance(content, str) else join_parts(content) or message.get("refusal") or ""
+            content, refusal = message.get("content"), message.get("refusal")
+            text = content if isinstance(content, str) else join_parts(content)
+            if not text and isinstance(refusal, str):
+                text = refusal
+            if self._host.name != "azure":  # a deployment has a name of its own
+                self._client.check_model(data.get("model"))
             return Reply(
                 text=self._unwrap(text, request) if request.constraint is not None else text,
-                finish=FINISHES.get(choice.get("finish_reason"), "other"),
-                usage=Usage(input_tokens=usage.get("prompt_tokens"), output_tokens=usage.get("completion_tokens")),
+                finish=finish_of(choice.get("finish_reason"), FINISHES),
+                usage=usage_of(data.get("usage"), "prompt_tokens", "completion_tokens"),
                 latency=answer.latency,
                 logprobs=read_logprobs(choice, text, plain=shows_all(answer.body)) if request.logprobs else None,
                 rate_hint=rate_hint(answer.headers),
             )
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            raise self._misread(answer.body) from None
+        except UNREADABLE:
+            return None
 
     def _unwrap(self, text: str, request: Request) -> str:
         """Return the bare choice if it was sent as JSON."""
@@ -149,19 +163,19 @@ class WireModel:
             return text
         try:
             return str(json.loads(text)[ANSWER])
-        except (ValueError, LookupError, TypeError):
+        except (ValueError, LookupError, TypeError, RecursionError):
             return text
 
     def _misread(self, raw: bytes) -> ModelError:
         """Return the error for a 200 that is not an answer: some servers send errors with this status."""
-        complaint = read_complaint(raw)
+        complaint = read_complaint(raw[:ERROR_BYTES])
         if complaint.code and b'"error"' in raw[:4096]:
-            status = complaint.code.split()[0]
+            status = complaint.code.split()[0][:9]
             return failure(self._place, int(status) if status.isdecimal() else 502, complaint, {})
         return unreadable(self._place, raw)
 
     def _failure(
-        self, status: int, complaint: Complaint, headers: Mapping[str, str], payload: dict[str, Any]
+        self, status: int, complaint: Complaint, headers: Mapping[str, str], payload: Mapping[str, Any]
     ) -> ModelError:
         wrong = complaint.parameter
         if status == 400 and "unsupported" in complaint.code and wrong in ADJUSTABLE and wrong in payload:
@@ -208,6 +222,18 @@ def _loads(raw: bytes) -> Any:
         return json.loads(raw)
 
 
+def usage_of(given: object, sent: str, received: str) -> Usage:
+    """Return the tokens in a reply's usage, whatever its shape."""
+    if not isinstance(given, Mapping):
+        return Usage()
+    return Usage(input_tokens=given.get(sent), output_tokens=given.get(received))
+
+
+def finish_of(reason: object, known: Mapping[object, Finish]) -> Finish:
+    """Return why an answer ended, whatever the server sends as its reason."""
+    return known.get(reason, "other") if isinstance(reason, str | None) else "other"
+
+
 def join_parts(content: object) -> str:
     """Return the text of a message given as a list of parts, without reasoning and images."""
     if not isinstance(content, list):
@@ -233,7 +259,12 @@ class WireProvider:
         base = base_url(host.name, environment, host.base_url, host.url_variables)
         key = read_key(environment, host.key_variables, host.name, required=host.needs_key)
         place = CallSite(
-            name=f"{host.name}:{model}", model=model, url=base, key_variable=host.key_variables[0], secret=key
+            name=f"{host.name}:{model}",
+            model=model,
+            url=base,
+            key_variable=host.key_variables[0],
+            secret=key,
+            most_bytes=read_reply_limit(environment),
         )
         return WireModel(host, place, chat_url(host, base, model, environment))
 
@@ -245,7 +276,14 @@ def open_url(spec: str, environment: Mapping[str, str]) -> WireModel:
     if not model:
         raise ConfigError(f"{spec!r} names no model: add it, as in {base}#my-model")
     key = read_key(environment, CUSTOM.key_variables, base, required=False)
-    place = CallSite(name=f"{base}#{model}", model=model, url=base, key_variable=CUSTOM.key_variables[0], secret=key)
+    place = CallSite(
+        name=f"{base}#{model}",
+        model=model,
+        url=base,
+        key_variable=CUSTOM.key_variables[0],
+        secret=key,
+        most_bytes=read_reply_limit(environment),
+    )
     return WireModel(CUSTOM, place, f"{base}/chat/completions")
 
 

@@ -112,7 +112,7 @@ def _gain(result: RunResult) -> Text:
     single = next(one for one in figures if one.method.startswith("zero-shot"))
     test = single.accuracy_behind
     assert test is not None, "only the first method has none"
-    low, high = test.interval
+    low, high = test.interval.rounded(2)
     cells = result.votes.codes.shape[1] * result.votes.codes.shape[2]
     return Text(
         f"A single question to the better prompt labels {100 * single.accuracy.value:.0f} % of the rows right, with "

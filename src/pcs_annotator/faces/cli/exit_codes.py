@@ -14,7 +14,7 @@ class ExitCode(IntEnum):
     USER = 2, "a problem that you can fix; the message says how. For `pcs models check`, a model does not answer"
     BUDGET = 3, "the budget or the limit on calls is used up; all answers are kept"
     BUG = 70, "a bug in pcs; `PCS_DEBUG=1` shows the traceback"
-    INTERRUPTED = 130, "interrupted, as by Ctrl-C; all answers are kept, and the same command resumes"
+    INTERRUPTED = 130, "interrupted by Ctrl-C, SIGTERM or SIGHUP; all answers are kept, and the same command resumes"
 
     meaning: str
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,10 @@ PAPERS_OPTIMISER = "lr"
 @evaluate.splitting_options
 @click.option("--baselines", is_flag=True, help="With rq2 or all, on texts: also ask the models how sure they are.")
 @options.settings_options
+@options.GOLD_WINS
+@options.REPLACE
 @options.LIMIT
+@options.NO_WAIT
 @options.JSON
 @options.QUIET
 def command(
@@ -46,7 +50,9 @@ def command(
     found = experiment.find_sources(sources)
     if any(source.kind == "texts" for source in found):
         models.pull_missing(settings.ask.models, shown=shown)
-    asking = experiment.Asking(config=settings, baselines=baselines, limit=given["limit"], progress=shown)
+    again = {name: given[name] for name in ("limit", "replace", "gold_wins", "wait")}
+    say = partial(options.say, shown=shown)
+    asking = experiment.Asking(config=settings, baselines=baselines, progress=shown, say=say, **again)
     request = experiment.ExperimentRequest(
         name=name,
         sources=found,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +33,16 @@ from pcs_annotator.pipeline.human_review import FromPeople
 @click.option(
     "--gold", type=options.PATH, help="More gold labels: the filled-in to_label.csv, or a table with id and gold."
 )
+@options.GOLD_WINS
 @click.option(
     "--audit", default=0, type=click.IntRange(0), metavar="N", help="Draw N accepted rows for a person to check."
 )
 @click.option("--verdicts", type=options.PATH, help="The results of that check: the filled-in audit.csv.")
 @options.TO_LABEL
+@options.SPREADSHEET_SAFE
 @click.option("-o", "--out", type=options.PATH, help="Write a label for every row here (CSV or Parquet).")
-@click.option(
-    "--model-out", default="model.json", show_default=True, type=options.PATH, help="Write the fitted model here."
-)
+@options.REPLACE
+@click.option("--model-out", type=options.PATH, help="Write the fitted model here; default: model.json.")
 @options.SEED
 @click.option(
     "--resamples",
@@ -56,7 +58,9 @@ def command(
     labels: str | None,
     unknown: Unknown,
     out: Path | None,
-    model_out: Path,
+    model_out: Path | None,
+    replace: bool,
+    spreadsheet_safe: bool,
     to_json: bool,
     quiet: bool,
     **given: Any,
@@ -72,22 +76,30 @@ def command(
     people = options.take(FromPeople, given)
     changes = {name: value for name, value in given.items() if value is not None}
     if table.is_dir():
+        if out or model_out or labels:
+            raise ConfigError(
+                "-o, --model-out and --labels are for a table of votes: a run folder has files and labels"
+            )
         from pcs_annotator.faces.cli import run_view  # imports the code that asks; a table of votes does not need it
         from pcs_annotator.pipeline import run
 
         with options.gathered_warnings() as notes:
-            result = run.fit_run(table, changes, people)
+            say = partial(options.say, shown=not (to_json or quiet))
+            result = run.fit_run(table, changes, people, spreadsheet_safe=spreadsheet_safe, say=say)
         options.show(run_view.run_json, run_view.print_run, result, notes, to_json=to_json, quiet=quiet)
         return exit_codes.exit_code(result.unlabelled)
     if people.audit or people.verdicts:
         raise ConfigError("--audit and --verdicts need texts: give a run folder instead of a table of votes")
     files = fit_table.FitFiles(
         table=table,
-        model=model_out,
+        model=model_out or Path("model.json"),
+        replace=replace,
         labels_out=out,
         labels=labels.split(",") if labels is not None else None,
         unknown=unknown,
         gold=people.gold,
+        gold_wins=people.gold_wins,
+        spreadsheet_safe=spreadsheet_safe,
     )
     with options.gathered_warnings() as notes:
         fitted = fit_table.fit_table(files, changes)

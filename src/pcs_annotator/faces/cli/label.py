@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import click
 from rich.console import Console
 
 from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
-from pcs_annotator.pipeline import label, resolve_config, run
+from pcs_annotator.pipeline import findings, label, resolve_config, run
 
 
 @click.command("label")
@@ -21,6 +22,9 @@ from pcs_annotator.pipeline import label, resolve_config, run
 @options.ID_COLUMN
 @options.saving_options
 @options.LIMIT
+@options.REPLACE
+@options.SPREADSHEET_SAFE
+@options.NO_WAIT
 @options.JSON
 @options.QUIET
 def command(
@@ -31,6 +35,9 @@ def command(
     text_column: str | None,
     id_column: str | None,
     limit: int | None,
+    replace: bool,
+    spreadsheet_safe: bool,
+    wait: bool,
     to_json: bool,
     quiet: bool,
     **given: Any,
@@ -41,7 +48,18 @@ def command(
     label.
     """
     columns = resolve_config.flags_only(resolve_config.Flags(text_column=text_column, id_column=id_column))
-    request = run.RunRequest(data=data, folder=folder, config=columns, limit=limit, progress=not (to_json or quiet))
+    shown = not (to_json or quiet)
+    request = run.RunRequest(
+        data=data,
+        folder=folder,
+        config=columns,
+        limit=limit,
+        replace=replace,
+        spreadsheet_safe=spreadsheet_safe,
+        progress=shown,
+        wait=wait,
+        say=partial(options.say, shown=shown),
+    )
     path = out or label.default_out(data)
     with options.gathered_warnings() as notes:
         labelled = label.label(request, path, options.take(label.Saving, given))
@@ -62,6 +80,7 @@ def labelled_json(labelled: label.Labelled, notes: Sequence[str]) -> dict[str, A
         "questions": tally.questions,
         "questions_spared": tally.spared,
         **learned_view.promise_json(labelled),
+        "look_at": [flag._asdict() for flag in findings.texts_cut(tally.cut, len(labelled.outcomes))],
         "warnings": list(notes),
         "out": str(labelled.out),
     }
@@ -81,7 +100,8 @@ def print_labelled(labelled: label.Labelled, notes: Sequence[str]) -> None:
             "[dim]--ask-all asks them too[/]"
         )
     learned_view.print_promise(labelled, len(labelled.outcomes), console)
-    learned_view.print_notes(notes, labelled.unlabelled, console)
+    cut = [flag.detail for flag in findings.texts_cut(tally.cut, len(labelled.outcomes))]
+    learned_view.print_notes([*notes, *cut], labelled.unlabelled, console)
     console.print(f"\nlabels  {labelled.out}", style="bold", markup=False)
 
 

@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Interval
-from pcs_annotator.faces.cli.result_view import plain_table
-from pcs_annotator.pipeline import certificate_text, fit_table, learn
+from pcs_annotator.core.weights import Interval, Share
+from pcs_annotator.faces.cli.result_view import DASH, plain_table
+from pcs_annotator.pipeline import certificate_text, findings, fit_table, learn
 
 if TYPE_CHECKING:  # this module imports the code that asks models
     from pcs_annotator.pipeline import label
@@ -29,25 +29,30 @@ METRICS = (
 )
 
 
-def learned_json(learned: learn.Learned) -> dict[str, Any]:
+def learned_json(learned: learn.Learned, votes: Votes) -> dict[str, Any]:
     """Return everything that `print_learned` shows as plain values."""
     weights = learned.model.weights
     details = weights.diagnostics
+    annotators, relations = weights.shares(votes)
     return {
         "gold_rows": details.gold_rows,
         "optimiser": details.optimiser,
         "candidates": dict(details.candidates),
         "weights": {
-            "by_annotator": weights.by_annotator,
-            "by_relation": weights.by_relation,
-            "annotator_intervals": {name: list(ends) for name, ends in details.annotator_intervals.items()},
-            "relation_intervals": {name: list(ends) for name, ends in details.relation_intervals.items()},
+            "by_annotator": {name: share and share.weight for name, share in annotators.items()},
+            "by_relation": {name: share and share.weight for name, share in relations.items()},
+            "annotator_intervals": _intervals(annotators),
+            "relation_intervals": _intervals(relations),
         },
         "cross_validation": [_figures_json(figures) for figures in learned.figures],
         "no_cross_validation": learned.no_figures,
         "flags": [flag._asdict() for flag in details.flags],
         **promise_json(learned),
     }
+
+
+def _intervals(shares: Mapping[str, Share | None]) -> dict[str, list[float]]:
+    return {name: list(share.interval) for name, share in shares.items() if share and share.interval}
 
 
 def _figures_json(figures: Any) -> dict[str, Any]:
@@ -78,9 +83,10 @@ def print_learned(learned: learn.Learned, votes: Votes, console: Console) -> Non
     )
     console.print(Text(f"labels: {', '.join(votes.labels)}"))
     console.print()
-    console.print(_bars("annotator", weights.by_annotator, details.annotator_intervals))
+    annotators, relations = weights.shares(votes)
+    console.print(_bars("annotator", annotators))
     console.print()
-    console.print(_bars("relation", weights.by_relation, details.relation_intervals))
+    console.print(_bars("relation", relations))
     console.print(f"\nweights learned by [bold]{details.optimiser}[/]{_candidates(details.candidates)}")
     if learned.figures:
         gold_rows = learned.figures[0].auroc.n
@@ -105,16 +111,19 @@ def _candidates(losses: Mapping[str, float]) -> str:
     return f", with the lowest cross-validated log-loss:\n{listed}"
 
 
-def _bars(title: str, weights: Mapping[str, float], intervals: Mapping[str, Interval]) -> Table:
+def _bars(title: str, shares: Mapping[str, Share | None]) -> Table:
     table = plain_table()
     table.add_column(title, style="bold", no_wrap=True)
     table.add_column("weight", justify="right")
     table.add_column("95 % interval", justify="center", style="dim")
     table.add_column("")
-    for name, weight in sorted(weights.items(), key=lambda pair: -pair[1]):
-        interval = intervals.get(name)
-        span = f"{interval.low:.2f} – {interval.high:.2f}" if interval else ""
-        table.add_row(Text(name), f"{weight:.3f}", span, Text("█" * round(weight * BAR_WIDTH) or "▏", style="cyan"))
+    for name, share in sorted(shares.items(), key=lambda pair: -pair[1].weight if pair[1] else 1):
+        if share is None:
+            table.add_row(Text(name), DASH, "cast no votes", "")
+            continue
+        span = _span(share.interval, " – ") if share.interval else ""
+        bar = Text("█" * round(share.weight * BAR_WIDTH) or "▏", style="cyan")
+        table.add_row(Text(name), f"{share.weight:.3f}", span, bar)
     return table
 
 
@@ -127,9 +136,14 @@ def _figures_table(figures: Sequence[Any]) -> Table:
         cells = (getattr(row, name) for name, _ in METRICS)
         table.add_row(
             f"{row.method} *" if row.graded else row.method,
-            *(f"{cell.value:.3f} [dim]{cell.interval.low:.2f}–{cell.interval.high:.2f}[/]" for cell in cells),
+            *(f"{cell.value:.3f} [dim]{_span(cell.interval)}[/]" for cell in cells),
         )
     return table
+
+
+def _span(interval: Interval, between: str = "–") -> str:
+    low, high = interval.rounded(2)
+    return f"{low:.2f}{between}{high:.2f}"
 
 
 def _comparisons(figures: Sequence[Any]) -> Table:
@@ -141,7 +155,7 @@ def _comparisons(figures: Sequence[Any]) -> Table:
             # a single answer has only one score per label, so AUROC alone would flatter PCS
             tests.append((other.method, "accuracy", other.accuracy_behind))
     for method, metric, test in tests:
-        low, high = test.interval
+        low, high = test.interval.rounded(3)
         table.add_row(method, metric, f"{test.difference:+.3f}", f"{low:+.3f} to {high:+.3f}", f"{test.p_value:.3f}")
     return table
 
@@ -181,7 +195,8 @@ def fit_json(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: Se
         "rows_without_label": fitted.unlabelled,
         "labels": list(fitted.table.votes.labels),
         "decisions": counts(one.decision for one in fitted.outcomes),
-        **learned_json(fitted.learned),
+        **learned_json(fitted.learned, fitted.table.votes),
+        "look_at": look_at_json(fitted.facts),
         "warnings": list(notes),
         "model": str(files.model),
         "out": str(files.labels_out) if files.labels_out else None,
@@ -197,8 +212,26 @@ def print_fit(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: S
     """Print what was learned from a table of votes, and the files that were written."""
     console = Console(highlight=False)
     print_learned(fitted.learned, fitted.table.votes, console)
-    print_notes(notes, fitted.unlabelled, console)
+    print_look_at(fitted.facts, notes, console)
     console.print(f"\nwrote {files.model}" + (f" and {files.labels_out}" if files.labels_out else ""))
+
+
+def look_at_json(facts: findings.Facts) -> list[dict[str, str]]:
+    """Return what to look at as plain values."""
+    return [flag._asdict() for flag in findings.what_to_look_at(facts)]
+
+
+def print_look_at(facts: findings.Facts, notes: Sequence[str], console: Console) -> None:
+    """Print warnings, and what is or may be wrong; a fit has also warned about some of it."""
+    found = findings.what_to_look_at(facts)
+    print_notes([note for note in notes if note not in {flag.detail for flag in found}], 0, console)
+    if not found:
+        return
+    console.print("\n[bold]what to look at[/]")
+    table = Table.grid(padding=(0, 1))
+    for flag in found:
+        table.add_row(" •", Text.assemble((f"{flag.kind}: ", "bold yellow"), flag.detail))
+    console.print(table)
 
 
 def print_notes(notes: Sequence[str], unlabelled: int, console: Console) -> None:

@@ -25,13 +25,17 @@ def command() -> None:
 @options.JSON
 def size(ledger: Path, to_json: bool) -> None:
     """Show calls, tokens and cost per model."""
-    bills = ledgers.ledger_sizes(ledger)
+    bills, paid = ledgers.ledger_sizes(ledger), ledgers.paid_bills(ledger)
     file_size = ledger.stat().st_size
     if to_json:
-        options.echo_json({"bytes": file_size, "models": [asdict(bill) for bill in bills]})
+        listed, all_paid = ([asdict(bill) for bill in some] for some in (bills, paid))
+        options.echo_json({"bytes": file_size, "models": listed, "paid": all_paid})
     else:
         Console(highlight=False).print(result_view.bill_table(bills))
         click.echo(f"{ledger}: {file_size / 1000:,.0f} kB")
+        gone = sum(bill.calls for bill in paid) - sum(bill.calls for bill in bills)
+        if gone:
+            click.echo(f"paid for, with {gone:,} calls whose answers are not in it: {result_view.money(paid)}")
 
 
 @command.command()
@@ -46,13 +50,19 @@ def export(ledger: Path, out: Path, to_json: bool) -> None:
 @command.command("import")
 @LEDGER
 @click.argument("other", type=options.PATH)
+@options.NO_WAIT
 @options.JSON
-def import_(ledger: Path, other: Path, to_json: bool) -> None:
+def import_(ledger: Path, other: Path, wait: bool, to_json: bool) -> None:
     """Copy all calls from the ledger OTHER into LEDGER.
 
     They are then not paid for again.
     """
-    _print_count(to_json, "new", ledgers.import_ledger(ledger, other), f"new calls copied from {other}")
+    _print_count(
+        to_json,
+        "new",
+        ledgers.import_ledger(ledger, other, wait=wait, say=options.say),
+        f"new calls copied from {other}",
+    )
 
 
 @command.command()
@@ -60,15 +70,35 @@ def import_(ledger: Path, other: Path, to_json: bool) -> None:
 @click.option("--model", metavar="NAME", help="Only calls to this model, as named by `pcs ledger size`.")
 @click.option("--before", type=click.DateTime(), metavar="DATE", help="Only calls before this date, as in 2025-01-31.")
 @click.option("--yes", is_flag=True, help="Delete without asking for confirmation.")
+@options.NO_WAIT
 @options.JSON
-def prune(ledger: Path, model: str | None, before: datetime | None, yes: bool, to_json: bool) -> None:
+def prune(ledger: Path, model: str | None, before: datetime | None, yes: bool, wait: bool, to_json: bool) -> None:
     """Delete calls; if needed again, they have to be paid for again."""
     if model is None and before is None:
         raise click.UsageError("say which calls to delete: --model, --before or both")
     if not yes:
         click.confirm("Delete these calls permanently?", abort=True)
-    deleted = ledgers.prune_ledger(ledger, model=model, before=before.timestamp() if before else None)
+    until = before.timestamp() if before else None
+    deleted = ledgers.prune_ledger(ledger, model=model, before=until, wait=wait, say=options.say)
     _print_count(to_json, "deleted", deleted, "calls deleted")
+
+
+@command.command()
+@LEDGER
+@options.NO_WAIT
+@options.JSON
+def repair(ledger: Path, wait: bool, to_json: bool) -> None:
+    """Save all calls that can be read from a damaged ledger.
+
+    They get a new file in its place; the damaged file is kept under a name with the date.
+    """
+    found = ledgers.repair_ledger(ledger, wait=wait, say=options.say)
+    if to_json:
+        options.echo_json({"calls": found.calls, "kept": found.kept})
+    elif found.kept is None:
+        click.echo(f"{ledger} is not damaged; it has {found.calls:,} calls")
+    else:
+        click.echo(f"{found.calls:,} calls saved; the damaged file is kept as {found.kept}")
 
 
 def _print_count(to_json: bool, name: str, count: int, words: str) -> None:

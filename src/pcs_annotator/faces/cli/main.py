@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
+from threading import current_thread, main_thread
 
 import click
 
-from pcs_annotator.errors import PcsError
+from pcs_annotator.errors import ConfigError, PcsError, PcsWarning
 from pcs_annotator.faces.cli.exit_codes import ExitCode
 from pcs_annotator.version import __version__
 
@@ -57,17 +62,24 @@ def pcs() -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
-        return pcs.main(args=arguments, prog_name="pcs", standalone_mode=False) or 0
+        _refuse_other_bytes(sys.argv[1:] if arguments is None else arguments)
+        with _stopped_like_ctrl_c(), _warnings_in_a_line():
+            return pcs.main(args=arguments, prog_name="pcs", standalone_mode=False) or 0
     except (click.exceptions.Abort, KeyboardInterrupt):
-        click.echo("interrupted; all answers are kept, and the same command resumes", err=True)
+        with suppress(OSError):  # the terminal may be gone
+            click.echo("interrupted; all answers are kept, and the same command resumes", err=True)
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # Python flushes it at the end
         return ExitCode.INTERRUPTED
     except click.ClickException as error:
         error.show()
         return ExitCode.USER
-    except PcsError as error:
-        click.echo(f"error: {error}", err=True)
-        return ExitCode.USER
     except Exception as error:
+        message = _for_the_user(error)
+        if message:
+            click.echo(f"error: {message}", err=True)
+            return ExitCode.USER
         if os.environ.get("PCS_DEBUG"):
             raise
         click.echo(f"error: a bug in pcs, please report it: {type(error).__name__}: {error}", err=True)
@@ -75,6 +87,51 @@ def main(arguments: list[str] | None = None) -> int:
         return ExitCode.BUG
 
 
-def run() -> None:
-    """Entry point of the `pcs` script."""
-    sys.exit(main())
+def _for_the_user(error: Exception) -> str:
+    """Return the message of an error that the user can fix; empty for a bug."""
+    if isinstance(error, PcsError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "not enough memory: use fewer rows (--limit), or a machine with more of it"
+    if isinstance(error, OSError):
+        where = f" ({error.filename})" if error.filename else ""
+        return f"{error.strerror or error}{where}: check the file, its permissions and the disk"
+    return ""
+
+
+def _refuse_other_bytes(arguments: Sequence[str]) -> None:
+    for argument in arguments:
+        if not argument.isascii() and argument.encode("utf-8", "replace").decode() != argument:
+            raise ConfigError(f"{argument!r} is not UTF-8 text: correct it; a file with such a name must be renamed")
+
+
+@contextmanager
+def _warnings_in_a_line() -> Iterator[None]:
+    """Print each of our warnings once, without the place in the code."""
+    shown: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *where: object, **more: object) -> None:
+        if str(message) not in shown and issubclass(category, PcsWarning):
+            shown.add(str(message))
+            click.echo(f"warning: {message}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", PcsWarning)
+        warnings.showwarning = show
+        yield
+
+
+@contextmanager
+def _stopped_like_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP do what Ctrl-C does, unless they are ignored, as under nohup."""
+    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    if current_thread() is not main_thread():
+        known = []  # only the main thread may set handlers
+    ours = [number for number in known if signal.getsignal(number) == signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)

@@ -54,8 +54,11 @@ def check(model: tuple[str, ...], to_json: bool) -> int:
 
     A model is written provider:model, or http://host:port/v1#model for any server that speaks the OpenAI protocol.
     """
-    checkups = models.check_models(model, Path.cwd())
+    with options.gathered_warnings() as notes:
+        checkups = models.check_models(model, Path.cwd())
     options.show(_json, print_checkups, checkups, to_json=to_json)
+    for note in notes:
+        options.say(f"note: {note}")
     if all(one.answers for one in checkups):
         return exit_codes.ExitCode.DONE
     return exit_codes.ExitCode.USER

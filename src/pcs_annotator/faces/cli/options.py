@@ -32,15 +32,77 @@ def list_option(name: str, help: str) -> Callable[[F], F]:
 PATH = click.Path(path_type=Path)
 JSON = click.option("--json", "to_json", is_flag=True, help="Print one JSON object and nothing else.")
 QUIET = click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
+SPREADSHEET_SAFE = click.option(
+    "--spreadsheet-safe",
+    is_flag=True,
+    help="Put an apostrophe before cells that a spreadsheet would run as a formula.",
+)
 LIMIT = click.option("--limit", type=click.IntRange(1), metavar="N", help="Use only the first N rows.")
+REPLACE = click.option("--replace", is_flag=True, help="Keep what is in the way under a dated name, and start anew.")
+GOLD_WINS = click.option(
+    "--gold-wins", is_flag=True, help="Accept gold labels that contradict each other; yours win over those of the data."
+)
 CONFIG = click.option("-c", "--config", type=PATH, help="Settings file; default: pcs.toml in this folder, if any.")
 TEXT_COLUMN = click.option(
     "--text-column", metavar="NAME", help="Text column; default: `text` or similar, or the only column."
 )
 ID_COLUMN = click.option("--id-column", metavar="NAME", help="ID column; default: `id`, or row numbers.")
-BUDGET = click.option(
-    "--budget", "budget_usd", type=click.FloatRange(0), metavar="USD", help="Spend at most this many US dollars."
+
+
+def _prices(_context: click.Context, _parameter: click.Parameter, given: Sequence[str]) -> dict[str, tuple[float, ...]]:
+    """Return NAME=A or NAME=A,B as name → numbers."""
+    found = {}
+    for text in given:
+        name, _, numbers = text.rpartition("=")
+        try:
+            found[name] = tuple(float(number) for number in numbers.split(","))
+        except ValueError:
+            how = "write MODEL=IN,OUT, such as openai:gpt-4o-mini=0.15,0.6; for pcs plan --design, write NAME=COST"
+            raise ConfigError(f"--price {text!r}: {how}") from None
+    return found
+
+
+_LIMITS = (
+    click.option(
+        "--budget",
+        "budget_usd",
+        type=click.FloatRange(0),
+        metavar="USD",
+        help="Spend at most this many US dollars in this folder, earlier commands included.",
+    ),
+    click.option(
+        "--budget-per-day",
+        "budget_per_day_usd",
+        type=click.FloatRange(0),
+        metavar="USD",
+        help="Spend at most this many US dollars a day (UTC) in this folder.",
+    ),
+    click.option("--max-calls", type=click.IntRange(1), metavar="N", help="Make at most N calls in this command."),
+    click.option(
+        "--max-tokens", type=click.IntRange(1), metavar="N", help="Use at most N tokens, in and out, in this command."
+    ),
+    click.option(
+        "--price",
+        "prices",
+        multiple=True,
+        callback=_prices,
+        metavar="MODEL=IN,OUT",
+        help="Price of a model in US dollars per million tokens in and out; repeatable.",
+    ),
 )
+
+NO_WAIT = click.option(
+    "--no-wait", "wait", flag_value=False, default=True, help="Stop if another process uses the ledger; default: wait."
+)
+
+
+def say(text: str, *, shown: bool = True) -> None:
+    """Print a sentence to stderr at once; if nothing is to be shown, warn, so that it is among the JSON's warnings."""
+    if shown:
+        click.echo(text, err=True)
+    else:
+        warnings.warn(text, PcsWarning, stacklevel=2)
+
 
 _PROMISE = (
     click.option(
@@ -86,10 +148,7 @@ _STOPPING = (
 _SAVING = (
     click.option("--ask-all", is_flag=True, help="Ask all questions, even when the label can no longer change."),
     *_STOPPING,
-    click.option(
-        "--max-calls", type=click.IntRange(1), metavar="N", help="Make at most N calls, where they matter most."
-    ),
-    BUDGET,
+    *_LIMITS,
 )
 TO_LABEL = click.option(
     "--to-label",
@@ -122,7 +181,7 @@ _SETTINGS = (
     ),
     click.option("--draws", type=click.IntRange(1), metavar="N", help="Ask each question N times."),
     click.option("--concurrency", type=click.IntRange(1), metavar="N", help="At most N calls in flight per model."),
-    BUDGET,
+    *_LIMITS,
     click.option("--optimiser", metavar="NAME", help="How weights are learned: auto, lr, logit, naive-bayes, ga, …"),
     SEED,
     *_PROMISE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,11 @@ DEFAULT_CALLS = 8.0
 @click.option("--run", "folder", type=options.PATH, help="Plan to label DATA with this fitted run.")
 @options.stopping_options
 @click.option("--design", "designing", is_flag=True, help="Design a panel from DATA: votes with gold, or a run folder.")
-@click.option("--calls", type=float, metavar="N", help="With --design: budget per text, in calls; default: 8.")
 @click.option(
-    "--price",
-    "prices",
-    multiple=True,
-    metavar="NAME=COST",
-    help="With --design: cost of a question to NAME; repeatable.",
+    "--calls",
+    type=float,
+    metavar="N",
+    help="With --design: budget per text, in calls or in the unit of --price NAME=COST; default: 8.",
 )
 @click.option(
     "--free", multiple=True, metavar="RELATION", help="With --design: relation whose rewrites are free; repeatable."
@@ -44,13 +43,14 @@ def command(
     settled. With --design, the recorded questions that are worth asking within a budget.
     """
     to_json = given.pop("to_json")
-    saving = options.take(Saving, {**given, "budget_usd": None})
+    costs = _costs(given.pop("prices")) if designing else {}
+    saving = options.take(Saving, dict(given))
     settings = resolve_config.read_settings(config, Path.cwd(), options.take(resolve_config.Flags, given))
     if designing:
         request = panel_design.DesignRequest(
             source=data,
             budget=DEFAULT_CALLS if given["calls"] is None else given["calls"],
-            prices=dict(_price(text) for text in given["prices"]),
+            prices=costs,
             free=given["free"],
             seed=settings.learn.seed,
         )
@@ -64,12 +64,11 @@ def command(
         options.show(run_view.plan_json, run_view.print_plan, run.plan(planned), to_json=to_json)
 
 
-def _price(text: str) -> tuple[str, float]:
-    name, _, cost = text.rpartition("=")
-    try:
-        return name, float(cost)
-    except ValueError:
-        raise ConfigError(f"--price {text!r}: write NAME=COST, such as gpt-4o-mini=0.3") from None
+def _costs(given: Mapping[str, tuple[float, ...]]) -> dict[str, float]:
+    wrong = next((name for name, numbers in given.items() if len(numbers) != 1), None)
+    if wrong is not None:
+        raise ConfigError(f"--price {wrong}: with --design, write NAME=COST, such as {wrong}=0.3")
+    return {name: numbers[0] for name, numbers in given.items()}
 
 
 def design_json(found: panel_design.PanelDesign) -> dict[str, Any]:
@@ -105,7 +104,7 @@ def print_design(found: panel_design.PanelDesign) -> None:
     console = Console(highlight=False)
     curve = result_view.plain_table(right=("cost per text", "AUROC", "95 % interval", "questions"))
     for panel in found.designed.curve:
-        low, high = panel.auroc.interval
+        low, high = panel.auroc.interval.rounded(2)
         curve.add_row(f"{panel.cost:g}", f"{panel.auroc.value:.3f}", f"{low:.2f} – {high:.2f}", str(len(panel.cells)))
     console.print(f"designed on {found.gold_rows:,} gold rows; AUROC on held-out rows")
     console.print(curve)

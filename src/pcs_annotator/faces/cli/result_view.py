@@ -112,7 +112,7 @@ def _shown(cell: Content, digits: int, between: str, best: bool) -> Text:
         return Text(DASH, style="dim")
     shown = Text(f"{cell:d}" if isinstance(cell, int) else f"{value:.{digits}f}", style="bold" if best else "")
     if isinstance(cell, Figure) and cell.interval is not None:
-        low, high = cell.interval
+        low, high = cell.interval.rounded(digits)
         shown.append(f"{between}{low:.{digits}f} to {high:.{digits}f}", style="not bold dim")
     return shown
 

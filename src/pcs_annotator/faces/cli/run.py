@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,11 @@ from pcs_annotator.pipeline import resolve_config, run
 @click.option("-o", "--out", type=options.PATH, help="Run folder; default: runs/ plus the name of DATA.")
 @options.LIMIT
 @options.TO_LABEL
-@click.option("--fresh", is_flag=True, help="Ask everything again, and pay again.")
+@options.SPREADSHEET_SAFE
+@options.GOLD_WINS
+@options.REPLACE
+@click.option("--fresh", is_flag=True, help="Ask everything again, and pay again; the old ledger is kept.")
+@options.NO_WAIT
 @options.JSON
 @options.QUIET
 def command(*, data: Path, config: Path | None, out: Path | None, to_json: bool, quiet: bool, **given: Any) -> int:
@@ -26,13 +31,16 @@ def command(*, data: Path, config: Path | None, out: Path | None, to_json: bool,
     After an interruption, the same command resumes and asks only what is missing. Weights are learned from the rows
     with a gold label; all rows get a label.
     """
-    settings = resolve_config.read_settings(config, Path.cwd(), options.take(resolve_config.Flags, given))
+    folder = out or run.default_folder(data)
+    flags = options.take(resolve_config.Flags, given)
+    settings = resolve_config.read_settings(config, Path.cwd(), flags, run.learn_defaults(folder))
     request = run.RunRequest(
         data=data,
-        folder=out or run.default_folder(data),
+        folder=folder,
         config=settings,
         progress=not (to_json or quiet),
         announce=None if to_json or quiet else run_view.print_panel,
+        say=partial(options.say, shown=not (to_json or quiet)),
         **given,
     )
     models.pull_missing(settings.ask.models, shown=request.progress)

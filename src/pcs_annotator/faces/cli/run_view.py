@@ -13,10 +13,11 @@ from pcs_annotator.core.bill import Plan
 from pcs_annotator.faces.cli import learned_view, result_view
 from pcs_annotator.pipeline.default_panel import DefaultPanel
 from pcs_annotator.pipeline.run import RunPlan
-from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline.run_folder import SILENCES, RunResult
 
-REASONS_SHOWN = 5
+REASONS_SHOWN = 3
 NOT_CALLED = "No model was called. Answers in the ledger are reused; rejected rewrites are tried once more."
+RAISE_LIMIT = "to ask them, run again with a higher --budget, --budget-per-day, --max-calls or --max-tokens"
 TO_LABEL = {
     "informative": "the {rows} most informative rows to label",
     "at random": "{rows} random rows to label, which a promise can be based on",
@@ -36,11 +37,12 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         "calls": tally.calls,
         "known_already": tally.from_ledger,
         "written_wording": result.config.task.written_wording or None,
-        "silences": dict(tally.silences.most_common()),
+        "silences": {kind: dict(_sorted(reasons)) for kind, reasons in result.silences.items()},
         "unanswered": dict(tally.failed.most_common()),
         "bills": [asdict(bill) for bill in result.bills],
         "seconds": {step: round(seconds, 3) for step, seconds in result.seconds.items()},
-        **learned_view.learned_json(result.learned),
+        **learned_view.learned_json(result.learned, result.votes),
+        "look_at": learned_view.look_at_json(result.facts),
         "warnings": list(notes),
         "files": {
             "labels": str(result.folder.labels),
@@ -60,10 +62,7 @@ def print_run(result: RunResult, notes: Sequence[str]) -> None:
     learned_view.print_learned(result.learned, result.votes, console)
     console.print()
     _print_asked(result, console)
-    learned_view.print_notes(notes, result.unlabelled, console)
-    for flag in result.learned.model.weights.diagnostics.flags:
-        if flag.detail not in notes:  # a new fit has already warned about its flags
-            console.print(Text(f"{flag.kind}: {flag.detail}", style="yellow"))
+    learned_view.print_look_at(result.facts, notes, console)
     _print_to_label(result, console)
     console.print(Text(f"\nlabels  {result.folder.labels}\nreport  {result.folder.report}", style="bold"))
 
@@ -89,17 +88,28 @@ def _print_asked(result: RunResult, console: Console) -> None:
     console.print(f"{tally.calls:,} calls{reused}; cost of this folder so far: {result_view.money(result.bills)}")
     if result.config.task.written_wording:
         console.print(Text(f"the question under llm:wording: {result.config.task.written_wording}"))
-    if tally.silences:
-        console.print(f"{tally.silences.total():,} missing rewrites or votes, most common reasons:")
-    for reason, count in tally.silences.most_common(REASONS_SHOWN):
-        console.print(Text(f"  {count:>6,}  {reason}", style="dim"))
+    for kind, what in SILENCES.items():
+        _print_silences(what, result.silences[kind], console)
     print_unanswered(dict(tally.failed.most_common()), console)
+
+
+def _sorted(reasons: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(reasons.items(), key=lambda pair: -pair[1])
+
+
+def _print_silences(what: str, reasons: Mapping[str, int], console: Console) -> None:
+    """Print how many rewrites or answers are missing, and the most common reasons."""
+    if reasons:
+        console.print(f"{sum(reasons.values()):,} {what}:")
+    for reason, count in _sorted(reasons)[:REASONS_SHOWN]:
+        console.print(Text(f"  {count:>6,}  {reason}", style="dim"))
 
 
 def print_unanswered(unanswered: Mapping[str, int], console: Console) -> None:
     """Print how many questions no model answered, and why."""
     for reason, count in unanswered.items():
-        console.print(Text(f"{count:,} questions unanswered: {reason}; the same command asks them again", "yellow"))
+        again = RAISE_LIMIT if reason == "budget reached" else "the same command asks them again"
+        console.print(Text(f"{count:,} questions unanswered: {reason}; {again}", "yellow"))
 
 
 def plan_json(planned: RunPlan) -> dict[str, Any]:
@@ -157,5 +167,5 @@ def print_calls(plan: Plan, console: Console) -> None:
 
 def _cost(plan: Plan) -> str:
     if plan.usd is None:
-        return "cost unknown: add the missing price to [ask.prices]"
+        return "cost unknown: give the missing price with --price MODEL=IN,OUT or in [ask.prices]"
     return f"at most ${plan.usd:.4f}" if plan.usd else "free"

@@ -27,4 +27,6 @@ def run_tour(folder: Path, *, progress: bool, limit: int | None = None) -> run_f
     )
     with as_file(files("pcs_annotator.faces.demo") / "news.csv") as data:
         config = resolve_config.flags_only(flags)
-        return run.run(run.RunRequest(data=data, folder=folder, config=config, limit=limit, progress=progress))
+        return run.run(
+            run.RunRequest(data=data, folder=folder, config=config, limit=limit, progress=progress, replace=True)
+        )

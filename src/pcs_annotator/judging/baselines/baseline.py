@@ -88,9 +88,15 @@ def cells_of(votes: Votes, annotators: Sequence[int], relations: Sequence[int], 
     return cells & (votes.codes != NOT_ASKED).any(axis=0)
 
 
-def mean_scores(by_annotator: Floats) -> Floats:
-    """Return the mean over annotators of `[item, annotator, label]`; a row of zeros means no answer and is left out."""
+def mean_scores(by_annotator: Floats, who: str) -> Floats:
+    """Return the mean over annotators of `[item, annotator, label]`; a row of zeros means no answer and is left out.
+
+    Raises:
+        UndefinedMetric: No item has an answer, so every label would get the same score.
+    """
     present = by_annotator.sum(axis=2, keepdims=True) > 0
+    if present.size and not present.any():
+        raise UndefinedMetric(f"{who} finds no usable answer to its questions among these votes: look at the answers")
     voices = present.sum(axis=1)
     total = by_annotator.sum(axis=1)
     scores = np.where(voices > 0, total / np.maximum(voices, 1), 1 / by_annotator.shape[2])

@@ -29,7 +29,7 @@ class LogProb:
         rows, column = graded_rows(votes, self.name), original_column(votes, self.name)
         shares = votes.select(draws=1).shares()[:, rows, column]
         total = shares.sum(axis=2, keepdims=True)
-        return mean_scores(shares / np.where(total > 0, total, 1.0))
+        return mean_scores(shares / np.where(total > 0, total, 1.0), self.name)
 
     def asks(self, votes: Votes) -> Asks:
         """Return one call per annotator that gives log-probabilities."""

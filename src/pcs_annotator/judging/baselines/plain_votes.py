@@ -29,7 +29,7 @@ class ZeroShot:
     def scores(self, votes: Votes) -> Floats:
         """Return the first label as 1, the others as 0."""
         rows, column = plain_rows(votes, self.name), original_column(votes, self.name)
-        return mean_scores(votes.hard().select(draws=1).shares()[:, rows, column])
+        return mean_scores(votes.hard().select(draws=1).shares()[:, rows, column], self.name)
 
     def asks(self, votes: Votes) -> Asks:
         """Return one call per annotator."""
@@ -67,8 +67,12 @@ class MajorityVote:
 
 
 def _require_two(votes: Votes, who: str) -> None:
-    if len(plain_rows(votes, who)) < 2:
-        raise UndefinedMetric(f"{who} needs two annotators or more, and these votes have one: record another model")
+    answers = votes.codes[:, plain_rows(votes, who), original_column(votes, who), 0]
+    found = int((answers >= 0).any(axis=0).sum())
+    if found < 2:
+        raise UndefinedMetric(
+            f"{who} needs answers of two annotators or more, and these votes have {found}: record more"
+        )
 
 
 @baseline("self-consistency")
@@ -94,7 +98,7 @@ class SelfConsistency:
     def scores(self, votes: Votes) -> Floats:
         """Return the share of draws for every label."""
         rows, column = self._places(votes)
-        return mean_scores(votes.hard().select(draws=self.draws).shares()[:, rows, column])
+        return mean_scores(votes.hard().select(draws=self.draws).shares()[:, rows, column], self.name)
 
     def asks(self, votes: Votes) -> Asks:
         """Return one call per annotator and draw."""

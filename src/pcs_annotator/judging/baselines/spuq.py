@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Floats, Integers
+from pcs_annotator.core.arrays import Floats, Integers, Mask
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
@@ -80,9 +80,10 @@ class Spuq:
         else:
             signs = _own_confidence(answers, places.stated[:, places.rows][:, :, places.columns])
         weights = np.where(np.isnan(signs), 0.0, self._weights(votes, places.columns))
-        total = weights.sum(axis=(2, 3))
+        total = np.where(guess >= 0, weights.sum(axis=(2, 3)), 0.0)
+        _require_half(total > 0, self.name)
         confidence = (np.nan_to_num(signs) * weights).sum(axis=(2, 3)) / np.where(total > 0, total, 1.0)
-        return mean_scores(_spread(len(votes.labels), np.where(total > 0, guess, -1), confidence))
+        return mean_scores(_spread(len(votes.labels), np.where(total > 0, guess, -1), confidence), self.name)
 
     def asks(self, votes: Votes) -> Asks:
         """Return the first answer on the original, those on perturbed inputs, and the inputs that a model wrote."""
@@ -138,6 +139,16 @@ def intra_sample() -> Spuq:
 
 def _family(relation: str) -> str:
     return _NUMBER.sub("", relation)
+
+
+def _require_half(compared: Mask, who: str) -> None:
+    """Raise if fewer than half of the rows have an answer to compare, `[item, annotator]`; the rest would be ties."""
+    rows = int(compared.any(axis=1).sum())
+    if 2 * rows < len(compared):
+        raise UndefinedMetric(
+            f"{who} needs answers on perturbed inputs, and {rows} of {len(compared)} rows have one: "
+            "record relations that apply to more texts, such as llm:paraphrase or frame"
+        )
 
 
 def _own_confidence(answers: Integers, stated: Floats) -> Floats:

@@ -95,7 +95,7 @@ class StatedBaseline(ABC):
         source = self.source(votes)
         shares = complete(source.stated[:, source.rows, original_column(votes, self.name), : self.draws])
         answers = (shares.sum(axis=-1, keepdims=True) > 0).sum(axis=2)
-        return mean_scores(shares.sum(axis=2) / np.maximum(answers, 1))
+        return mean_scores(shares.sum(axis=2) / np.maximum(answers, 1), self.name)
 
     def asks(self, votes: Votes) -> Asks:
         """Return the answers on the original that it uses, of one or two calls each."""

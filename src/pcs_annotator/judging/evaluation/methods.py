@@ -273,7 +273,7 @@ def self_consistency(votes: Votes, budget: float) -> OnCells:
     """
     votes = plain_votes(votes)
     original = original_of(votes)
-    drawn = (votes.select(relations=[original]).codes != NOT_ASKED).any(axis=(0, 2)).sum(axis=1)
+    drawn = (votes.select(relations=[original]).codes >= 0).any(axis=(0, 2)).sum(axis=1)
     annotators = [name for name, draws in zip(votes.annotators, drawn, strict=True) if draws > 1]
     if not annotators:
         raise UndefinedMetric(

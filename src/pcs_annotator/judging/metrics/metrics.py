@@ -106,11 +106,11 @@ def reliability(scores: Floats, gold: Codes, bins: int = BINS) -> list[Reliabili
     place = groups.bins(bins)[:, 0]
     sums = zip(*(np.bincount(place, part) for part in (groups.confidence * size, right, size)), strict=True)
     return [
-        ReliabilityBin(float(s / n), float(r / n), int(n), _exact_interval(float(r), int(n))) for s, r, n in sums if n
+        ReliabilityBin(float(s / n), float(r / n), int(n), exact_interval(float(r), int(n))) for s, r, n in sums if n
     ]
 
 
-def _exact_interval(right: float, rows: int, level: float = 0.95) -> Interval:
+def exact_interval(right: float, rows: int, level: float = 0.95) -> Interval:
     """Return the Clopper–Pearson interval of right/rows.
 
     Shared ties make `right` a fraction; the beta quantiles then lie between those of the whole numbers around it.

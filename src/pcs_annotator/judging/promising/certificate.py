@@ -139,6 +139,7 @@ class Certificate:
     Attributes:
         promise: What was asked for.
         gold_rows: Gold rows behind it.
+        assumed_rows: Those of them that came with the data, so that they are only assumed to be a random sample.
         thresholds: The minimum confidence at which a label is accepted; empty when nothing is promised.
         why_not: Why nothing is promised; empty when something is.
         rows_needed: Gold rows that the promise would probably need; None when it holds, or when that is unknown.
@@ -159,6 +160,7 @@ class Certificate:
     review_rows: int = 0
     fingerprint: Fingerprint | None = None
     audit: Audit | None = None
+    assumed_rows: int = 0
 
     @property
     def revoked(self) -> bool:
@@ -192,6 +194,7 @@ class Certificate:
             "certainty": promise.certainty,
             "per_label": promise.per_label,
             "n_gold": self.gold_rows,
+            "n_assumed": self.assumed_rows,
             "threshold": common if not promise.per_label else None,
             "thresholds": dict(self.thresholds) if promise.per_label else None,
             "accepted_share": self.accepted_share,
@@ -216,6 +219,7 @@ class Certificate:
                 per_label=values["per_label"],
             ),
             gold_rows=values["n_gold"],
+            assumed_rows=values.get("n_assumed", 0),
             thresholds=by_label or ({} if common is None else {EVERY_LABEL: common}),
             fingerprint=values["fingerprint"] and Fingerprint(**values["fingerprint"]),
             audit=audit and Audit(**{**audit, "error": Interval(*audit["error"])}),

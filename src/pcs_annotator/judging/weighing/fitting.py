@@ -135,17 +135,20 @@ def _flags(votes: Votes, gold: Codes, weights: Weights, needs_gold: bool) -> Ite
 
 
 def _useless_annotators(votes: Votes) -> Iterator[Flag]:
+    remedy = "drop it" if len(votes.annotators) > 1 else "use another model"
     for position, name in enumerate(votes.annotators):
         cells = votes.codes[:, position]
         counts = np.bincount(cells[cells >= 0], minlength=len(votes.labels))
         total, top = int(counts.sum()), int(counts.argmax())
         if not total:
-            yield Flag("silent annotator", f"{name} never gave a usable label: look at its answers, or drop it")
+            yield Flag("silent annotator", f"{name} never gave a usable label: look at its answers, or {remedy}")
         elif total < CONSTANT_MIN_VOTES or counts[top] < CONSTANT_SHARE * total:
             continue
         elif not _grades_differ(votes, position):
             share = 100 * counts[top] / total
-            detail = f"{name} says {votes.labels[top]!r} in {share:.1f} % of {total} votes: it carries nothing, drop it"
+            detail = (
+                f"{name} says {votes.labels[top]!r} in {share:.1f} % of {total} votes: it carries nothing, {remedy}"
+            )
             yield Flag("constant annotator", detail)
 
 

@@ -49,11 +49,12 @@ def interval(ends: Interval | None, digits: int = 2) -> str:
     """Return an interval in brackets; an empty string if there is none.
 
     >>> interval(Interval(0.791, 0.862))
-    '[0.79, 0.86]'
+    '[0.79, 0.87]'
     """
     if ends is None or not all(map(math.isfinite, ends)):
         return ""
-    return f"[{number(ends.low, digits)}, {number(ends.high, digits)}]"
+    low, high = ends.rounded(digits)
+    return f"[{number(low, digits)}, {number(high, digits)}]"
 
 
 def count(value: int) -> str:

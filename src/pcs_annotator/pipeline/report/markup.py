@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from html import escape
 
 VOID = frozenset({"br", "col", "input", "line", "meta", "rect"})
 # A browser replaces or drops these, and a lone surrogate cannot be written at all.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+# Most parts of a page have none of these, and a page has hundreds of thousands of parts.
+_NEEDS_WORK = re.compile(rf"[&<>\"'{_UNPRINTABLE.pattern[1:]}")
 
 
 class Markup(str):
@@ -27,12 +30,14 @@ def escaped(text: str) -> Markup:
     >>> escaped('<b>"fine"</b>')
     '&lt;b&gt;&quot;fine&quot;&lt;/b&gt;'
     """
-    return text if isinstance(text, Markup) else Markup(escape(_UNPRINTABLE.sub("\ufffd", text)))
+    if type(text) is Markup:
+        return text
+    return Markup(escape(_UNPRINTABLE.sub("\ufffd", text)) if _NEEDS_WORK.search(text) else text)
 
 
 def joined(*children: Child) -> Markup:
     """Return the children, escaped and concatenated."""
-    return Markup("".join(escaped(child) for child in children if child is not None))
+    return Markup("".join([escaped(child) for child in children if child is not None]))
 
 
 def tag(name: str, *children: Child, **attributes: str | bool | None) -> Markup:
@@ -41,12 +46,13 @@ def tag(name: str, *children: Child, **attributes: str | bool | None) -> Markup:
     >>> tag("td", "a < b", class_="number", hidden=True)
     '<td class="number" hidden>a &lt; b</td>'
     """
-    written = "".join(_attribute(key, value) for key, value in attributes.items() if value not in (None, False))
+    written = "".join([_attribute(key, value) for key, value in attributes.items() if value not in (None, False)])
     if name in VOID:
         return Markup(f"<{name}{written}>" if name not in ("line", "rect") else f"<{name}{written}/>")
     return Markup(f"<{name}{written}>{joined(*children)}</{name}>")
 
 
+@lru_cache(maxsize=4096)
 def _attribute(key: str, value: str | bool | None) -> str:
     name = key.rstrip("_").replace("_", "-")
     return f" {name}" if value is True else f' {name}="{escaped(str(value))}"'

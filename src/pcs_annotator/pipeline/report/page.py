@@ -7,6 +7,7 @@ import hashlib
 from importlib.resources import files
 from pathlib import Path
 
+from pcs_annotator.files.runs import check_ending
 from pcs_annotator.pipeline.report.markup import Markup, joined, tag
 from pcs_annotator.pipeline.report.sections.answers import distribution, flips, silences
 from pcs_annotator.pipeline.report.sections.cost import cost, saved
@@ -14,18 +15,18 @@ from pcs_annotator.pipeline.report.sections.curves import curves, plots
 from pcs_annotator.pipeline.report.sections.quality import quality, weights
 from pcs_annotator.pipeline.report.sections.rows import rows
 from pcs_annotator.pipeline.report.sections.settings import settings
-from pcs_annotator.pipeline.report.sections.summary import certificate, headline, notices
+from pcs_annotator.pipeline.report.sections.summary import certificate, headline, look_at
 from pcs_annotator.pipeline.report.view import view_of
 from pcs_annotator.pipeline.run_folder import RunResult, write_page
 
 SECTIONS = (
+    ("look-at", "What to look at", look_at),
     ("certificate", "Certificate", certificate),
     ("quality", "Quality", quality),
     ("curves", "Curves", curves),
     ("labels", "Labels", distribution),
     ("weights", "Weights", weights),
     ("flips", "Flips", flips),
-    ("notices", "Warnings", notices),
     ("rows", "Rows", rows),
     ("saved", "Calls saved", saved),
     ("cost", "Cost", cost),
@@ -37,6 +38,7 @@ SECTIONS = (
 def write_report(result: RunResult, path: Path | None = None) -> Path:
     """Write the page of a run atomically, by default into the run folder, and return its path."""
     path = path or result.folder.report
+    check_ending(path, (".html", ".htm"))
     write_page(path, render(result))
     return path
 
@@ -77,7 +79,7 @@ def _head(name: str) -> Markup:
         tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name_="color-scheme", content="light dark"),
-        tag("title", f"{name} · pcs-annotator"),
+        tag("title", f"{name} · perceived-confidence"),
         tag("style", style),
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item, Task, label_lookup
-from pcs_annotator.core.variant import Variant
+from pcs_annotator.core.variant import Variant, VariantCount
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.pipeline import run_folder
 from pcs_annotator.pipeline.resolve_config import task_of
@@ -44,7 +44,7 @@ class View:
     task: Task
     origin: run_folder.Origin
     gold: tuple[str | None, ...]
-    rewrites: tuple[run_folder.VariantCount, ...]
+    rewrites: tuple[VariantCount, ...]
     question_relations: frozenset[str]
 
     @property
@@ -92,14 +92,13 @@ def view_of(result: run_folder.RunResult) -> View:
     labels = tuple(result.votes.labels)
     lookup = label_lookup(labels)
     given = result.dataset.gold or (None,) * len(result.outcomes)
-    variants = tuple(run_folder.count_variants(result.folder))
     return View(
         result=result,
         task=task_of(result.config),
         origin=run_folder.read_origin(result.folder),
         gold=tuple(None if label is None else labels[lookup[label.casefold()]] for label in given),
-        rewrites=tuple(one for one in variants if one.status != "original"),
-        question_relations=frozenset(one.relation for one in variants if one.status == "original"),
+        rewrites=tuple(one for one in result.rewrites if one.status != "original"),
+        question_relations=frozenset(one.relation for one in result.rewrites if one.status == "original"),
     )
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pcs_annotator.core.task import Phrasing
-from pcs_annotator.relations.base import relations
-from pcs_annotator.relations.question.rephrasing import Rephrasing
+from pcs_annotator.relations.base import Unchanged, relations
 
 
 @dataclass(frozen=True, slots=True)
-class Layout(Rephrasing):
+class Layout(Unchanged):
     """Instructions and text in one user message, without a system message."""
 
     name: str = "layout"

@@ -10,15 +10,14 @@ from typing import Literal
 
 from pcs_annotator.core.task import Phrasing
 from pcs_annotator.errors import ConfigError
-from pcs_annotator.relations.base import relations
-from pcs_annotator.relations.question.rephrasing import Rephrasing
+from pcs_annotator.relations.base import Unchanged, relations
 
 Which = Literal["reversed", "rotated"] | int
 """Which order: reversed, rotated by one, or the permutation of a number from 2 on."""
 
 
 @dataclass(frozen=True, slots=True)
-class LabelOrder(Rephrasing):
+class LabelOrder(Unchanged):
     """The labels in another order.
 
     Attributes:

@@ -10,14 +10,13 @@ from typing import ClassVar
 from pcs_annotator.core.task import Phrasing, Task
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.errors import ConfigError
-from pcs_annotator.relations.base import AskRewriter, Need, relations
+from pcs_annotator.relations.base import AskRewriter, Need, Unchanged, relations
 from pcs_annotator.relations.checks.negation import negation
 from pcs_annotator.relations.checks.reading import Rewrite, quoted, words
 from pcs_annotator.relations.checks.surface import length, numbers
 from pcs_annotator.relations.language import language_of
 from pcs_annotator.relations.prompted.cleaning import Refused
 from pcs_annotator.relations.prompted.prompted import PromptedRelation, prompt_file
-from pcs_annotator.relations.question.rephrasing import Rephrasing
 
 PLACE = "{instruction}"
 # The instruction stays as it is, whatever it says and in whatever language.
@@ -36,7 +35,7 @@ def wordings_of(task: Task) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Wording(Rephrasing):
+class Wording(Unchanged):
     """Another instruction: one of the task's, else a template around the task's instruction.
 
     Attributes:
@@ -63,7 +62,7 @@ class Wording(Rephrasing):
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenWording(Rephrasing):
+class WrittenWording(Unchanged):
     """Another instruction, which a model wrote; it is written once per task, before the first question."""
 
     name: str = "llm:wording"

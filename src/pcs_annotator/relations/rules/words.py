@@ -86,5 +86,5 @@ def _lemminflect() -> Any:  # the package has no types
     try:
         import lemminflect
     except ModuleNotFoundError as error:
-        raise MissingPackage("this relation inflects English: pip install 'pcs-annotator[rules]'") from error
+        raise MissingPackage("this relation inflects English: pip install 'perceived-confidence[rules]'") from error
     return lemminflect

@@ -138,3 +138,15 @@ def test_row_for_the_votes_has_nan_for_labels_that_were_not_named() -> None:
 
     assert math.isnan(first)
     assert second == 0.7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("lead", ["", "Here is the text: "])
+def test_probabilities_in_the_text_are_not_the_model_s(kind: str, lead: str) -> None:
+    text = (
+        "The moon is\nG1: Real\nP1: 1.0\nGuess: Real\nConfidence: Almost certain\n<label>Real</label>\n(A) True, I say."
+    )
+    chosen = elicitation_of(kind)
+
+    assert isinstance(chosen.next(TASK, text, [lead + text.lower()]), str)
+    assert isinstance(chosen.next(TASK, text, ["G1: Fake", lead + text.lower()]), str)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pcs_annotator.asking.annotators.elicitations.base import Messages, Stated, elicitation, opening
 from pcs_annotator.asking.annotators.prompt import PromptStyle
+from pcs_annotator.asking.annotators.quotation import own_words
 from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
 from pcs_annotator.core.elicitations import LING_1S, PHRASES
 from pcs_annotator.core.task import Task
@@ -56,7 +57,8 @@ class Linguistic:
 
     def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
         """Return the probability in the reply."""
-        return read_phrase(replies[0], task.labels) if replies else self.first(task, text)
+        question = self.first(task, text)
+        return read_phrase(own_words(replies[0], text, question), task.labels) if replies else question
 
 
 def read_phrase(reply: str, labels: Sequence[str]) -> Stated | str:

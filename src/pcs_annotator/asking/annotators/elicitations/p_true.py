@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pcs_annotator.asking.annotators.elicitations.base import Messages, Stated, elicitation, followed_up
 from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages
+from pcs_annotator.asking.annotators.quotation import own_words
 from pcs_annotator.asking.annotators.reply import read_answer, read_label, without_reasoning
 from pcs_annotator.core.elicitations import P_TRUE
 from pcs_annotator.core.task import Task
@@ -40,20 +41,21 @@ class PTrue:
 
     def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
         """Return the question of whether the label is right, then the probability in the replies."""
+        question = self.first(task, text)
         if not replies:
-            return self.first(task, text)
-        said = read_answer(replies[0], task.labels, self.answer, text)
+            return question
+        said = read_answer(replies[0], task.labels, self.answer, text, question)
         label = said.label
         if label is None:
             return said.reason
         if len(replies) > 1:
-            verdict = read_verdict(replies[1])
+            verdict = read_verdict(own_words(replies[1], text, question))
             return verdict if isinstance(verdict, str) else Stated({label: float(verdict)})
         proposed = f"<label>{said.chosen}</label>" if self.answer in ("tag", "letter tag") else said.chosen
         asked = (
             f"The proposed label is: {label}\nIs it right?\n(A) True\n(B) False\nAnswer with A or B and nothing else."
         )
-        return followed_up(self.first(task, text), proposed, asked)
+        return followed_up(question, proposed, asked)
 
 
 def read_verdict(reply: str) -> bool | str:

@@ -17,6 +17,7 @@ from typing import ClassVar, NamedTuple
 
 from pcs_annotator.asking.annotators.elicitations.base import Messages, Stated, elicitation, followed_up, opening
 from pcs_annotator.asking.annotators.prompt import PromptStyle
+from pcs_annotator.asking.annotators.quotation import own_words
 from pcs_annotator.asking.annotators.reply import read_label, without_reasoning
 from pcs_annotator.asking.annotators.vocabulary import Mention, vocabulary
 from pcs_annotator.core.elicitations import top_k_kind
@@ -78,7 +79,8 @@ class OneStepTopK(_TopK):
 
     def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
         """Return the probabilities in the reply."""
-        return read_probabilities(replies[0], task.labels) if replies else self.first(task, text)
+        question = self.first(task, text)
+        return read_probabilities(own_words(replies[0], text, question), task.labels) if replies else question
 
 
 @elicitation("2s-top-k")
@@ -92,17 +94,19 @@ class TwoStepTopK(_TopK):
 
     def next(self, task: Task, text: str, replies: Sequence[str]) -> Messages | Stated | str:
         """Return the question for the probabilities, then the probabilities in the replies."""
+        question = self.first(task, text)
         if not replies:
-            return self.first(task, text)
-        guesses = read_guesses(replies[0], task.labels)[: self.k]
+            return question
+        said = [own_words(reply, text, question) for reply in replies]
+        guesses = read_guesses(said[0], task.labels)[: self.k]
         if not guesses:
             return "no label in reply"
-        if len(replies) > 1:
-            return read_probabilities_of(replies[1], guesses, task.labels)
+        if len(said) > 1:
+            return read_probabilities_of(said[1], guesses, task.labels)
         made = "\n".join(f"G{n}: {label}" for n, label in enumerate(guesses, start=1))
         lines = _numbered("P{n}: <probability>", len(guesses))
         asked = f"What is the probability, from 0 to 1, that each of your guesses is right? {_ONLY}\n{lines}"
-        return followed_up(self.first(task, text), made, asked)
+        return followed_up(question, made, asked)
 
 
 def _numbered(line: str, size: int) -> str:

@@ -3,6 +3,6 @@
 from typing import Literal
 
 Style = Literal["chat", "plain"]
-INSTALL = "pip install 'pcs-annotator[local]'"
+INSTALL = "pip install 'perceived-confidence[local]'"
 # The model was trained on 8,192 tokens; long before that, attention in numpy gets slow and answers get poor.
 CONTEXT_TOKENS = 2048

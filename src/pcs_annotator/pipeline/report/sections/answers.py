@@ -13,6 +13,7 @@ from pcs_annotator.judging.evaluation.flips import FlipMatrix, flip_matrices
 from pcs_annotator.pipeline.report.formats import bar, count, percent
 from pcs_annotator.pipeline.report.markup import Child, Markup, figure, section, sentence, table, tag, user_text
 from pcs_annotator.pipeline.report.view import View
+from pcs_annotator.pipeline.run_folder import SILENCES
 
 MOST_BARS = 20
 MOST_LABELS, MOST_NARROW = 8, 4
@@ -210,15 +211,14 @@ def _cell(part: int, whole: int, *, same: bool) -> Markup:
 
 def silences(view: View) -> Markup:
     """Return how many rewrites and answers are missing, and why."""
-    tally = view.result.tally
+    found = view.result.silences
     return section(
         "silences",
         "Missing rewrites and answers",
         figure("Rewrites", _rewrites(view)),
         figure("Answers", _answers(view)),
-        _reasons("Why a rewrite is missing", _rewrite_reasons(view)),
-        _reasons("Why an answer has no label", _without_relations(tally.silences, view)),
-        _reasons("Failed calls, repeated by the next run", tally.failed),
+        *(_reasons(f"Why {what}", found[kind]) for kind, what in SILENCES.items()),
+        _reasons("Failed calls, repeated by the next run", view.result.tally.failed),
     )
 
 
@@ -234,7 +234,7 @@ def _rewrites(view: View) -> Markup:
     for name in names:
         counts = [ends[name, status] for status in ("changed", "not_applicable", "rejected")]
         rows.append(_count_row(name, counts, sum(counts)))
-    titles = ("changed", "not applicable", "rejected", "share changed")
+    titles = ("changed", "did not apply", "rejected by a check", "share changed")
     return table([("Relation", ""), ("", "chart"), *((title, "number") for title in titles)], rows)
 
 
@@ -247,7 +247,7 @@ def _answers(view: View) -> Markup:
         given = codes.size - silent - unasked
         row = _count_row(name, [given, silent, unasked], given + silent)
         rows.append(row if graded is None else [*row, percent(graded[name], given)])
-    titles = ["labels", "no label", "not asked", "share with label", *(["with log-probs"] if graded else [])]
+    titles = ["labels", "unreadable", "not asked", "share with label", *(["with log-probs"] if graded else [])]
     return table([("Model", ""), ("", "chart"), *((title, "number") for title in titles)], rows)
 
 
@@ -256,21 +256,7 @@ def _count_row(name: str, counts: Sequence[int], total: int) -> list[Child]:
     return [user_text(name), bar(counts[0] / max(total, 1)), *map(count, counts), percent(counts[0], total)]
 
 
-def _rewrite_reasons(view: View) -> Counter[str]:
-    missing = (one for one in view.rewrites if one.status in ("not_applicable", "rejected"))
-    found: Counter[str] = Counter()
-    for one in missing:
-        found[f"{one.relation}: {one.reason or one.status.replace('_', ' ')}"] += one.times
-    return found
-
-
-def _without_relations(reasons: Mapping[str, int], view: View) -> Counter[str]:
-    """Return the reasons given for answers; those for rewrites are counted from the recorded rewrites."""
-    prefixes = tuple(f"{name}: " for name in view.result.votes.relations)
-    return Counter({reason: times for reason, times in reasons.items() if not reason.startswith(prefixes)})
-
-
-def _reasons(title: str, reasons: Counter[str]) -> Markup | None:
+def _reasons(title: str, reasons: Mapping[str, int]) -> Markup | None:
     if not reasons:
         return None
     top = sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -42,8 +42,6 @@ def _last_run(view: View) -> Markup | None:
         parts.append(f"{counted(tally.from_ledger, 'answer')} reused from the ledger at no cost")
     if tally.retries:
         parts.append(f"{counted(tally.retries.total(), 'retry', 'retries')}")
-    if tally.cut:
-        parts.append(f"{counted(tally.cut, 'text')} cut to fit a model's context")
     return sentence("; ".join(parts) + ".", kind="note")
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pcs_annotator.core.weights import Interval
+from pcs_annotator.core.weights import Share
 from pcs_annotator.judging.evaluation.compare import FIRST_QUESTION, LOGPROB
 from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
 from pcs_annotator.pipeline.certificate_text import about_ece, what_more_questions_bought
-from pcs_annotator.pipeline.report.formats import capital, counted, estimate, interval, number, signed, span
+from pcs_annotator.pipeline.report.formats import DASH, capital, counted, estimate, interval, number, signed, span
 from pcs_annotator.pipeline.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
 from pcs_annotator.pipeline.report.view import View
 
@@ -175,18 +175,19 @@ def _p_value(value: float) -> str:
 def weights(view: View) -> Markup:
     """Return the learned weights with their intervals."""
     learned = view.result.learned.model.weights
-    diagnostics = learned.diagnostics
+    annotators, relations = learned.shares(view.result.votes)
+    shown = [share for share in (*annotators.values(), *relations.values()) if share is not None]
     return section(
         "weights",
         "Weights of models and relations",
         sentence(_how(view)),
         tag(
             "div",
-            figure("Models", _chart("Model", learned.by_annotator, diagnostics.annotator_intervals)),
-            figure("Relations", _chart("Relation", learned.by_relation, diagnostics.relation_intervals)),
+            figure("Models", _chart("Model", annotators)),
+            figure("Relations", _chart("Relation", relations)),
             class_="pair",
         ),
-        sentence(_legend(bool(diagnostics.annotator_intervals)), kind="note"),
+        sentence(_legend(any(share.interval for share in shown)), kind="note"),
         None if learned.evidence is None else sentence(_summary(learned.evidence.reads), kind="note"),
     )
 
@@ -214,19 +215,22 @@ def _legend(has_intervals: bool) -> str:
     return f"Bars are weights, which sum to 1 in each chart{intervals}; the dashed line is an equal weight for all."
 
 
-def _chart(title: str, by_name: Mapping[str, float], ends: Mapping[str, Interval]) -> Markup:
-    highest = max([*by_name.values(), *(end.high for end in ends.values())], default=1.0)
-    top = min(1.0, highest * 1.06) or 1.0
-    equal = 1 / max(len(by_name), 1)
+def _chart(title: str, shares: Mapping[str, Share | None]) -> Markup:
+    """Return a bar per weight; without votes there is no weight, and the reason stands in place of the bar."""
+    given = {name: share for name, share in shares.items() if share is not None}
+    ends = [share.interval.high for share in given.values() if share.interval]
+    top = min(1.0, max([*(share.weight for share in given.values()), *ends], default=1.0) * 1.06) or 1.0
+    equal = 1 / max(len(given), 1)
     rows: list[list[Child]] = [
         [
             user_text(name),
-            estimate(weight, ends.get(name), top=max(top, equal), reference=equal),
-            number(weight),
-            interval(ends.get(name)),
+            estimate(share.weight, share.interval, top=max(top, equal), reference=equal),
+            number(share.weight),
+            interval(share.interval),
         ]
-        for name, weight in sorted(by_name.items(), key=lambda pair: -pair[1])
+        for name, share in sorted(given.items(), key=lambda pair: -pair[1].weight)
     ]
+    rows += [[user_text(name), tag("small", "cast no votes"), DASH, ""] for name in shares if name not in given]
     columns = [(title, ""), ("", "chart"), ("weight", "number"), ("95 %", "number quiet")]
     if not ends:
         columns, rows = columns[:-1], [row[:-1] for row in rows]

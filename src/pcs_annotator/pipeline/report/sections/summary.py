@@ -1,4 +1,4 @@
-"""The top of the page: the question, the main numbers, the certificate; and the warnings."""
+"""The top of the page: the question, the main numbers, the certificate; and what to look at."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.pipeline.certificate_text import promised
+from pcs_annotator.pipeline.findings import what_to_look_at
 from pcs_annotator.pipeline.report.formats import capital, count, counted, interval, number, percent, stack, total_cost
 from pcs_annotator.pipeline.report.markup import Child, Markup, joined, section, sentence, tag, user_text
 from pcs_annotator.pipeline.report.view import View
@@ -33,7 +34,7 @@ def headline(view: View) -> Markup:
     ]
     return tag(
         "header",
-        tag("p", f"pcs-annotator {view.origin.version} · run report", class_="overline"),
+        tag("p", f"perceived-confidence {view.origin.version} · run report", class_="overline"),
         tag("h1", user_text(view.data_name)),
         tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts), class_="facts"),
         _tiles(view),
@@ -165,15 +166,11 @@ def _decisions(view: View) -> Markup | None:
     return tag("div", bar, tag("ul", *keys, class_="keys"), class_="decisions")
 
 
-def notices(view: View) -> Markup:
-    """Return the warnings of the fit, and how many rows have no label."""
-    flags = view.result.learned.model.weights.diagnostics.flags
+def look_at(view: View) -> Markup:
+    """Return what is or may be wrong with the run, the most important first."""
     entries = [
-        tag("li", tag("span", flag.kind, class_="chip warn"), " ", user_text(flag.detail, "span")) for flag in flags
+        tag("li", tag("span", flag.kind, class_="chip warn"), " ", user_text(f"{flag.detail}.", "span"))
+        for flag in what_to_look_at(view.result.facts)
     ]
-    unlabelled = view.result.unlabelled
-    if unlabelled:
-        text = f"{counted(unlabelled, 'row has', 'rows have')} no label, because no model gave a usable answer."
-        entries.append(tag("li", tag("span", "no label", class_="chip warn"), " ", text))
-    none = sentence("No warnings: no model was silent or always gave the same label, and every row has a label.")
-    return section("notices", "Warnings", tag("ul", *entries, class_="notices") if entries else none)
+    none = sentence("Nothing stood out: every row has a label, and no model or relation behaves strangely.")
+    return section("look-at", "What to look at", tag("ul", *entries, class_="notices") if entries else none)

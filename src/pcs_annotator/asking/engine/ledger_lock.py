@@ -1,0 +1,181 @@
+"""One writer per ledger: who may ask, who waits, and for whom."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import sqlite3
+import sys
+import time
+import warnings
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from pcs_annotator.core.chat import Reply
+from pcs_annotator.errors import LedgerError, PcsWarning
+
+LOCK_ATTEMPT_SECONDS = 0.05
+SILENT_SECONDS = 0.5
+"""A shorter wait for a lock is not worth a word."""
+
+Say = Callable[[str], None]
+"""Takes a sentence for the user."""
+_Own = tuple[int, Path]
+"""A process and a ledger."""
+_HELD: ContextVar[frozenset[_Own]] = ContextVar("ledgers that this thread or task holds", default=frozenset())
+
+
+def warn_user(message: str) -> None:
+    """Tell the user something as a warning."""
+    warnings.warn(message, PcsWarning, stacklevel=4)
+
+
+@contextmanager
+def lock_ledger(ledger: Path | str, *, wait: bool = True, say: Say = warn_user) -> Iterator[None]:
+    """Hold the lock of a ledger, so that no call is paid for twice; code that holds it already just goes on.
+
+    SQLite locks an empty file next to the ledger. This works on every system, between threads as well as between
+    processes, and the lock is released when its holder dies. Another file says who the holder is.
+
+    Args:
+        ledger: The ledger; it need not exist.
+        wait: Whether to wait for the lock if it is held; otherwise that is an error.
+        say: Called once, with whom the lock is waited for.
+    """
+    own = _own(ledger)
+    if own in _HELD.get():
+        yield
+        return
+    with _attempts(ledger, wait, say) as attempt:
+        while not attempt():
+            time.sleep(LOCK_ATTEMPT_SECONDS)
+        with _holding(own):
+            yield
+
+
+@dataclass(slots=True)
+class SharedCalls:
+    """What the tasks of an event loop that hold a ledger together share.
+
+    Attributes:
+        lock: Releases the lock.
+        tasks: How many tasks hold it.
+        under_way: Key of a call → who asks, and the reply to come.
+    """
+
+    lock: ExitStack = field(default_factory=ExitStack)
+    tasks: int = 0
+    under_way: dict[bytes, tuple[object, asyncio.Future[Reply]]] = field(default_factory=dict)
+
+
+_SHARED: dict[tuple[asyncio.AbstractEventLoop, _Own], SharedCalls] = {}
+
+
+@asynccontextmanager
+async def lock_ledger_async(
+    ledger: Path | str, *, wait: bool = True, say: Say = warn_user
+) -> AsyncIterator[SharedCalls]:
+    """Do the same as `lock_ledger` in an event loop, which goes on while the lock is waited for.
+
+    Tasks of one loop hold the lock together, so that many can ask at the same time. They share the calls under way.
+    """
+    own = _own(ledger)
+    here = (asyncio.get_running_loop(), own)
+    if own in _HELD.get():
+        yield _SHARED.get(here) or SharedCalls()
+        return
+    with ExitStack() as lock:
+        if here not in _SHARED:
+            attempt = lock.enter_context(_attempts(ledger, wait, say))
+            while here not in _SHARED and not attempt():
+                await asyncio.sleep(LOCK_ATTEMPT_SECONDS)
+        if here not in _SHARED:
+            _SHARED[here] = SharedCalls(lock.pop_all())
+    shared = _SHARED[here]
+    shared.tasks += 1
+    try:
+        with _holding(own):
+            yield shared
+    finally:
+        shared.tasks -= 1
+        if not shared.tasks:
+            del _SHARED[here]
+            shared.lock.close()
+
+
+def _own(ledger: Path | str) -> _Own:
+    return os.getpid(), Path(ledger).resolve()
+
+
+@contextmanager
+def _holding(own: _Own) -> Iterator[None]:
+    before = _HELD.set(_HELD.get() | {own})
+    try:
+        yield
+    finally:
+        _HELD.reset(before)
+
+
+@contextmanager
+def _attempts(ledger: Path | str, wait: bool, say: Say) -> Iterator[Callable[[], bool]]:
+    """Yield a function that tries to take a lock and returns whether it did; release the lock at the end."""
+    path, holder = Path(f"{ledger}-turn"), Path(f"{ledger}-holder")
+    remedy = "put the ledger in a folder that you can write to"
+    started, told, taken = time.monotonic(), False, False
+
+    def attempt() -> bool:
+        nonlocal told, taken
+        try:
+            connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise LedgerError(f"{path} cannot be locked ({error}): {remedy}") from error
+            if not wait:
+                message = f"{ledger} is in use by {_holder(holder)}: run again when that has ended, or wait for it"
+                raise LedgerError(f"{message} (without --no-wait; in Python, with wait=True)") from None
+            if not told and time.monotonic() - started >= SILENT_SECONDS:
+                told, other = True, _holder(holder)
+                if _process() not in other:
+                    say(f"waiting for {other}, which is using {ledger}; Ctrl-C stops waiting")
+            return False
+        taken = True
+        with suppress(OSError):
+            holder.write_text(_this_process(), encoding="utf-8")
+        return True
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+    except (OSError, sqlite3.Error) as error:
+        raise LedgerError(f"{path} cannot be opened ({error}): {remedy}") from error
+    with closing(connection):
+        try:
+            yield attempt
+        finally:
+            if taken:
+                with suppress(OSError):
+                    holder.unlink(missing_ok=True)
+
+
+def _this_process() -> str:
+    # the first words of the command, because later ones may be long or private
+    program, *words = sys.argv or [""]
+    name = "python" if program in ("", "-c") else Path(program).name
+    command = " ".join([Path(program).parent.name if name == "__main__.py" else name, *words[:2]])
+    return f"{command} ({_process()}, since {datetime.now().isoformat(' ', 'seconds')})"
+
+
+def _process() -> str:
+    return f"process {os.getpid()} on {platform.node()}"
+
+
+def _holder(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8") or "another process"
+    except (OSError, ValueError):
+        return "another process"

@@ -1,0 +1,143 @@
+"""The votes of a run folder: asked for, reused while nothing has changed, or taken from the ledger after a stop."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pcs_annotator.asking.engine.budget import Budget
+from pcs_annotator.asking.engine.job import Job
+from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.models.provider import read_environment
+from pcs_annotator.core.concurrency import run_sync
+from pcs_annotator.core.task import Item
+from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import PcsError, PcsWarning, TableError
+from pcs_annotator.files import vote_files
+from pcs_annotator.files.config import Config
+from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.pipeline import ask, resolve_config
+
+
+class FolderVotes(NamedTuple):
+    """Votes, and the wording that a model wrote for the question; empty if none did."""
+
+    votes: Votes
+    written_wording: str
+
+
+def ask_for_folder(
+    folder: RunFolder, job: Job, items: Sequence[Item], settings: ask.CollectSettings, digest: str
+) -> FolderVotes:
+    """Ask what the ledger of a folder has no answer to, and write variants and votes, with a note on them.
+
+    The note has the digest of the job, what was counted, and the state of the ledger.
+    """
+    written = job.task.written_wording
+
+    def note_wording(wording: str) -> None:
+        nonlocal written
+        written = wording
+        if job.on_wording is not None:
+            job.on_wording(wording)
+
+    with vote_files.writing_variants(folder.variants, {"asked": digest}) as note_variant:
+        noting = replace(job, on_variant=note_variant, on_wording=note_wording)
+        votes = run_sync(lambda: ask.ask_job(noting, items, folder.ledger, settings))
+    note = {
+        "asked": digest,
+        "written_wording": written,
+        "tally": settings.tally.to_dict(),
+        "ledger": {"at": (now := time.time()), "calls": _calls_in(folder.ledger, now)},
+    }
+    vote_files.write_votes(folder.votes, votes, note)
+    return FolderVotes(votes, written)
+
+
+def reusable_votes(folder: RunFolder, job: Job, items: Sequence[Item], digest: str, tally: Tally) -> FolderVotes | None:
+    """Return the votes in a folder if they are all answers to the same job and the ledger still has them, else None.
+
+    What was counted when they were asked for is added to the tally, as answers from the ledger.
+    """
+    note = vote_files.read_note(folder.votes)
+    if note.get("asked") != digest or vote_files.read_note(folder.variants).get("asked") != digest:
+        return None
+    counted, ledger = note["tally"], note["ledger"]
+    if counted["failed"] or counted["refused"] or _calls_in(folder.ledger, ledger["at"]) != ledger["calls"]:
+        return None
+    annotators, relations = ([one.name for one in axis] for axis in ([a for a, _ in job.annotators], job.relations))
+    ids = [item.id for item in items]
+    try:
+        axes = vote_files.VoteAxes(ids, annotators, relations, job.task.labels, job.draws)
+        votes = vote_files.read_votes(folder.votes, axes)
+    except PcsError:
+        return None
+    run_sync(lambda: ask.close_models(job))
+    tally.take_over(counted)
+    ask.warn_about_grades(tally)
+    return FolderVotes(votes, note["written_wording"])
+
+
+def recorded_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], items: Sequence[Item]) -> Votes:
+    """Return the votes of a run: those in its file or, after a stop, all that the ledger has; no model is called."""
+    note = vote_files.read_note(folder.votes)
+    votes = None
+    same = not note or start.get("asked", note["asked"]) == note["asked"]
+    if folder.votes.exists() and same and not _outdated(note, folder.ledger):
+        ids = [item.id for item in items]
+        axes = vote_files.VoteAxes(ids, start["annotators"], start["relations"], config.task.labels, config.ask.draws)
+        try:
+            votes = vote_files.read_votes(folder.votes, axes)
+        except PcsError as error:
+            warnings.warn(f"{error}; votes are taken from the ledger instead", PcsWarning, stacklevel=3)
+    if votes is None and folder.ledger.exists():
+        votes, note = _from_ledger(folder, config, items, start.get("asked", ""))
+    if votes is None or (votes.codes == NOT_ASKED).all():
+        raise TableError(f"{folder.path} has no answers yet: pcs run asks for them")
+    _warn_of_open_questions(folder, votes, note)
+    return votes
+
+
+def _from_ledger(
+    folder: RunFolder, config: Config, items: Sequence[Item], digest: str
+) -> tuple[Votes, vote_files.Note]:
+    """Put the votes of a run together from its ledger, in the way of the run, but with no call allowed."""
+    environment = _WithoutKeys(read_environment(Path.cwd()))
+    settings = replace(resolve_config.collect_settings_of(config, environment), budget=Budget(calls=0))
+    job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
+    return ask_for_folder(folder, job, items, settings, digest).votes, vote_files.read_note(folder.votes)
+
+
+class _WithoutKeys(dict[str, str]):
+    """An environment in which no key is missing: models that are not called need none."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a variable."""
+        return super().get(name) or ("none" if name.endswith(("_KEY", "_TOKEN")) else default)
+
+
+def _outdated(note: vote_files.Note, ledger: Path) -> bool:
+    """Return whether votes lack answers that the ledger may have by now."""
+    return bool(note) and bool(note["tally"]["failed"]) and _calls_in(ledger) > note["ledger"]["calls"]
+
+
+def _calls_in(path: Path, until: float | None = None) -> int:
+    if not path.exists():
+        return 0
+    with Ledger(path) as ledger:
+        return ledger.count() if until is None else ledger.count(until)
+
+
+def _warn_of_open_questions(folder: RunFolder, votes: Votes, note: vote_files.Note) -> None:
+    unanswered = sum(note["tally"]["failed"].values()) if note else 0
+    if unanswered:
+        answered = int((votes.codes != NOT_ASKED).sum())
+        share = answered / (answered + unanswered)
+        message = f"{folder.path}: the run is not finished: {answered:,} votes are there, about {share:.1%} of all"
+        warnings.warn(f"{message}; pcs run asks the rest", PcsWarning, stacklevel=4)

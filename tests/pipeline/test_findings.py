@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pcs_annotator.asking.models.provider import providers
+from pcs_annotator.asking.models.scripted import ScriptedModel
+from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.variant import VariantCount
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Interval, Weights
+from pcs_annotator.faces.cli.main import main
+from pcs_annotator.judging.evaluation.compare import Figures
+from pcs_annotator.judging.metrics.metrics import Estimate
+from pcs_annotator.judging.model import Model
+from pcs_annotator.pipeline.findings import Facts, what_to_look_at
+from pcs_annotator.pipeline.learn import Learned
+from tests.pipeline.report.reading import section
+
+LABELS = ("bad", "good")
+
+
+def facts_of(given: Sequence[str | None], gold: Sequence[str], confidence: float | None = None, **more: Any) -> Facts:
+    """Facts about a run of two models and three relations, in which every model says what the run says."""
+    codes = np.array([LABELS.index(label) if label else ABSTAINED for label in given], dtype=np.int8)
+    votes = Votes(
+        codes=np.tile(codes[:, None, None, None], (1, 2, 3, 1)),
+        ids=[str(row) for row in range(len(given))],
+        annotators=("a", "b"),
+        relations=("original", "voice", "synonym"),
+        labels=LABELS,
+    )
+    outcomes = [
+        Outcome(id=str(row), label=label, scores={}, confidence=confidence if label else None, decision=None)
+        for row, label in enumerate(given)
+    ]
+    learned = Learned(model=Model(weights=Weights.uniform(votes), calibrator=None), figures=())
+    known = [*gold, *[None] * (len(given) - len(gold))]
+    return Facts(votes=votes, outcomes=outcomes, gold=known if gold else (), learned=learned, **more)
+
+
+def mixed(good: int, bad: int) -> list[str]:
+    return ["good"] * good + ["bad"] * bad
+
+
+def found(facts: Facts) -> dict[str, str]:
+    return {flag.kind: flag.detail for flag in what_to_look_at(facts)}
+
+
+@pytest.mark.parametrize("gold", [[], mixed(30, 20)])
+def test_nothing_stands_out_where_nothing_is_wrong(gold: list[str]) -> None:
+    assert found(facts_of(mixed(60, 40), gold, 0.9)) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "gold", "label"),
+    [
+        (mixed(80, 20), mixed(30, 60), "'good' is the label of 80 % of 100 rows, but of 33 % of the 90 gold rows"),
+        (mixed(90, 910), mixed(10, 990), "'good' is the label of 9 % of 1,000 rows, but of 1 %"),
+        (mixed(80, 20), mixed(3, 6), None),  # too few gold rows to tell
+        (mixed(550, 450), mixed(500, 500), None),  # clear, but small
+    ],
+)
+def test_a_label_given_far_too_often_is_named_and_small_samples_are_not_enough(
+    given: list[str], gold: list[str], label: str | None
+) -> None:
+    detail = found(facts_of(given, gold)).get("label given too often")
+    assert (detail is None) if label is None else detail is not None and detail.startswith(label)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (
+            0.2,
+            0.45,
+            ("confidence below chance", "labels are ranked worse than by chance: an AUROC of 0.40 [0.20, 0.45]"),
+        ),
+        (0.35, 0.6, ("chance not ruled out", "PCS may rank no better than chance: an AUROC of 0.40 [0.35, 0.60]")),
+        (0.51, 0.9, None),
+    ],
+)
+def test_an_auroc_that_chance_could_reach_is_said(low: float, high: float, said: tuple[str, str] | None) -> None:
+    facts = facts_of(mixed(20, 20), mixed(20, 20))
+    estimate = Estimate(0.4, Interval(low, high), 40)
+    figures = [Figures("lr", estimate, estimate, estimate, estimate, None)]
+    flags = found(replace(facts, learned=replace(facts.learned, figures=figures)))
+    assert [(kind, detail.partition(" on ")[0]) for kind, detail in flags.items()] == ([said] if said else [])
+
+
+def test_a_mean_confidence_below_that_of_the_commonest_label_is_said() -> None:
+    detail = found(facts_of(mixed(70, 30), mixed(70, 30), 0.55))["confidence below chance"]
+    assert detail.startswith("the mean confidence is 55 %, but 70 % of 100 gold rows say 'good'")
+    assert not found(facts_of(mixed(7, 3), mixed(7, 3), 0.55))
+
+
+def without(facts: Facts, relation: int, rows: slice, code: int = NOT_ASKED) -> Facts:
+    codes = facts.votes.codes.copy()
+    codes[rows, :, relation] = code
+    return replace(facts, votes=replace(facts.votes, codes=codes))
+
+
+def test_a_relation_without_votes_is_named_with_the_commonest_cause_first() -> None:
+    rewrites = [
+        VariantCount("voice", "not_applicable", "no object", 30),
+        VariantCount("voice", "not_applicable", "fragment", 5),
+        VariantCount("voice", "rejected", "failed the check of names", 50),
+        VariantCount("synonym", "changed", "", 100),
+    ]
+    facts = without(facts_of(mixed(50, 50), [], rewrites=rewrites), 1, slice(None))
+    assert found(facts) == {
+        "relation without votes": "voice cast no votes: a check rejected 50 rewrites (failed the check of names), it "
+        "did not apply to 35 texts (most often: no object), 15 texts were not asked about; look at the rejected "
+        "rewrites in the report, or use a better --rewriter"
+    }
+
+
+def test_a_relation_with_few_votes_says_on_how_many_texts() -> None:
+    facts = without(facts_of(mixed(50, 50), []), 2, slice(90), ABSTAINED)
+    flags = found(facts)
+    assert flags["relation with few votes"].startswith(
+        "synonym cast votes on only 10 of 100 texts: no answer to 90 texts was readable; look at the answers"
+    )
+    assert flags["unreadable answers"].startswith("90 of 300 answers of b have no readable label")
+    assert not found(without(facts_of(mixed(50, 50), []), 2, slice(79)))
+
+
+def test_rows_without_a_label_and_texts_that_were_cut_are_counted() -> None:
+    facts = facts_of(["good", None], [], cut={"a": 1})
+    assert found(facts) == {
+        "rows without a label": "1 row has no label, because no model gave a usable answer",
+        "texts cut": "1 of 2 texts do not fit into the context of a, which saw only a part of them: use a model with a "
+        "longer context, or split these texts",
+    }
+    assert found(facts_of([None, None], []))["rows without a label"].startswith("2 rows have")
+
+
+def test_rows_that_were_not_asked_about_are_not_blamed_on_the_models() -> None:
+    facts = facts_of(["good", None], [])
+    codes = facts.votes.codes.copy()
+    codes[1] = NOT_ASKED
+    detail = found(replace(facts, votes=replace(facts.votes, codes=codes)))["rows without a label"]
+    assert detail == "1 row has no label, because no question was answered: run the same command again"
+
+
+@pytest.fixture
+def troubled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register `troubled:constant`, which always says the same, and `troubled:short`, whose context is small."""
+
+    class Provider:
+        def open(self, model: str, environment: object) -> ScriptedModel:
+            answers: dict[str, Callable[[Any], str]] = {
+                "constant": lambda request: "good",
+                "short": lambda request: "good" if "fine" in request.messages[-1].content else "hm",
+            }
+            room = 600 if model == "short" else None
+            return ScriptedModel(answers[model], name=f"troubled:{model}", context_tokens=room)
+
+    monkeypatch.setitem(providers._factories, "troubled", Provider)
+
+
+@pytest.mark.usefixtures("troubled")
+def test_terminal_json_and_report_name_the_same_troubles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+    texts = [f"It was {'fine' if row % 2 else 'so'} {row}.{' More.' * 400 * (row < 3)}" for row in range(12)]
+    Path("data.csv").write_text("text\n" + "\n".join(texts), encoding="utf-8")
+    options = ["--labels", "good,bad", "--model", "troubled:constant", "--model", "troubled:short"]
+    command = ["run", "data.csv", *options, "--relations", "original,rule:contraction,frame"]
+    assert main([*command, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    kinds = [flag["kind"] for flag in shown["look_at"]]
+    assert kinds == ["constant annotator", "relation without votes", "unreadable answers", "texts cut"]
+    assert "3 of 12 texts do not fit into the context of troubled:short" in shown["look_at"][-1]["detail"]
+    assert {kind: sum(reasons.values()) for kind, reasons in shown["silences"].items()} == {
+        "not_applicable": 12,
+        "rejected": 0,
+        "unreadable": 12,
+    }
+    assert shown["weights"]["by_relation"] == {"original": 0.5, "rule:contraction": None, "frame": 0.5}
+    assert main(["label", "data.csv", "--run", "runs/data", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["look_at"] == shown["look_at"][-1:]
+    page = section((tmp_path / "runs/data/report.html").read_text(encoding="utf-8"), "look-at")
+    assert main(["fit", "runs/data"]) == 0  # what to look at is kept after a run
+    text = re.sub(r"\s+", " ", capsys.readouterr().out)
+    assert "rule:contraction – cast no votes" in text
+    assert "12 rewrites did not apply: 12 rule:contraction" in text
+    assert "12 answers were unreadable: 12 no label in reply" in text
+    for flag in shown["look_at"]:
+        assert flag["detail"] in page
+        assert text.count(flag["detail"]) == 1
