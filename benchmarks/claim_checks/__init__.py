@@ -1,0 +1,1 @@
+"""The checks behind `benchmarks.claims`, a module for each kind of claim."""
