@@ -26,13 +26,14 @@ FIGURES = (
     "Method",
     "Log-probs",
     "Calls per item",
-    "AUROC",
-    "AUROC hard",
+    "Class AUROC",
+    "Class AUROC hard",
+    "Confidence AUROC",
     "Accuracy",
     "ECE calibrated",
     "Review for 90 %",
 )
-TESTS = ("AUROC difference", "p (Holm)", "Accuracy difference", "p accuracy (Holm)")
+TESTS = ("Class AUROC difference", "p (Holm)", "Accuracy difference", "p accuracy (Holm)")
 TRIPLE = ("flan_ul2", "gpt_3_5", "mistral_7b")
 
 HEAD = """# How good is it?

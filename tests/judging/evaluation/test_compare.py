@@ -9,7 +9,8 @@ import pytest
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.baselines.logprob import LogProb
 from pcs_annotator.judging.evaluation.compare import REFERENCES, Figures, cross_validate, references
-from pcs_annotator.judging.metrics.metrics import accuracy, auroc, ece
+from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions, evaluate
+from pcs_annotator.judging.metrics.metrics import accuracy, auroc, auroc_confidence, ece
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
@@ -20,7 +21,7 @@ from tests.judging.strategies import coded
 
 
 def test_figures_are_means_over_splits_of_out_of_fold_results() -> None:
-    votes, names = simulated_votes([0.8, 0.5], items=40)
+    votes, names = simulated_votes([0.6, 0.4], items=40)
     gold = coded(votes, names)
     [found] = cross_validate(votes, gold, ["lr"], Splits(seed=3), resamples=20)
     fits = cross_fits(LinearRegression(), votes, gold, Splits(seed=3))
@@ -29,7 +30,10 @@ def test_figures_are_means_over_splits_of_out_of_fold_results() -> None:
     assert found.accuracy.value == pytest.approx(np.mean([accuracy(fit.probabilities, gold) for fit in fits]))
     assert found.ece_score.value == pytest.approx(np.mean([ece(fit.scores, gold) for fit in fits]))
     assert found.ece_confidence.value == pytest.approx(np.mean([ece(fit.probabilities, gold) for fit in fits]))
-    assert found.auroc.n == 40
+    sure = [auroc_confidence(fit.probabilities, gold) for fit in fits]
+    assert found.auroc_confidence is not None
+    assert found.auroc_confidence.value == pytest.approx(np.mean(sure))
+    assert found.auroc.n == found.auroc_confidence.n == 40
 
 
 def test_others_are_tested_against_the_first() -> None:
@@ -91,6 +95,21 @@ def test_majority_is_graded_only_where_it_is_the_method_of_the_run() -> None:
     assert own.questions == 2
 
 
+@pytest.mark.parametrize("relations", [("original", "voice"), ("voice", "synonym")])
+def test_majority_is_the_same_in_fit_and_evaluate(relations: tuple[str, ...]) -> None:
+    votes, names = simulated_votes([0.7, 0.5, 0.5], items=60, relations=2)
+    gold = coded(votes, names)
+    again = np.random.default_rng(0).integers(3, size=votes.codes.shape, dtype=np.int8)
+    asked = replace(votes, relations=relations, codes=np.concatenate([votes.codes, again], axis=3))
+    how = EvaluationOptions(repeats=3, resamples=20)
+    _, fitted = cross_validate(asked, gold, ["lr", "majority"], resamples=20)
+    majority = evaluate(asked, gold, ["lr", "majority"], how).methods[1]
+    assert (fitted.auroc, fitted.accuracy) == (majority.figures["auroc"], majority.figures["accuracy"])
+    assert fitted.questions == majority.calls.questions == 3
+    shares = asked.select(relations=relations[:1], draws=1).shares()[:, :, 0].mean(axis=1)
+    assert fitted.auroc.value == pytest.approx(auroc(shares, gold))
+
+
 def test_graded_votes_are_compared_with_what_one_graded_question_gives() -> None:
     votes, gold = graded_votes([1.0, 2.0])
     assert references(votes) == (*REFERENCES, "logprob", "scaled logprob", "first question only")
@@ -111,15 +130,23 @@ def test_graded_votes_are_compared_with_what_one_graded_question_gives() -> None
 
 def test_figures_survive_json() -> None:
     votes, gold = graded_votes([1.0], items=30)
-    for figures in cross_validate(votes, gold, ["uniform", "majority"], resamples=20):
+    perfect = replace(votes, codes=np.broadcast_to(gold[:, np.newaxis, np.newaxis, np.newaxis], votes.codes.shape))
+    graded, hard, undefined = (
+        *cross_validate(votes, gold, ["uniform", "majority"], resamples=20),
+        *cross_validate(perfect.hard(), gold, ["uniform"], resamples=20),
+    )
+    assert graded.auroc_confidence is not None
+    assert undefined.auroc_confidence is None
+    for figures in (graded, hard, undefined):
         assert Figures.from_dict(json.loads(json.dumps(figures.to_dict()))) == figures
 
 
 def test_figures_of_an_earlier_version_can_be_read() -> None:
     votes, gold = graded_votes([1.0], items=30)
     [figures] = cross_validate(votes, gold, ["uniform"], resamples=20)
-    old = {name: value for name, value in figures.to_dict().items() if name not in ("questions", "graded")}
-    assert Figures.from_dict(old) == figures._replace(questions=None, graded=False)
+    added = ("questions", "graded", "auroc_confidence")
+    old = {name: value for name, value in figures.to_dict().items() if name not in added}
+    assert Figures.from_dict(old) == figures._replace(questions=None, graded=False, auroc_confidence=None)
 
 
 def test_a_method_is_not_behind_itself() -> None:

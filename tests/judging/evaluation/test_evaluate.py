@@ -40,7 +40,7 @@ def judged(accuracies: list[float] | None = None, items: int = 90, draws: int = 
 
 
 def test_figures_are_those_of_the_same_splits() -> None:
-    votes, gold = judged()
+    votes, gold = judged([0.6, 0.45])
     found = evaluate(votes, gold, ["lr", "uniform"], QUICK).methods[0].figures
     fits = [cross_fit(optimisers.create("lr"), votes, gold, Splits(seed=seed)) for seed in (0, 1)]
     assert found["auroc"].value == pytest.approx(np.mean([metrics.auroc(fit.scores, gold) for fit in fits]))
@@ -48,6 +48,7 @@ def test_figures_are_those_of_the_same_splits() -> None:
     raw = [metrics.chosen_on(fit.scores, gold, once) for fit in fits]
     sure = [metrics.chosen_on(fit.probabilities, gold, once, (0.5, 0.8), (0.9, 0.95)) for fit in fits]
     expected = {
+        "auroc_confidence": [one.auroc for one in sure],
         "accuracy": [one.accuracy for one in sure],
         "macro_f1": [one.macro_f1 for one in sure],
         "ece_score": [one.ece for one in raw],
@@ -70,6 +71,24 @@ def test_every_figure_has_n_and_an_interval_around_it() -> None:
         for estimate in method.figures.values():
             assert estimate.n == 90
             assert estimate.interval.low <= estimate.value <= estimate.interval.high
+
+
+def test_a_figure_that_is_undefined_is_missing() -> None:
+    votes, gold = judged([0.95, 0.5], items=60)
+    perfect = replace(
+        votes, codes=np.where(np.arange(2)[:, np.newaxis, np.newaxis] == 0, gold[:, None, None, None], votes.codes)
+    )
+    found = evaluate(
+        perfect, gold, ["zero-shot", OnCells(name="worse", optimiser="uniform", annotators=["model-1"])], QUICK
+    )
+    first, second = found.methods
+    assert "auroc_confidence" not in first.figures
+    assert 0.5 < second.figures["auroc_confidence"].value < 1
+    table = evaluation_tables(found)[0]
+    column = table.columns.index("Confidence AUROC")
+    assert table.rows[0][column] is None
+    assert (1, column) in table.best
+    assert any("confidence AUROC" in note and "nearly all" in note for note in table.notes)
 
 
 def test_the_first_method_is_tested_against_every_other() -> None:
@@ -146,7 +165,7 @@ def test_methods_that_use_log_probabilities_are_marked() -> None:
         "logprob": (True, 2),
     }
     table = evaluation_tables(found)[0]
-    assert table.columns[:4] == ("Method", "Calls per item", "Log-probs", "AUROC")
+    assert table.columns[:4] == ("Method", "Calls per item", "Log-probs", "Class AUROC")
     assert [row[2] for row in table.rows] == ["yes", "yes", "no", "no", "yes", "yes"]
     assert any(note.startswith("Log-probs:") for note in table.notes)
     assert all(number_of(table.rows[row][column]) is not None for row, column in table.best)
@@ -226,7 +245,7 @@ def test_what_cannot_be_evaluated_is_named_with_the_reason() -> None:
     assert "'c'" in found.missing["panel of c"]
     assert [one.method for one in found.methods] == ["lr"]
     table = evaluation_tables(found)[0]
-    assert table.rows[-1] == ["no-such-thing", *[None] * 13]
+    assert table.rows[-1] == ["no-such-thing", *[None] * 14]
     assert any(note.startswith("no-such-thing") for note in table.notes)
 
 

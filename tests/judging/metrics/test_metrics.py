@@ -13,7 +13,15 @@ from sklearn.metrics import log_loss as sklearn_log_loss
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.metrics import metrics
-from pcs_annotator.judging.metrics.metrics import accuracy, auroc, ece, log_loss, noise_floor, reliability
+from pcs_annotator.judging.metrics.metrics import (
+    accuracy,
+    auroc,
+    auroc_confidence,
+    ece,
+    log_loss,
+    noise_floor,
+    reliability,
+)
 
 COVERAGES, TARGETS = (0.3, 0.5, 0.8, 1.0), (0.6, 0.8, 0.9, 1.0)
 
@@ -227,6 +235,32 @@ def test_no_rows_give_no_figure(metric: metrics.Metric) -> None:
 def test_no_rows_have_no_noise_floor() -> None:
     with pytest.raises(UndefinedMetric, match="no rows"):
         noise_floor(np.empty((0, 2)))
+
+
+@settings(deadline=None)
+@given(tied_scores())
+def test_confidence_auroc_equals_scikit_learn_on_right_and_wrong_labels(rows: tuple[Floats, Codes]) -> None:
+    scores, gold = rows
+    hits = hits_of(scores, gold)
+    right, wrong = hits.sum(), (1 - hits).sum()
+    if right < 1e-9 or wrong < 1e-9:
+        with pytest.raises(UndefinedMetric, match="right and wrong labels"):
+            auroc_confidence(scores, gold)
+        return
+    confidence, truth = np.tile(scores.max(axis=1), 2), np.repeat([1, 0], len(gold))
+    expected = roc_auc_score(truth, confidence, sample_weight=np.append(hits, 1 - hits))
+    assert auroc_confidence(scores, gold) == pytest.approx(expected)
+
+
+def test_a_figure_needs_nearly_all_resamples() -> None:
+    resampled = np.append(np.linspace(0.4, 0.8, 99), np.nan)
+    found = metrics.estimate_of(0.6, resampled, 50)
+    assert found is not None
+    assert (found.value, found.n) == (0.6, 50)
+    assert found.interval == pytest.approx((0.41, 0.79), abs=0.001)
+    resampled[0] = np.nan
+    assert metrics.estimate_of(0.6, resampled, 50) is None
+    assert metrics.estimate_of(np.nan, np.linspace(0.4, 0.8, 9), 50) is None
 
 
 def test_accuracy_shares_ties() -> None:

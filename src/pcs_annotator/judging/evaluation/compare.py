@@ -25,15 +25,14 @@ from pcs_annotator.judging.evaluation.methods import (
     original_of,
     ready,
 )
-from pcs_annotator.judging.metrics.bootstrap import interval_around
-from pcs_annotator.judging.metrics.metrics import Estimate
+from pcs_annotator.judging.metrics.metrics import Estimate, estimate_of
 from pcs_annotator.judging.metrics.significance import BootstrapTest, bootstrap_test
 from pcs_annotator.judging.weighing.crossfit import Splits
 
 REFERENCES = ("uniform", MAJORITY, ZERO_SHOT)
 LOGPROB = LogProb.name
 FIRST_QUESTION = "first question only"
-ESTIMATES = ("auroc", "accuracy", "ece_score", "ece_confidence")
+ESTIMATES = ("auroc", "accuracy", "ece_score", "ece_confidence", "auroc_confidence")
 TESTS = ("behind", "accuracy_behind")
 
 
@@ -43,14 +42,16 @@ class Figures(NamedTuple):
     Attributes:
         method: Registry name of the optimiser, `zero-shot` and the name of an annotator, `logprob`,
             `scaled logprob`, or `first question only`.
-        auroc: Macro one-vs-rest, of the raw scores.
+        auroc: The class AUROC: macro one-vs-rest, of the raw scores.
         accuracy: Of the most probable label; for rivals that learn nothing, of the label with the highest score.
         ece_score: Calibration error of the raw score.
         ece_confidence: Calibration error of the calibrated probability.
-        behind: By how much the first method's AUROC is higher, tested on the same rows; None for the first itself.
+        behind: By how much the first method's class AUROC is higher, tested on the same rows; None for the first one.
         accuracy_behind: The same for accuracy.
         questions: Questions per text; None when an earlier version did not count them.
         graded: Whether it uses the log-probabilities of answers.
+        auroc_confidence: The confidence AUROC: right labels against wrong ones, by calibrated probability; None where
+            nearly all labels are right, or wrong, and when an earlier version did not compute it.
     """
 
     method: str
@@ -62,13 +63,13 @@ class Figures(NamedTuple):
     accuracy_behind: BootstrapTest | None = None
     questions: float | None = None
     graded: bool = False
+    auroc_confidence: Estimate | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        estimates = {name: getattr(self, name) for name in ESTIMATES}
         return {
             "method": self.method,
-            **{name: {"value": of.value, "interval": list(of.interval), "n": of.n} for name, of in estimates.items()},
+            **{name: _plain(getattr(self, name)) for name in ESTIMATES},
             **{name: None if (test := getattr(self, name)) is None else list(test) for name in TESTS},
             "questions": self.questions,
             "graded": self.graded,
@@ -77,13 +78,20 @@ class Figures(NamedTuple):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Figures:
         """Return the figures that `to_dict` wrote."""
-        estimates: dict[str, Any] = {
-            name: Estimate(values[name]["value"], Interval(*values[name]["interval"]), values[name]["n"])
-            for name in ESTIMATES
-        }
+        estimates: dict[str, Any] = {name: _estimate(values.get(name)) for name in ESTIMATES}
         tests: dict[str, Any] = {name: _test(values.get(name)) for name in TESTS}
         counted: dict[str, Any] = {name: values[name] for name in ("questions", "graded") if name in values}
         return cls(method=values["method"], **estimates, **tests, **counted)
+
+
+def _plain(estimate: Estimate | None) -> dict[str, Any] | None:
+    if estimate is None:
+        return None
+    return {"value": estimate.value, "interval": list(estimate.interval), "n": estimate.n}
+
+
+def _estimate(values: Mapping[str, Any] | None) -> Estimate | None:
+    return None if values is None else Estimate(values["value"], Interval(*values["interval"]), values["n"])
 
 
 def _test(values: Sequence[Any] | None) -> BootstrapTest | None:
@@ -133,9 +141,8 @@ def _method(name: str, first: str, votes: Votes, gold: Codes) -> Method:
     """Return the method of this name; `first` is the name of the first one."""
     if name == ZERO_SHOT:
         return _best_zero_shot(votes, gold)
-    if name == MAJORITY:
-        views = [ORIGINAL] if ORIGINAL in votes.relations else None
-        return OnCells(name=name, optimiser=MAJORITY, relations=views, hard=name != first)
+    if name == MAJORITY == first:  # it labels the run, so it sees the votes as the model does
+        return OnCells(name=name, optimiser=MAJORITY, relations=[original_of(votes)])
     if name == FIRST_QUESTION:
         return OnCells(name=name, optimiser=first, relations=[ORIGINAL], draws=1)
     return LogProb() if name == LOGPROB else name
@@ -153,17 +160,15 @@ def _best_zero_shot(votes: Votes, gold: Codes) -> OnCells:
 def _figures(
     entrant: Entrant, place: int, observed: Sequence[Mapping[str, float]], resampled: Sequence[Resampled], n: int
 ) -> Figures:
-    def estimate(name: str) -> Estimate:
-        value = observed[place][name]
-        return Estimate(value, interval_around(value, resampled[place][name]), n)
-
     def test(name: str) -> BootstrapTest | None:
         if not place:
             return None
         difference = observed[0][name] - observed[place][name]
         return bootstrap_test(difference, resampled[0][name] - resampled[place][name], n)
 
-    estimates: dict[str, Any] = {name: estimate(name) for name in ESTIMATES}
+    estimates: dict[str, Any] = {
+        name: estimate_of(observed[place][name], resampled[place][name], n) for name in ESTIMATES
+    }
     return Figures(
         method=entrant.name,
         **estimates,

@@ -15,6 +15,7 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import MismatchError, UndefinedMetric, UnknownNameError
 from pcs_annotator.judging.evaluation.methods import (
+    ABOUT_AUROC,
     ABOUT_ECE,
     Calls,
     Entrant,
@@ -25,14 +26,13 @@ from pcs_annotator.judging.evaluation.methods import (
     ready,
     self_consistency,
 )
-from pcs_annotator.judging.metrics.bootstrap import interval_around
-from pcs_annotator.judging.metrics.metrics import Estimate
+from pcs_annotator.judging.metrics.metrics import Estimate, estimate_of
 from pcs_annotator.judging.metrics.significance import BootstrapTest, PairedTest, bootstrap_test, delong, holm
 
 HARD_AND_GRADED = (
-    "Graded AUROC ranks rows by the score, hard AUROC by the chosen label alone (1 for it, 0 for the others); a label "
-    "without log-probabilities has no score, so compare hard with hard: a graded figure against a hard one flatters "
-    "the graded one."
+    "Graded class AUROC ranks rows by the score, hard class AUROC by the chosen label alone (1 for it, 0 for the "
+    "others); a label without log-probabilities has no score, so compare hard with hard: a graded figure against a "
+    "hard one flatters the graded one."
 )
 
 
@@ -89,7 +89,7 @@ class MethodFigures:
     Attributes:
         method: Its name.
         calls: Its calls per item.
-        figures: Its figures by name, see `FIGURES`.
+        figures: Its figures by name, see `FIGURES`; those that are undefined on these rows are absent.
         against: Its test against the first method; None for the first itself.
         graded: Whether it uses the log-probabilities of answers.
     """
@@ -155,8 +155,9 @@ def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: Evaluati
             method=entrant.name,
             calls=entrant.calls,
             figures={
-                name: Estimate(value, interval_around(value, resampled[place][name]), len(gold))
+                name: estimate
                 for name, value in observed[place].items()
+                if (estimate := estimate_of(value, resampled[place][name], len(gold)))
             },
             against=tests[place],
             graded=entrant.graded,
@@ -215,9 +216,11 @@ def _notes(votes: Votes, gold: Codes, how: EvaluationOptions) -> list[str]:
     notes = [
         f"{len(gold)} gold rows; {how.folds}-fold stratified cross-validation, seeds {seeds}; 95 % intervals from "
         f"{how.resamples} resamples of the rows.",
-        "AUROC and the first ECE are of the raw score. Accuracy, F1 and hard AUROC are of the label: the most probable "
-        "one for methods that learn from gold, else the one with the highest score. The second ECE, Brier, AURC, "
-        "accuracy at coverage and rows for review are of the probability calibrated on other folds.",
+        "Class AUROC and the first ECE are of the raw score. Accuracy, F1 and hard class AUROC are of the label: the "
+        "most probable one for methods that learn from gold, else the one with the highest score. Confidence AUROC, "
+        "the second ECE, Brier, AURC, accuracy at coverage and rows for review are of the probability calibrated on "
+        "other folds.",
+        ABOUT_AUROC,
         ABOUT_ECE,
     ]
     absent = [repr(label) for code, label in enumerate(votes.labels) if not (gold == code).any()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pcs_annotator.core.result_table import Content, Figure, ResultTable
-from pcs_annotator.judging.evaluation.evaluate import Evaluation
+from pcs_annotator.judging.evaluation.evaluate import Evaluation, MethodFigures
 from pcs_annotator.judging.evaluation.methods import FIGURES
 from pcs_annotator.judging.metrics.significance import p_value_text, stars
 
@@ -11,8 +11,9 @@ TITLES = dict(
     zip(
         FIGURES,
         [
-            "AUROC", "AUROC hard", "Accuracy", "Macro F1", "ECE score", "ECE calibrated", "Brier", "AURC",
-            "Accuracy at 50 %", "Accuracy at 80 %", "Review for 90 %", "Review for 95 %",
+            "Class AUROC", "Class AUROC hard", "Confidence AUROC", "Accuracy", "Macro F1", "ECE score",
+            "ECE calibrated", "Brier", "AURC", "Accuracy at 50 %", "Accuracy at 80 %",
+            "Review for 90 %", "Review for 95 %",
         ],
         strict=True,
     )
@@ -36,7 +37,7 @@ def evaluation_tables(evaluation: Evaluation) -> list[ResultTable]:
             one.method,
             one.calls.total,
             *([yes_or_no(one.graded)] if graded else []),
-            *(Figure(one.figures[name].value, one.figures[name].interval) for name in FIGURES),
+            *(figure_of(one, name) for name in FIGURES),
         ]
         for one in evaluation.methods
     ]
@@ -53,6 +54,12 @@ def evaluation_tables(evaluation: Evaluation) -> list[ResultTable]:
     return [figures, _tests(evaluation)] if len(evaluation.methods) > 1 else [figures]
 
 
+def figure_of(one: MethodFigures, name: str) -> Figure | None:
+    """Return a figure of a method as the content of a cell; None where it is undefined."""
+    found = one.figures.get(name)
+    return None if found is None else Figure(found.value, found.interval)
+
+
 def yes_or_no(value: bool) -> str:
     """Return the content of a cell."""
     return "yes" if value else "no"
@@ -62,8 +69,9 @@ def _best(evaluation: Evaluation, first: int) -> frozenset[tuple[int, int]]:
     marked = set()
     for column, name in enumerate(FIGURES, first):
         sign = -1 if name in LOWER_IS_BETTER else 1
-        values = [round(sign * one.figures[name].value, 3) for one in evaluation.methods]
-        marked |= {(row, column) for row, value in enumerate(values) if value == max(values)}
+        found = {row: one.figures[name].value for row, one in enumerate(evaluation.methods) if name in one.figures}
+        values = {row: round(sign * value, 3) for row, value in found.items()}
+        marked |= {(row, column) for row, value in values.items() if value == max(values.values())}
     return frozenset(marked)
 
 
@@ -89,7 +97,7 @@ def _tests(evaluation: Evaluation) -> ResultTable:
             ]
         )
     columns = (
-        f"{first} against", "AUROC difference", "p", "p (Holm)", "Significance", "p DeLong", "p DeLong (Holm)",
+        f"{first} against", "Class AUROC difference", "p", "p (Holm)", "Significance", "p DeLong", "p DeLong (Holm)",
         "Accuracy difference", "p accuracy (Holm)",
     )  # fmt: skip
     notes = [

@@ -29,6 +29,7 @@ TARGETS = (0.9, 0.95)
 FIGURES = (
     "auroc",
     "auroc_hard",
+    "auroc_confidence",
     "accuracy",
     "macro_f1",
     "ece_score",
@@ -40,11 +41,17 @@ FIGURES = (
 )
 """Names of the figures.
 
-`auroc` and `ece_score` are of the raw score. `auroc_hard`, `accuracy` and `macro_f1` are of the label: the most
-probable one for methods that learn from gold, else the one with the highest score. The others are of the calibrated
-probability.
+`auroc`, the class AUROC, and `ece_score` are of the raw score. `auroc_hard`, `accuracy` and `macro_f1` are of the
+label: the most probable one for methods that learn from gold, else the one with the highest score. The others are of
+the calibrated probability, `auroc_confidence` among them: right against wrong labels. It is nan where all labels of a
+split are right, or all wrong.
 """
 
+ABOUT_AUROC = (
+    "Class AUROC, the paper's, asks whether texts of a label score higher for it than other texts, as a mean over "
+    "labels; confidence AUROC asks whether right labels have a higher confidence than wrong ones. 0.5 is chance. "
+    "Confidence AUROC is missing where nearly all labels are right, or nearly all wrong."
+)
 ABOUT_ECE = (
     "ECE is the error above noise: what chance alone would show on these rows, if the confidence were right, is taken "
     "off; it is never below 0."
@@ -86,6 +93,7 @@ def _figures(fits: Fits, gold: Codes, labels: Sequence[str], counts: Floats) -> 
     parts = (
         [(auroc_on(fit.scores, gold, counts),) for fit in distinct],
         [(auroc_on(hard_scores(values, labels), gold, counts),) for values in deciding],
+        [(one.auroc,) for one in sure],
         [(one.accuracy, one.macro_f1) for one in (sure if fits.learns else raw)],
         [(one.ece,) for one in raw],
         [(one.ece, one.brier, one.aurc, *one.accuracy_at, *one.review_share) for one in sure],

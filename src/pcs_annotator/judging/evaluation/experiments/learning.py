@@ -12,6 +12,7 @@ from pcs_annotator.core.result_table import Content, Curve, Experiment, Figure, 
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, evaluate
+from pcs_annotator.judging.evaluation.evaluation_tables import figure_of
 from pcs_annotator.judging.evaluation.experiments.study import ExperimentBench, Study
 from pcs_annotator.judging.evaluation.methods import ABOUT_ECE, Method, OnCells
 from pcs_annotator.judging.evaluation.published import published_key
@@ -23,9 +24,10 @@ from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm
 from pcs_annotator.judging.weighing.scoring import score
 
 OPTIMISER_COLUMNS = (
-    "Dataset", "Optimiser", "AUROC", "AUROC hard", "Accuracy", "ECE score", "ECE calibrated", "p (Holm)"
+    "Dataset", "Optimiser", "Class AUROC", "Class AUROC hard", "Confidence AUROC", "Accuracy", "ECE score",
+    "ECE calibrated", "p (Holm)",
 )  # fmt: skip
-SHOWN = ("auroc", "auroc_hard", "accuracy", "ece_score", "ece_confidence")
+SHOWN = ("auroc", "auroc_hard", "auroc_confidence", "accuracy", "ece_score", "ece_confidence")
 MOST_ROWS = 1000
 SMALL_GA = {"population": 40, "generations": 40}
 
@@ -44,14 +46,14 @@ def optimiser_choice(study: Study) -> Experiment:
     first = next(iter(study.settings.optimisers), "")
     notes = [
         *study.trouble(),
-        f"p (Holm): paired bootstrap on AUROC of {first} against each, adjusted for their number.",
+        f"p (Holm): paired bootstrap on class AUROC of {first} against each, adjusted for their number.",
         ABOUT_ECE,
         f"ga searches with {SMALL_GA['population']} candidates over {SMALL_GA['generations']} generations.",
     ]
     for bench in study.benches:
         evaluation = _evaluation(study, bench, notes)
         for found in evaluation.methods:
-            figures = [Figure(found.figures[name].value, found.figures[name].interval) for name in SHOWN]
+            figures = [figure_of(found, name) for name in SHOWN]
             p_value = None if found.against is None else p_value_text(found.against.holm)
             rows.append([bench.dataset, found.method, *figures, p_value])
         notes += [f"{name}: {reason}." for name, reason in evaluation.missing.items()]
@@ -63,7 +65,7 @@ def optimiser_choice(study: Study) -> Experiment:
         rows=[*rows, *study.refused_rows(len(OPTIMISER_COLUMNS))],
         notes=list(dict.fromkeys(notes)),
         best=best_in_groups(rows, column=2, by=1, digits=3),
-        digits=dict.fromkeys(OPTIMISER_COLUMNS[2:7], 3),
+        digits=dict.fromkeys(OPTIMISER_COLUMNS[2:8], 3),
     )
     return Experiment(name="optimisers", tables=[table])
 
