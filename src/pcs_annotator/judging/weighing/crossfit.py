@@ -21,6 +21,8 @@ MAX_SPLITS = 3
 ROWS_FOR_ONE_SPLIT = 400
 MIN_ROWS_TO_CALIBRATE = 10
 MAX_REMEMBERED = 12
+# Rows with the same votes tie. Processors round differently in the last digits, and that must not break ties.
+DIGITS = 12
 
 AskPolicy = Callable[[Votes, Weights, Calibrator | None], Votes]
 """Returns the votes that would have been collected on held-out rows, given the weights and the calibrator."""
@@ -127,7 +129,7 @@ def _scored(parts: Sequence[Votes], folds: Sequence[HeldOut]) -> Floats:
     """Return the scores of all rows, each from its own fold's votes and weights."""
     scores = np.empty((sum(map(len, parts)), len(parts[0].labels)))
     for part, (rows, weights) in zip(parts, folds, strict=True):
-        scores[rows] = score(part, weights)
+        scores[rows] = score(part, weights).round(DIGITS)
     return scores
 
 
@@ -187,5 +189,5 @@ def _probabilities(
 ) -> Floats:
     probabilities = np.empty_like(scores)
     for calibrator, rows in zip(calibrators, outside, strict=True):
-        probabilities[rows] = calibrator.apply(scores[rows], labels)
+        probabilities[rows] = calibrator.apply(scores[rows], labels).round(DIGITS)
     return probabilities
