@@ -208,3 +208,25 @@ def test_the_promise_is_kept_on_new_rows() -> None:
         broken += bool(verdicts.accepted.any() and wrong[verdicts.accepted].mean() > alpha)
     assert broken / repetitions <= 0.1 + 2 * math.sqrt(0.1 * 0.9 / repetitions)
     assert accepted_rows > 0.1 * 500 * repetitions
+
+
+def test_copies_of_a_text_count_once_for_everything_that_is_learned() -> None:
+    votes, gold = simulated_votes([0.9, 0.8, 0.6], items=60)
+    rows = np.tile(np.arange(60), 3)
+    codes = coded(votes, gold)[rows]
+    # ids that sort as those of the originals do
+    copies = replace(votes.resampled(rows), ids=[f"{votes.ids[row]}-{turn}" for turn, row in enumerate(rows.tolist())])
+    once, again = (
+        fit_model(copies.take(kept), codes[kept], HOW, distinct=mask)
+        for kept, mask in ((slice(60), None), (slice(None), np.arange(180) < 60))
+    )
+    assert once.trial is not None
+    assert again.trial is not None
+    assert np.array_equal(once.trial.probabilities, again.trial.probabilities)
+    first, second = once.model.to_dict(), again.model.to_dict()
+    assert first["certificate"].pop("fingerprint") != second["certificate"].pop("fingerprint")
+    assert first == second
+    drawn = np.arange(180) % 2 == 0
+    sampled_model = fit_model(copies, codes, HOW, random_sample=drawn, distinct=np.arange(180) < 60).model
+    assert sampled_model.certificate is not None
+    assert sampled_model.certificate.gold_rows == 30

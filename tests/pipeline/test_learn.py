@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pcs_annotator import ABSTAINED, PcsWarning
-from pcs_annotator.errors import ConfigError
+from pcs_annotator import ABSTAINED, PcsWarning, Votes
+from pcs_annotator.errors import ConfigError, GoldError
 from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.judging.evaluation.compare import Figures
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
@@ -121,6 +121,55 @@ def test_new_votes_that_differ_from_those_learned_from_raise_a_warning_and_other
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_of_drift(replace(model, profile=None), one_class)
+
+
+def repeated(times: int, items: int = 60) -> tuple[Votes, list[str], list[str]]:
+    """Return votes on texts that each occur several times, their gold, and the texts."""
+    votes, gold = simulated_votes([0.9, 0.8, 0.6], items=items)
+    rows = np.tile(np.arange(items), times)
+    return votes.resampled(rows), [gold[row] for row in rows], [f"text {row}" for row in rows]
+
+
+def test_gold_rows_that_repeat_a_text_count_once_and_are_counted() -> None:
+    votes, gold, texts = repeated(3)
+    learned, plain = learn(votes, gold, QUICK, texts=texts), learn(*repeated(1)[:2], QUICK)
+    assert learned.model.certificate is not None
+    assert learned.model.certificate.gold_rows == learned.model.certificate.assumed_rows == 60
+    assert learned.model.weights.diagnostics.gold_rows == 60
+    assert [figures.auroc.n for figures in learned.figures] == [60] * len(plain.figures)
+    assert [flag.detail for flag in learned.model.weights.diagnostics.flags] == [
+        "120 gold rows repeat a text and count once: copies say nothing new"
+    ]
+    assert not plain.model.weights.diagnostics.flags
+    twice = learn(votes.take(slice(61)), gold[:61], QUICK, texts=texts[:61])
+    assert "1 gold row repeats a text and counts once" in twice.model.weights.diagnostics.flags[0].detail
+
+
+def test_copies_with_different_gold_are_not_learned_from_and_named() -> None:
+    votes, gold, texts = repeated(2)
+    gold[0] = next(label for label in votes.labels if label != gold[60])
+    learned = learn(votes, gold, QUICK, texts=texts)
+    kinds = {flag.kind: flag.detail for flag in learned.model.weights.diagnostics.flags}
+    assert "these 2 rows are not learned from: '0', '60'; correct them" in kinds["gold contradictory"]
+    assert learned.model.weights.diagnostics.gold_rows == 59
+
+
+def test_gold_that_all_contradicts_itself_is_an_error() -> None:
+    votes, gold, texts = repeated(2)
+    others = [next(one for one in votes.labels if one != label) for label in gold[:60]]
+    with pytest.raises(GoldError, match=r"these 120 rows are not learned from: '0', '1', .*; correct them"):
+        learn_if_possible(votes, [*gold[:60], *others], QUICK, texts=texts)
+
+
+def test_copies_count_once_for_the_classifier_too() -> None:
+    votes, gold, texts = repeated(3)
+    model = fit_for_classifier(votes, gold, "lr", seed=0, max_error=0.1, texts=texts)
+    assert model.certificate is not None
+    assert model.certificate.gold_rows == 60
+    gold[:120] = [next(one for one in votes.labels if one != gold[120])] * 60 + gold[60:120]
+    gold[60] = next(one for one in votes.labels if one not in (gold[0], gold[120]))
+    with pytest.warns(PcsWarning, match="these 3 rows are not learned from: '0', '60', '120'"):
+        fit_for_classifier(votes, gold, "lr", seed=0, texts=texts)
 
 
 def test_the_model_file_has_the_settings_of_learning() -> None:

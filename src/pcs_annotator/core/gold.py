@@ -56,7 +56,10 @@ def refuse_contradictions(texts: Sequence[str], gold: Sequence[str | None], tabl
     found = f"{table}, rows {next(pairs)} have the same text but the gold labels {first}"
     if len(wrong) > 1:
         found += f", and so have rows {listed(pairs, len(wrong) - 1)} ({sum(map(len, wrong))} rows in all)"
-    raise GoldError(f"{found}: correct them or leave them empty, or accept them as they are with --gold-wins")
+    raise GoldError(
+        f"{found}: correct them or leave them empty; with --gold-wins the label that most of them have counts, or none "
+        "if there is no such label"
+    )
 
 
 def listed(names: Iterable[str], count: int) -> str:

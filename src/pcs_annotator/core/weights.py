@@ -20,6 +20,8 @@ FlagKind = Literal[
     "constant annotator",
     "silent annotator",
     "label without gold",
+    "gold repeated",
+    "gold contradictory",
     "no original",
     "promise fell away",
     "confidence below chance",

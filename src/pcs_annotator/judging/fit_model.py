@@ -80,13 +80,14 @@ def learn_model(votes: Votes, gold: Iterable[object] | Mapping[str, object], how
     return fit_model(votes, gold_codes(votes, gold), how).model
 
 
-def fit_model(
+def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument each
     votes: Votes,
     gold: Codes,
     how: Learning,
     *,
     weights: Weights | None = None,
     random_sample: Mask | None = None,
+    distinct: Mask | None = None,
     ask_policy: AskPolicy | None = None,
 ) -> FitResult:
     """Return the model learned from votes and gold, and the gold rows as judged by held-out fits.
@@ -95,11 +96,17 @@ def fit_model(
         votes: The votes to learn from.
         gold: For every item a position in `votes.labels`, or `UNLABELLED`.
         how: How to learn.
-        weights: The result of `fit_coded` for these arguments, if already known.
+        weights: The result of `fit_coded` for the rows that count, if already known.
         random_sample: Which rows were drawn at random and so can support a promise; by default all.
+        distinct: Which rows count: one for every text, because copies of a text say nothing new and would be on both
+            sides of a split; by default all. See `once_per_text`.
         ask_policy: Which questions are asked about a new text, given the calibrator for texts that are asked
             everything; by default all. Confidence and promise are for texts that are asked about in this way.
     """
+    known = fingerprint(votes, gold, how.version) if how.promise is not None else None
+    if distinct is not None:
+        votes, gold = votes.take(distinct), gold[distinct]
+        random_sample = None if random_sample is None else random_sample[distinct]
     if weights is None:
         weights = fit_coded(votes, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
     rows, truth = labelled_rows(votes, gold)
@@ -115,9 +122,7 @@ def fit_model(
     certificate = None
     if how.promise is not None:
         at_random = _by_id(votes, random_sample, rows)
-        certificate = replace(
-            _certificate(trial, rows, truth, at_random, how), fingerprint=fingerprint(votes, gold, how.version)
-        )
+        certificate = replace(_certificate(trial, rows, truth, at_random, how), fingerprint=known)
     model = Model(
         weights=weights,
         calibrator=calibrator,

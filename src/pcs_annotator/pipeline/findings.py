@@ -41,9 +41,11 @@ IMPORTANCE: tuple[FlagKind, ...] = (
     "unreadable answers",
     "relation with few votes",
     "texts cut",
+    "gold contradictory",
     "label without gold",
     "no original",
     "one annotator decides alone",
+    "gold repeated",
 )
 """Kinds of findings, the most important first."""
 

@@ -88,7 +88,8 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     votes = table.votes.plain()
     # what a person chose to label may be easier or harder than the rest
     from_table = np.array([label is not None for label in table.gold], dtype=np.bool_)
-    learned = learn_if_possible(votes, gold, settings, from_table)
+    known = [texts[name] for name in votes.ids] if texts else None
+    learned = learn_if_possible(votes, gold, settings, from_table, texts=known)
     outcomes = list(learned.model.judge(votes))
     for path in in_the_way:
         runs.set_aside(path)

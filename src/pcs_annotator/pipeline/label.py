@@ -212,10 +212,12 @@ def _frugal(
     if saving.ask_all or fitted.calibrator is None:
         return None
     prices = _prices(job, settings) if saving.cascade else None
-    gold = recorded.gold
+    votes, gold = recorded.votes, recorded.gold
+    codes = gold_codes(votes, gold.labels)
+    once = learn.counted_once(votes, codes, recorded.texts, gold.random_sample)
     how = replace(learn.learning_of(recorded.settings), resamples=0)
     with learn.one_thread():
-        return learn_frugal(recorded.votes, gold_codes(recorded.votes, gold.labels), how, prices, gold.random_sample)
+        return learn_frugal(votes, codes, how, prices, gold.random_sample, once.distinct)
 
 
 def _like_the_run(model: Model, fitted: Model) -> Model:

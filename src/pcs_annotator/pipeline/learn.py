@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Mask
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.copies import Once, once_per_text, same_grades, same_texts
+from pcs_annotator.core.gold import UNLABELLED, gold_codes, listed
 from pcs_annotator.core.votes import Votes, positions_of
-from pcs_annotator.errors import PcsWarning, UndefinedMetric
+from pcs_annotator.core.weights import Flag
+from pcs_annotator.errors import GoldError, PcsWarning, UndefinedMetric
 from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.judging.evaluation.compare import Figures, cross_validate, references
 from pcs_annotator.judging.evaluation.curves import Curves, curves_of
-from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, learn_model
+from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.drift import drift, profile
@@ -92,10 +94,11 @@ def learn_if_possible(
     settings: LearnSettings,
     random_sample: Mask | None = None,
     assumed: Mask | None = None,
+    texts: Sequence[str] | None = None,
 ) -> Learned:
     """Learn from the rows that have gold; without gold, all votes count the same and agreement decides."""
     if any(gold):
-        return learn(votes, gold, settings, random_sample, assumed)
+        return learn(votes, gold, settings, random_sample, assumed, texts)
     check_learning(settings)  # a setting that cannot be used is an error even without gold
     weights = fit_coded(votes, np.full(len(votes), UNLABELLED, dtype=np.int8), "uniform", seed=settings.seed)
     model = Model(weights=weights, calibrator=None, by_agreement=settings.max_error is not None)
@@ -108,24 +111,27 @@ def learn(
     settings: LearnSettings,
     random_sample: Mask | None = None,
     assumed: Mask | None = None,
+    texts: Sequence[str] | None = None,
 ) -> Learned:
     """Learn weights, calibrator and promise from the rows that have gold, and compare with simple methods.
 
     `random_sample` marks the rows that were drawn at random and so can support a promise; `assumed` those of them that
-    we did not draw, so that the promise says that it relies on this. By default, both are all rows.
+    we did not draw, so that the promise says that it relies on this. By default, both are all rows. Copies of a text
+    count once; `texts` has the text of every row, None if they are unknown.
     """
     how = learning_of(settings)
     codes = gold_codes(votes, gold)
-    labelled = codes != UNLABELLED
+    once = counted_once(votes, codes, texts, random_sample)
+    labelled = (codes != UNLABELLED) & once.distinct
     with one_thread():
-        model, trial = fit_model(votes, codes, how, random_sample=random_sample)
-        model = model.with_coverage(votes)
+        model, trial = fit_model(votes, codes, how, random_sample=random_sample, distinct=once.distinct)
+        model = model.with_coverage(votes).flagged(*_copies(once, votes))
         at_random = labelled if random_sample is None else labelled & random_sample
         if model.certificate is not None:
             rows = int((at_random if assumed is None else at_random & assumed).sum())
             model = replace(model, certificate=replace(model.certificate, assumed_rows=rows))
-        _warn_of_unlike_gold(votes, at_random, ~labelled, model)
-        figures, no_figures = _figures(votes, codes, settings)
+        _warn_of_unlike_gold(votes, at_random, ~labelled & once.distinct, model)
+        figures, no_figures = _figures(votes.take(once.distinct), codes[once.distinct], settings)
         return Learned(
             model=model,
             figures=figures,
@@ -133,6 +139,32 @@ def learn(
             curves=_curves(trial, settings),
             spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
         )
+
+
+def counted_once(
+    votes: Votes, codes: Codes, texts: Sequence[str] | None = None, random_sample: Mask | None = None
+) -> Once:
+    """Return one row for every text; where texts are unknown, for every set of graded votes."""
+    same = same_grades(votes) if texts is None else same_texts(texts)
+    once = once_per_text(same, votes.ids, codes, random_sample)
+    if len(once.contradictory) and (codes[once.distinct] == UNLABELLED).all():
+        raise GoldError(next(flag.detail for flag in _copies(once, votes)))
+    return once
+
+
+def _copies(once: Once, votes: Votes) -> Iterator[Flag]:
+    """Yield how many gold rows repeat a text, and which ones contradict each other."""
+    if once.repeated:
+        rows = (
+            "1 gold row repeats a text and counts"
+            if once.repeated == 1
+            else (f"{once.repeated:,} gold rows repeat a text and count")
+        )
+        yield Flag("gold repeated", f"{rows} once: copies say nothing new")
+    if count := len(once.contradictory):
+        names = listed((repr(votes.ids[row]) for row in once.contradictory.tolist()), count)
+        detail = f"copies of a text have different gold labels, so these {count} rows are not learned from: {names}"
+        yield Flag("gold contradictory", f"{detail}; correct them")
 
 
 def _figures(votes: Votes, codes: Codes, settings: LearnSettings) -> tuple[Sequence[Figures], str]:
@@ -228,11 +260,21 @@ def fit_for_classifier(
     seed: int,
     *,
     max_error: float | None = None,
+    texts: Sequence[str] | None = None,
 ) -> Model:
-    """Learn weights from the rows that have gold, and a calibrator and a promise if there are enough of them."""
+    """Learn weights from the rows that have gold, and a calibrator and a promise if there are enough of them.
+
+    Copies of a text count once, as in `learn`.
+    """
     promise = None if max_error is None else Promise(max_error=max_error)
     how = Learning(optimiser=optimiser, splits=Splits(seed=seed), promise=promise, version=__version__)
-    return learn_model(votes, gold, how)
+    codes = gold_codes(votes, gold)
+    once = counted_once(votes, codes, texts)
+    flags = list(_copies(once, votes))
+    for flag in flags:
+        if flag.kind == "gold contradictory":
+            warnings.warn(flag.detail, PcsWarning, stacklevel=3)
+    return fit_model(votes, codes, how, distinct=once.distinct).model.flagged(*flags)
 
 
 def probabilities(model: Model, votes: Votes, labels: Sequence[str], without_votes: Floats) -> Floats:

@@ -142,6 +142,11 @@ class Recorded:
         """The votes that scores are computed from: those of annotators that were asked for a label only."""
         return self.answers.plain()
 
+    @property
+    def texts(self) -> list[str]:
+        """The text of every item."""
+        return [item.text for item in self.dataset.items]
+
     def with_gold(self, path: Path, *, wins: bool = False) -> Recorded:
         """Return the run with the labels of a person's file, which are also stored in the folder."""
         human_review.take_gold(path, self.folder, self.dataset, self.votes.labels, wins=wins)
@@ -156,7 +161,7 @@ class Recorded:
     def learn(self, settings: LearnSettings) -> Learned:
         """Learn from the recorded votes; an earlier audit of the same promise still counts."""
         gold = self.gold
-        learned = learn_if_possible(self.votes, gold.labels, settings, gold.random_sample, gold.assumed)
+        learned = learn_if_possible(self.votes, gold.labels, settings, gold.random_sample, gold.assumed, self.texts)
         values = self._earlier_model()
         if values is None:
             return learned

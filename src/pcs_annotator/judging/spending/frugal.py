@@ -61,6 +61,7 @@ def learn_frugal(
     how: Learning,
     prices: Mapping[str, float] | None = None,
     random_sample: Mask | None = None,
+    distinct: Mask | None = None,
 ) -> Frugal:
     """Return how to ask about new texts until no answer can change the label, and the model for such answers.
 
@@ -71,8 +72,10 @@ def learn_frugal(
         prices: Annotator → price of a call. Cheap annotators are then asked first, and expensive ones only about texts
             whose label they can still change. By default all cost the same.
         random_sample: Which rows were drawn at random and so can support a promise; by default all.
+        distinct: Which rows count: one for every text; by default all.
     """
-    weights = fit_coded(votes, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
+    rows = slice(None) if distinct is None else distinct
+    weights = fit_coded(votes.take(rows), gold[rows], how.optimiser, seed=how.splits.seed, resamples=how.resamples)
     draws, graded = votes.codes.shape[3], graded_annotators(votes)
     order = order_of(weights, draws, prices)
 
@@ -81,7 +84,9 @@ def learn_frugal(
         rule = ExactStop(fold_weights, held_out.labels, draws, cells, calibrator, graded)
         return simulate(held_out, rule).votes
 
-    model, trial = fit_model(votes, gold, how, weights=weights, random_sample=random_sample, ask_policy=ask_policy)
+    model, trial = fit_model(
+        votes, gold, how, weights=weights, random_sample=random_sample, distinct=distinct, ask_policy=ask_policy
+    )
     # the power that probabilities were raised to changes no label
     strategy = ExactStop(weights, votes.labels, draws, order, model.calibrator, graded)
     return Frugal(model, strategy, spending_of(votes, strategy), trial)

@@ -1,0 +1,93 @@
+"""Rows that repeat a text: they say nothing new, so each text counts once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Integers, Mask
+from pcs_annotator.core.gold import UNLABELLED, plain_text
+from pcs_annotator.core.votes import Votes
+
+# Two texts may get the same graded answer to one question (10 of 393 did), but hardly to several.
+LEAST_GRADED_CELLS = 2
+
+
+class Once(NamedTuple):
+    """One row for every text.
+
+    Attributes:
+        distinct: Which rows count: of every text one row, with gold if the text has gold.
+        repeated: Number of gold rows that do not count, because another gold row has their text.
+        contradictory: Rows whose text has as many gold labels for one label as for another; they do not count as gold.
+    """
+
+    distinct: Mask
+    repeated: int
+    contradictory: Integers
+
+
+def same_texts(texts: Sequence[str]) -> Integers:
+    """Return a number for every row, the same for texts that differ only in blanks or case; empty texts are unknown."""
+    numbers: dict[object, int] = {}
+    keys = (plain_text(text).casefold() or row for row, text in enumerate(texts))
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
+
+
+def same_grades(votes: Votes) -> Integers:
+    """Return a number for every row, the same for rows with the very same graded votes in all cells.
+
+    So copies are found where texts are unknown. Hard votes are too coarse to tell.
+    """
+    rows = np.arange(len(votes))
+    if votes.grades is None or not len(votes):
+        return rows
+    graded = ~np.isnan(votes.grades).all(axis=-1)
+    enough = (graded == (votes.codes >= 0)).all(axis=(1, 2, 3)) & (graded.sum(axis=(1, 2, 3)) >= LEAST_GRADED_CELLS)
+    cells = np.nan_to_num(votes.grades, nan=-1).reshape(len(votes), -1)
+    first: dict[object, int] = {}
+    return np.array(
+        [first.setdefault(cells[row].tobytes() if enough[row] else row, row) for row in rows.tolist()], dtype=np.intp
+    )
+
+
+def once_per_text(same: Integers, ids: Sequence[str], gold: Codes, random_sample: Mask | None = None) -> Once:
+    """Return one row for every text: the first one by id, so that the order of rows does not matter.
+
+    Rows with gold are preferred, and among these the rows that were drawn at random, which can support a promise.
+    Copies with different gold labels count with the label that most of them have; if there is none, without gold.
+
+    Args:
+        same: A number for every row, the same for copies of a text.
+        ids: The id of every row.
+        gold: For every row the position of its label, or `UNLABELLED`.
+        random_sample: Which rows were drawn at random; by default all.
+    """
+    at_random = np.ones(len(ids), dtype=np.bool_) if random_sample is None else random_sample
+    agreed = _agreed(same, gold)
+    contradictory = (gold != UNLABELLED) & (agreed == UNLABELLED)
+    rank = np.where(gold == UNLABELLED, 2, np.where(gold != agreed, 3, np.where(at_random, 0, 1)))
+    order = sorted(range(len(ids)), key=lambda row: (rank[row], ids[row]))
+    _, first = np.unique(same[order], return_index=True)
+    distinct = np.zeros(len(ids), dtype=np.bool_)
+    distinct[np.array(order, dtype=np.intp)[first]] = True
+    distinct &= rank < 3
+    repeated = (gold != UNLABELLED) & ~distinct & ~contradictory
+    return Once(distinct, int(repeated.sum()), np.flatnonzero(contradictory))
+
+
+def _agreed(same: Integers, gold: Codes) -> Codes:
+    """Return for every gold row the label that most copies of its text have; `UNLABELLED` if there is none."""
+    said: dict[int, Counter[int]] = {}
+    labelled = np.flatnonzero(gold != UNLABELLED)
+    for row in labelled.tolist():
+        said.setdefault(int(same[row]), Counter())[int(gold[row])] += 1
+    agreed = np.full(len(gold), UNLABELLED, dtype=np.int8)
+    for row in labelled.tolist():
+        (label, most), *others = said[int(same[row])].most_common(2)
+        if not others or others[0][1] < most:
+            agreed[row] = label
+    return agreed
