@@ -6,6 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
+from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.fit_model import Learning, learn_model
 from pcs_annotator.judging.model import Model
@@ -155,15 +157,32 @@ def test_without_a_requested_promise_only_rows_without_answers_get_a_decision() 
     assert model.with_coverage(THREE) is model
 
 
-def test_by_agreement_only_unanimous_rows_are_accepted_and_all_are_called_uncalibrated() -> None:
+def test_without_gold_unanimous_rows_agree_and_none_is_accepted() -> None:
     model = Model(weights=Weights.uniform(THREE), calibrator=None, by_agreement=True)
     clear, split, silent = model.judge(THREE)
-    assert [clear.decision, split.decision, silent.decision] == ["accept", "review", "review"]
+    assert [clear.decision, split.decision, silent.decision] == ["agree", "review", "review"]
+    accepted = model.judged(THREE).accepted
+    assert accepted is not None
+    assert not accepted.any()
     assert clear.reason.startswith("uncalibrated: ")
     assert split.reason.startswith("uncalibrated: ")
     assert silent.reason == "no model answered"
     assert (clear.confidence, model.decided_by) == (None, "agreement")
     assert model.with_coverage(THREE) is model
+
+
+def test_a_single_answer_never_agrees() -> None:
+    codes = np.full((3, 1, 2, 1), NOT_ASKED, dtype=np.int8)
+    codes[:, 0, 0, 0] = 0
+    codes[1, 0, 1, 0] = ABSTAINED
+    codes[2, 0, 1, 0] = 0
+    votes = Votes(
+        codes=codes, ids=["1", "2", "3"], annotators=["a"], relations=["original", "order"], labels=["x", "y"]
+    )
+    model = Model(weights=Weights.uniform(votes), calibrator=None, by_agreement=True)
+    one, unreadable, two = model.judge(votes)
+    assert [one.decision, unreadable.decision, two.decision] == ["review", "review", "agree"]
+    assert one.reason == "uncalibrated: the only answer says x"
 
 
 def test_agreement_is_about_answers_and_not_about_how_sure_they_are() -> None:
@@ -172,7 +191,7 @@ def test_agreement_is_about_answers_and_not_about_how_sure_they_are() -> None:
     grades[1, 0, :2] = [[[0.9, 0.0]], [[0.9, 0.1]]]  # one of the hard votes says real
     votes = replace(THREE, grades=grades)
     model = Model(weights=fit_weights(votes, {}, "uniform"), calibrator=None, by_agreement=True)
-    assert [one.decision for one in model.judge(votes)] == ["accept", "review", "review"]
+    assert [one.decision for one in model.judge(votes)] == ["agree", "review", "review"]
     assert model.judged(votes).scores.max() < 1
     contradicted = replace(votes, grades=np.where(np.isnan(grades), np.nan, grades[..., ::-1]))
     assert [one.decision for one in model.judge(contradicted)] == ["review"] * 3

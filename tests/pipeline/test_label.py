@@ -169,14 +169,14 @@ def test_texts_of_another_kind_raise_a_warning_and_those_of_the_same_kind_none(f
             label(request(folder, range(2000, 2150), ["good"] * 150), folder.parent / "others.csv", saving)
 
 
-def test_without_gold_everything_is_asked_and_decided_by_agreement(tmp_path: Path) -> None:
+def test_without_gold_everything_is_asked_and_nothing_is_accepted(tmp_path: Path) -> None:
     simulated_run(tmp_path, rows=40, gold_rows=0)
     with simulated_models():
         found = labelled(tmp_path / "run")
         planned = plan_labelling(request(tmp_path / "run"))
     assert found.frugal is None
     assert found.tally.calls == 6 * len(NEW)
-    assert {outcome.decision for outcome in found.outcomes} == {"accept", "review"}
+    assert {outcome.decision for outcome in found.outcomes} == {"agree", "review"}
     assert found.model.decided_by == "agreement"
     assert all(outcome.reason.startswith("uncalibrated") for outcome in found.outcomes)
     assert (planned.frugal, planned.spending) == (None, None)

@@ -13,9 +13,11 @@ from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.judging.evaluation.compare import Figures
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
 from pcs_annotator.pipeline.learn import (
+    evaluation_file,
     fit_for_classifier,
     learn,
     learn_if_possible,
+    learned_from,
     model_file,
     needs_gold,
     probabilities,
@@ -81,13 +83,20 @@ def test_figures_come_back_from_plain_values_as_they_were() -> None:
         assert Figures.from_dict(json.loads(json.dumps(figures.to_dict()))) == figures
 
 
-def test_without_gold_labels_are_decided_by_agreement_unless_nothing_is_to_be_decided() -> None:
+def test_without_gold_nothing_is_accepted_but_it_shows_where_answers_agree() -> None:
     votes, _ = simulated_votes([0.9, 0.6], items=40)
     decided = learn_if_possible(votes, [None] * 40, QUICK).model
-    assert {outcome.decision for outcome in decided.judge(votes)} == {"accept", "review"}
+    assert {outcome.decision for outcome in decided.judge(votes)} == {"agree", "review"}
     assert (decided.decided_by, decided.certificate) == ("agreement", None)
     undecided = learn_if_possible(votes, [None] * 40, replace(QUICK, max_error=None)).model
     assert {outcome.decision for outcome in undecided.judge(votes)} == {None}
+
+
+def test_figures_of_an_earlier_version_do_not_say_that_labels_are_accepted_without_gold() -> None:
+    votes, _ = simulated_votes([0.9, 0.6], items=40)
+    learned = learn_if_possible(votes, [None] * 40, QUICK)
+    old = {**evaluation_file(learned), "no_figures": "no gold labels, … and labels are accepted only where …"}
+    assert learned_from(learned.model, old).no_figures == learned.no_figures
 
 
 @pytest.mark.parametrize("gold", [True, False])

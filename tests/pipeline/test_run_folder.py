@@ -239,6 +239,17 @@ def test_an_audit_without_accepted_rows_is_refused(folder: Path) -> None:
         fit_run(folder, {"max_error": 0.001}, FromPeople(audit=5))
 
 
+def test_rows_on_which_answers_agree_are_not_audited_and_a_folder_without_gold_opens_as_it_was(tmp_path: Path) -> None:
+    result = simulated_run(tmp_path, rows=40, gold_rows=0)
+    assert {outcome.decision for outcome in result.outcomes} == {"agree", "review"}
+    with pytest.raises(GoldError, match="nothing to audit"):
+        fit_run(tmp_path / "run", None, FromPeople(audit=5))
+    assert open_run(tmp_path / "run").outcomes == result.outcomes
+    assert [row["decision"] for row in read_csv(tmp_path / "run" / "labels.csv")] == [
+        outcome.decision for outcome in result.outcomes
+    ]
+
+
 def test_an_audit_draws_no_row_with_gold(folder: Path) -> None:
     fit_run(folder, None, FromPeople(audit=200))
     drawn = read_csv(folder / "audit.csv")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Decision = Literal["accept", "review"]
+Decision = Literal["accept", "review", "agree"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,8 +19,9 @@ class Outcome:
             item has no votes.
         scores: The Perceived Confidence Score of every label, summing to 1.
         confidence: Calibrated probability that `label` is right; None when nothing could be calibrated.
-        decision: `accept` where a promise (without gold labels, full agreement) allows it, else `review`; None when
-            no decisions were requested and the item has votes.
+        decision: `accept` where a promise allows it, else `review`. Without gold labels `agree` where two or more
+            answers all give the same label, which promises nothing, else `review`. None when no decisions were
+            requested and the item has votes.
         reason: Why, in plain words; empty when there is nothing to explain.
         label_set: The labels that cannot be ruled out; empty unless requested.
     """

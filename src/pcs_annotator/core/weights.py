@@ -19,6 +19,7 @@ FlagKind = Literal[
     "one annotator decides alone",
     "constant annotator",
     "silent annotator",
+    "no gold labels",
     "label without gold",
     "gold repeated",
     "gold contradictory",

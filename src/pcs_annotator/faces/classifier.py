@@ -39,8 +39,9 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         relations: The ways to ask about each text: names, or your own relations. None for those that suit the models:
             two graded questions where they give log-probabilities, several hard ones elsewhere.
         optimiser: How weights are learned: a name, or your own optimiser.
-        max_error: The share of accepted labels that may be wrong, with 90 % certainty. `label` then decides `accept`
-            if that can be promised, else `review`. Without it, `decision` is None, or `review` if there are no votes.
+        max_error: The share of accepted labels that may be wrong; the method fails to keep to it in at most 10 % of
+            fits. `label` then decides `accept` if that can be promised, else `review`. Without it, `decision` is None,
+            or `review` if there are no votes.
         rewriter: The model that rewrites texts; None to rewrite by rule.
         draws: How many times each question is asked.
         ledger: The file that keeps all answers.

@@ -146,8 +146,8 @@ class LearnSettings:
         calibration: How scores become probabilities; `none` leaves them as they are.
         max_error: Maximum share of wrong labels, between 0 and 1: of the accepted labels or of all rows, depending on
             `promise`.
-        certainty: Probability, between 0 and 1, with which `error-among-accepted` must hold; `accepted-and-wrong` holds
-            on average.
+        certainty: Share of fits, over draws of the gold rows, in which `error-among-accepted` must hold, between 0 and
+            1; `accepted-and-wrong` holds on average.
         promise: What `max_error` is a share of: the accepted labels (`error-among-accepted`), or all rows, where it
             counts labels that are both accepted and wrong (`accepted-and-wrong`).
         per_label: Whether the promise must hold for each label separately.

@@ -20,6 +20,8 @@ from pcs_annotator.judging.weighing.calibration import Calibrator, calibrator_fr
 from pcs_annotator.judging.weighing.scoring import choose, score
 
 UNCALIBRATED = "uncalibrated"
+LEAST_ANSWERS = 2
+"""Fewer answers cannot agree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,7 +34,7 @@ class Model:
         certificate: What is promised about accepted labels, or why nothing is; None when no promise was requested.
         sets: Finds the labels that cannot be ruled out; None when they were not requested.
         profile: Statistics of all votes at the time of learning, to detect new texts that differ.
-        by_agreement: Whether labels are accepted where all answers agree, because there is no gold.
+        by_agreement: Whether there is no gold, so that nothing is accepted and decisions only tell where answers agree.
     """
 
     weights: Weights
@@ -44,7 +46,7 @@ class Model:
 
     @property
     def decided_by(self) -> str:
-        """What decides whether labels are accepted: `promise`, `agreement`, or empty for no decision."""
+        """What decisions are based on: `promise`, `agreement` (which accepts nothing), or empty for no decision."""
         return "agreement" if self.by_agreement else "" if self.certificate is None else "promise"
 
     def judge(self, votes: Votes) -> Iterator[Outcome]:
@@ -52,7 +54,7 @@ class Model:
         judged = self.judged(votes)
         why = reasons(votes, judged.deciding, judged.best)
         plausible = None if self.sets is None or judged.probabilities is None else self.sets.of(judged.probabilities)
-        decided = _decisions(judged.accepted, len(votes))
+        decided = self._decisions(votes, judged)
         for row, (name, silent) in enumerate(zip(votes.ids, votes.silent.tolist(), strict=True)):
             best = int(judged.best[row])
             sure = judged.probabilities
@@ -74,15 +76,19 @@ class Model:
         return Verdicts(scores, best, probabilities, self._accepted(votes, best, probabilities))
 
     def _accepted(self, votes: Votes, best: Codes, probabilities: Floats | None) -> Mask | None:
-        if self.by_agreement:
-            agreeing = (votes.codes == best[:, np.newaxis, np.newaxis, np.newaxis]) | (votes.codes < 0)
-            return np.asarray(agreeing.all(axis=(1, 2, 3)) & ~votes.silent)
-        if self.certificate is None:
+        if not self.decided_by:
             return None
-        if probabilities is None:
+        if self.certificate is None or probabilities is None:
             return np.zeros(len(votes), dtype=np.bool_)
         sure = probabilities[np.arange(len(votes)), best]
         return self.certificate.accepts(sure, best, votes.labels) & ~votes.silent
+
+    def _decisions(self, votes: Votes, judged: Verdicts) -> list[Decision | None]:
+        if judged.accepted is None:
+            return [None] * len(votes)
+        good: Decision = "agree" if self.by_agreement else "accept"
+        chosen = _agreeing(votes, judged.best) if self.by_agreement else judged.accepted
+        return [good if one else "review" for one in chosen.tolist()]
 
     def with_coverage(self, votes: Votes) -> Model:
         """Return the model with its certificate's share of accepted rows, counted on these votes."""
@@ -143,7 +149,8 @@ class Verdicts(NamedTuple):
         return self.scores if self.probabilities is None else self.probabilities
 
 
-def _decisions(accepted: Mask | None, rows: int) -> list[Decision | None]:
-    if accepted is None:
-        return [None] * rows
-    return ["accept" if one else "review" for one in accepted.tolist()]
+def _agreeing(votes: Votes, best: Codes) -> Mask:
+    """Return where two or more answers were given and all are the label; a single answer agrees with nothing."""
+    given = votes.codes >= 0
+    same = (votes.codes == best[:, np.newaxis, np.newaxis, np.newaxis]) | ~given
+    return np.asarray(same.all(axis=(1, 2, 3)) & (given.sum(axis=(1, 2, 3)) >= LEAST_ANSWERS))

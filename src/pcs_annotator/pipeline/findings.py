@@ -30,6 +30,7 @@ LEAST_UNREADABLE = 5
 MANY_TIMES = 2.0
 IMPORTANCE: tuple[FlagKind, ...] = (
     "promise fell away",
+    "no gold labels",
     "confidence below chance",
     "label given too often",
     "silent annotator",
@@ -82,6 +83,7 @@ def what_to_look_at(facts: Facts) -> list[Flag]:
     found = [
         *facts.learned.model.weights.diagnostics.flags,
         *_revoked(facts),
+        *_without_gold(facts),
         *_chance(facts),
         *_given_too_often(facts),
         *_without_label(facts),
@@ -97,6 +99,15 @@ def _revoked(facts: Facts) -> Iterator[Flag]:
     if certificate is not None and certificate.revoked:
         detail = f"{promised(certificate).headline}; no label is accepted until a new fit: label more random rows"
         yield Flag("promise fell away", detail)
+
+
+def _without_gold(facts: Facts) -> Iterator[Flag]:
+    if not len(facts.gold_codes):
+        detail = (
+            "how often the labels are right is unknown, even where all answers agree: label some rows (30 are a start) "
+            "and run pcs fit"
+        )
+        yield Flag("no gold labels", detail)
 
 
 def _chance(facts: Facts) -> Iterator[Flag]:

@@ -29,10 +29,7 @@ from pcs_annotator.judging.weighing.fitting import fit_coded
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.version import __version__
 
-NO_GOLD = (
-    "no gold labels, so all votes count the same, nothing is calibrated, and labels are accepted only where every "
-    "answer agrees: label some rows (30 are a start)"
-)
+NO_GOLD = "no gold labels, so all votes count the same and nothing is calibrated: label some rows (30 are a start)"
 
 
 @contextmanager
@@ -96,7 +93,7 @@ def learn_if_possible(
     assumed: Mask | None = None,
     texts: Sequence[str] | None = None,
 ) -> Learned:
-    """Learn from the rows that have gold; without gold, all votes count the same and agreement decides."""
+    """Learn from the rows that have gold; without gold, all votes count the same and nothing is accepted."""
     if any(gold):
         return learn(votes, gold, settings, random_sample, assumed, texts)
     check_learning(settings)  # a setting that cannot be used is an error even without gold
@@ -242,7 +239,8 @@ def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
     return Learned(
         model=model,
         figures=[Figures.from_dict(values) for values in evaluation["figures"]],
-        no_figures=evaluation["no_figures"],
+        # an earlier version wrote that without gold labels were accepted
+        no_figures=NO_GOLD if model.by_agreement else evaluation["no_figures"],
         curves=None if curves is None else Curves.from_dict(curves),
         spending=None if spending is None else Spending(**spending),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -145,17 +146,19 @@ def test_isotonic_calibration_of_few_rows_is_refused(table: str, capsys: Capture
     assert "50" in refused(["fit", "few.csv", *QUICK, "--calibration", "isotonic"], capsys)
 
 
-def test_a_table_without_gold_is_labelled_by_agreement_and_called_uncalibrated(table: str, capsys: Captured) -> None:
+def test_a_table_without_gold_gets_labels_of_which_none_is_accepted(table: str, capsys: Captured) -> None:
     write_csv(Path("bare.csv"), [{**row, "gold": ""} for row in read_csv(Path(table))])
     found = shown(["fit", "bare.csv", "--out", "out.csv"], capsys)
     assert (found["decided_by"], found["calibrated"], found["certificate"]) == ("agreement", False, None)
-    assert set(found["decisions"]) == {"accept", "review"}
+    assert set(found["decisions"]) == {"agree", "review"}
+    assert found["look_at"][0]["kind"] == "no gold labels"
     rows = read_csv(Path("out.csv"))
+    assert Counter(row["decision"] for row in rows) == found["decisions"]
     assert all(row["reason"].startswith("uncalibrated") and not row["confidence"] for row in rows)
     assert main(["fit", "bare.csv"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "no gold labels" in text
-    assert "uncalibrated" in text
+    assert "no label is accepted, because there are no gold labels" in text
+    assert f"answers agree on {found['decisions']['agree']} of 150 rows, which promises nothing" in text
 
 
 def test_a_table_takes_further_gold_by_id(table: str, capsys: Captured) -> None:

@@ -17,7 +17,7 @@ LENIENT = replace(QUICK, max_error=0.3, certainty=0.8)
 
 
 def shown(result: RunResult) -> str:
-    return section(render(result), "certificate")
+    return section(render(result), "promise")
 
 
 def audited(result: RunResult, audit: Audit) -> RunResult:
@@ -33,7 +33,8 @@ def test_a_promise_that_holds_is_shown_with_what_it_is_based_on(tmp_path: Path) 
     assert certificate is not None
     assert certificate.fingerprint is not None
     text = shown(result)
-    assert "promise holds At most 30 %" in text
+    assert "promise, not audited At most 30 %" in text
+    assert 'class="stamp given"' in render(result)
     assert "80 % certainty" in text
     assert f"≥ {certificate.thresholds[EVERY_LABEL]:.3f}." in text
     assert certificate.split in text
@@ -61,7 +62,7 @@ def test_without_a_promise_it_shows_why_and_how_many_rows_are_needed(tmp_path: P
     [
         ("confirmed", "confirmed by audit At most 30 %", "confirms it: 1 of 50"),
         ("revoked", "revoked by audit No promise that at most 30 %", "revokes it: 1 of 50"),
-        ("open", "promise holds At most 30 %", "neither confirms nor revokes it yet: 1 of 50"),
+        ("open", "promise, audit open At most 30 %", "neither confirms nor revokes it yet: 1 of 50"),
     ],
 )
 def test_the_finding_of_an_audit_comes_first(finding: str, stamp: str, sentence: str, tmp_path: Path) -> None:
@@ -72,12 +73,25 @@ def test_the_finding_of_an_audit_comes_first(finding: str, stamp: str, sentence:
     assert sentence in text
 
 
-def test_labels_accepted_by_agreement_are_called_uncalibrated(tmp_path: Path) -> None:
+def test_without_gold_no_label_is_accepted_and_agreement_promises_nothing(tmp_path: Path) -> None:
     result = made_run(tmp_path, Made(gold=False))
     text = shown(result)
-    assert "uncalibrated Accepted by agreement only, with no promise" in text
+    agreeing = sum(outcome.decision == "agree" for outcome in result.outcomes)
+    assert 0 < agreeing < 40
+    assert "no promise No label is accepted, because there are no gold labels" in text
+    assert f"Answers agree on {agreeing} of 40 rows, which promises nothing" in text
+    assert f"answers agree ({agreeing})" in text
+    assert "accepted (" not in text
     assert "gold rows used" not in text
-    assert "accepted by agreement, no promise" in Page(render(result)).text
+    page = Page(render(result)).text
+    assert "0 % accepted for lack of gold labels" in page
+    assert "Nothing stood out" not in page
+
+
+def test_a_single_answer_without_gold_leaves_all_rows_for_review(tmp_path: Path) -> None:
+    text = shown(made_run(tmp_path, Made(gold=False, skills=(0.8,), relations=("original",))))
+    assert "All rows are for review." in text
+    assert "agree" not in text
 
 
 def test_without_a_requested_promise_nothing_is_accepted_or_sent_to_review(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_page_written_again_is_the_page_that_the_run_wrote(run: Path) -> None:
     written = (run / "report.html").read_text(encoding="utf-8")
     assert main(["report", str(run), "--no-figures"]) == 0
     again = (run / "report.html").read_text(encoding="utf-8")
-    for part in ("certificate", "curves", "saved", "flips"):
+    for part in ("promise", "curves", "saved", "flips"):
         assert section(written, part) == section(again, part)
 
 

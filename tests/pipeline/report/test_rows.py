@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pcs_annotator.core.outcome import Decision
 from pcs_annotator.pipeline.report import view
 from pcs_annotator.pipeline.report.page import render
 from pcs_annotator.pipeline.report.view import certainty, select, view_of
@@ -32,17 +33,18 @@ def test_of_too_many_rows_the_least_certain_are_listed_and_counted(tmp_path: Pat
     assert "The 500 least certain of 520 rows;" in text
 
 
-def test_of_too_many_rows_some_accepted_ones_are_listed_although_they_are_certain(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("decision", "named"), [("accept", "accepted ones"), ("agree", "on which all answers agree")])
+def test_of_too_many_rows_some_certain_ones_are_listed(decision: Decision, named: str, tmp_path: Path) -> None:
     result = made_run(tmp_path, MANY)
     surest = sorted(result.outcomes, key=certainty)[-170:]
     kept = {outcome.id for outcome in surest}
-    outcomes = [replace(one, decision="accept" if one.id in kept else "review") for one in result.outcomes]
+    outcomes = [replace(one, decision=decision if one.id in kept else "review") for one in result.outcomes]
     shown = replace(result, outcomes=outcomes)
     listed = select(view_of(shown))
-    assert listed.accepted == 150
+    assert listed.marked(decision) == 150
     assert len(listed.rows) == 500
     assert min(row.certainty for row in listed.rows) == min(map(certainty, outcomes))
-    assert "The 500 least certain of 520 rows, including 150 accepted" in Page(render(shown)).text
+    assert f"The 500 least certain of 520 rows, including 150 {named};" in Page(render(shown)).text
 
 
 def test_many_models_and_relations_leave_room_for_fewer_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,6 +132,14 @@ def test_every_row_shows_its_decision_and_reason(tmp_path: Path) -> None:
     assert len(page.with_class("accept")) == 5
     assert len(page.with_class("reason")) == 12
     assert "all decisions 12 accepted 5 to review 7" in page.text
+
+
+def test_rows_on_which_answers_agree_have_a_filter_of_their_own(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(gold=False))
+    agreeing = sum(outcome.decision == "agree" for outcome in result.outcomes)
+    page = Page(render(result))
+    assert len(page.with_class("agree")) == agreeing > 0
+    assert f"all decisions 40 answers agree {agreeing} to review {40 - agreeing}" in page.text
 
 
 def test_the_gold_of_a_row_without_label_is_neither_right_nor_wrong(tmp_path: Path) -> None:

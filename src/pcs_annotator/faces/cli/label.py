@@ -99,7 +99,7 @@ def print_labelled(labelled: label.Labelled, notes: Sequence[str]) -> None:
             f"{tally.spared:,} questions ({100 * share:.0f} %) were not asked, because the label was settled; "
             "[dim]--ask-all asks them too[/]"
         )
-    learned_view.print_promise(labelled, len(labelled.outcomes), console)
+    learned_view.print_promise(labelled, labelled.outcomes, console)
     cut = [flag.detail for flag in findings.texts_cut(tally.cut, len(labelled.outcomes))]
     learned_view.print_notes([*notes, *cut], labelled.unlabelled, console)
     console.print(f"\nlabels  {labelled.out}", style="bold", markup=False)

@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval, Share
 from pcs_annotator.faces.cli.result_view import DASH, plain_table
@@ -73,7 +74,7 @@ def _figures_json(figures: Any) -> dict[str, Any]:
     return result
 
 
-def print_learned(learned: learn.Learned, votes: Votes, console: Console) -> None:
+def print_learned(learned: learn.Learned, votes: Votes, outcomes: Sequence[Outcome], console: Console) -> None:
     """Print the weight of each annotator and relation, how good the weights are, and what is promised."""
     weights = learned.model.weights
     details = weights.diagnostics
@@ -101,7 +102,7 @@ def print_learned(learned: learn.Learned, votes: Votes, console: Console) -> Non
             console.print(f"\n{found}", markup=False)
     else:
         console.print(Text(f"quality not measured: {learned.no_figures}", style="yellow"))
-    print_promise(learned, len(votes), console)
+    print_promise(learned, outcomes, console)
 
 
 def _candidates(losses: Mapping[str, float]) -> str:
@@ -161,7 +162,7 @@ def _comparisons(figures: Sequence[Any]) -> Table:
 
 
 def promise_json(judged: learn.Learned | label.Labelled) -> dict[str, Any]:
-    """Return the certificate, and how labels are accepted, as plain values."""
+    """Return the certificate, and what decisions are based on, as plain values."""
     model = judged.model
     return {
         "certificate": None if model.certificate is None else model.certificate.to_dict(),
@@ -170,22 +171,25 @@ def promise_json(judged: learn.Learned | label.Labelled) -> dict[str, Any]:
     }
 
 
-def print_promise(judged: learn.Learned | label.Labelled, rows: int, console: Console) -> None:
+def print_promise(judged: learn.Learned | label.Labelled, outcomes: Sequence[Outcome], console: Console) -> None:
     """Print what the certificate promises, and for how many rows; or why it promises nothing."""
     certificate = judged.model.certificate
     if judged.model.by_agreement:
-        warning = "uncalibrated: labels are accepted if all answers agree; how often those are wrong is unknown"
-        console.print(Text(f"\n{warning}", style="yellow"))
+        _print_promised(certificate_text.without_gold(outcomes), "bold yellow", console)
     if certificate is None:
         return
-    sentences = certificate_text.promised(certificate)
-    console.print(Text(f"\n{sentences.headline}", style="bold green" if certificate.holds else "bold yellow"))
-    for detail in sentences.details:
-        console.print(Padding(Text(detail, style="dim"), (0, 0, 0, 2), expand=False))
+    style = "bold cyan" if certificate.holds else "bold yellow"  # green would read as proof
+    _print_promised(certificate_text.promised(certificate), style, console)
     if certificate.holds:
-        console.print(
-            f"  accepted {rows - certificate.review_rows:,} of {rows:,} rows, {certificate.review_rows:,} for review"
-        )
+        accepted = sum(one.decision == "accept" for one in outcomes)
+        rows = len(outcomes)
+        console.print(f"  accepted {accepted:,} of {rows:,} rows, {rows - accepted:,} for review")
+
+
+def _print_promised(said: certificate_text.Promised, style: str, console: Console) -> None:
+    console.print(Text(f"\n{said.headline}", style=style))
+    for detail in said.details:
+        console.print(Padding(Text(detail, style="dim"), (0, 0, 0, 2), expand=False))
 
 
 def fit_json(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: Sequence[str]) -> dict[str, Any]:
@@ -211,7 +215,7 @@ def counts(values: Iterable[str | None]) -> Counter[str]:
 def print_fit(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: Sequence[str]) -> None:
     """Print what was learned from a table of votes, and the files that were written."""
     console = Console(highlight=False)
-    print_learned(fitted.learned, fitted.table.votes, console)
+    print_learned(fitted.learned, fitted.table.votes, fitted.outcomes, console)
     print_look_at(fitted.facts, notes, console)
     console.print(f"\nwrote {files.model}" + (f" and {files.labels_out}" if files.labels_out else ""))
 

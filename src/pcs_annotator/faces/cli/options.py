@@ -111,7 +111,12 @@ _PROMISE = (
         metavar="SHARE",
         help="Share of accepted labels that may be wrong; default: 0.05.",
     ),
-    click.option("--certainty", type=float, metavar="SHARE", help="Certainty of that promise; default: 0.9."),
+    click.option(
+        "--certainty",
+        type=float,
+        metavar="SHARE",
+        help="Share of fits, over draws of gold rows, in which that must hold; default: 0.9.",
+    ),
     click.option(
         "--promise",
         type=click.Choice(["error-among-accepted", "accepted-and-wrong"]),

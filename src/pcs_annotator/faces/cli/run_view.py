@@ -59,7 +59,7 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
 def print_run(result: RunResult, notes: Sequence[str]) -> None:
     """Print what was learned, what was asked, what a person should do next, and the files."""
     console = Console(highlight=False)
-    learned_view.print_learned(result.learned, result.votes, console)
+    learned_view.print_learned(result.learned, result.votes, result.outcomes, console)
     console.print()
     _print_asked(result, console)
     learned_view.print_look_at(result.facts, notes, console)

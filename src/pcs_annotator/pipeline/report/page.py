@@ -15,13 +15,13 @@ from pcs_annotator.pipeline.report.sections.curves import curves, plots
 from pcs_annotator.pipeline.report.sections.quality import quality, weights
 from pcs_annotator.pipeline.report.sections.rows import rows
 from pcs_annotator.pipeline.report.sections.settings import settings
-from pcs_annotator.pipeline.report.sections.summary import certificate, headline, look_at
+from pcs_annotator.pipeline.report.sections.summary import headline, look_at, promise
 from pcs_annotator.pipeline.report.view import view_of
 from pcs_annotator.pipeline.run_folder import RunResult, write_page
 
 SECTIONS = (
     ("look-at", "What to look at", look_at),
-    ("certificate", "Certificate", certificate),
+    ("promise", "Promise", promise),
     ("quality", "Quality", quality),
     ("curves", "Curves", curves),
     ("labels", "Labels", distribution),

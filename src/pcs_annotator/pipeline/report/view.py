@@ -23,7 +23,7 @@ MOST_BYTES = 700_000
 GRADED_CELL = 2
 """A graded vote takes the room of so many hard ones."""
 LEAST_ROOM, MOST_ROOM = 160, 1_500
-ACCEPTED_SHARE = 0.3
+CERTAIN_SHARE = 0.3
 LOW = 0.7
 
 
@@ -68,12 +68,12 @@ class View:
 
     @property
     def decided(self) -> bool:
-        """Whether labels are accepted or sent to review at all."""
+        """Whether there are decisions at all."""
         return bool(self.result.learned.model.decided_by)
 
     @property
     def decisions(self) -> Counter[str]:
-        """How many rows are accepted (`accept`), sent to review (`review`), or have no label (`none`)."""
+        """How many rows have each decision (`accept`, `agree`, `review`), or no label (`none`)."""
         return Counter(decision_on(outcome) for outcome in self.result.outcomes)
 
     @property
@@ -83,7 +83,7 @@ class View:
 
 
 def decision_on(outcome: Outcome) -> str:
-    """Return `accept`, `review` or, for a row without a label, `none`; empty if no decisions were requested."""
+    """Return the decision or, for a row without a label, `none`; empty if no decisions were requested."""
     return "none" if outcome.label is None else outcome.decision or ""
 
 
@@ -135,29 +135,28 @@ class Selection:
     rows: tuple[Row, ...]
     room: int
 
-    @property
-    def accepted(self) -> int:
-        """How many of the listed rows are accepted."""
-        return sum("accept" in row.marks for row in self.rows)
+    def marked(self, mark: str) -> int:
+        """Return how many of the listed rows match a filter."""
+        return sum(mark in row.marks for row in self.rows)
 
 
 def select(view: View) -> Selection:
-    """Return all rows or, if there are too many, the least certain ones, with some accepted rows among them."""
+    """Return all rows or, if there are too many, the least certain ones, with some others among them."""
     result = view.result
     cells = len(result.votes.annotators) * len(result.votes.relations)
     cells *= 1 if result.votes.grades is None else GRADED_CELL
     most = max(20, min(MOST_ROWS, MOST_CELLS // max(cells, 1)))
     sure = [certainty(outcome) for outcome in result.outcomes]
-    chosen = _chosen(sure, [outcome.decision == "accept" for outcome in result.outcomes], most)
+    chosen = _chosen(sure, [outcome.decision in ("accept", "agree") for outcome in result.outcomes], most)
     variants = run_folder.read_variants(result.folder, [result.dataset.items[at].id for at in chosen])
     rows = tuple(_row(view, at, sure[at], variants) for at in chosen)
     return Selection(rows=rows, room=_room(rows, texts=len(rows) * (len(result.votes.relations) + 1)))
 
 
-def _chosen(sure: Sequence[float], accepted: Sequence[bool], most: int) -> list[int]:
-    """Return the positions of the least certain rows; some places are reserved for accepted rows, which are certain."""
+def _chosen(sure: Sequence[float], certain: Sequence[bool], most: int) -> list[int]:
+    """Return the positions of the least certain rows; some places are reserved for those accepted or agreed on."""
     order = sorted(range(len(sure)), key=sure.__getitem__)
-    kept = [at for at in order if accepted[at]][: int(ACCEPTED_SHARE * most)] if len(order) > most else []
+    kept = [at for at in order if certain[at]][: int(CERTAIN_SHARE * most)] if len(order) > most else []
     listed = set(kept)
     others = [at for at in order if at not in listed]
     return sorted([*kept, *others[: most - len(kept)]])

@@ -59,7 +59,7 @@ def _missing(view: View) -> str:
     learned = view.result.learned
     if learned.figures:
         return "This run was fitted by an earlier version or on too few rows; pcs fit FOLDER adds the charts if it can."
-    have = counted(view.gold_rows, "row has one", "rows have one")
+    have = counted(view.gold_rows, "row has one", "rows have one") if view.gold_rows else "no row has one"
     return f"Reliability, risk and ROC need gold labels on at least 10 rows, from two classes; {have}."
 
 

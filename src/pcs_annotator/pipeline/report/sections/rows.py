@@ -22,7 +22,7 @@ MOST_GRADES = 4
 LEAST_GRADE = 0.005
 NOT_THE_HIGHEST = "The label is the most probable one after calibration, not the one with the highest score."
 SAME_TEXT = "same text, question put differently"
-DECISIONS = (("accept", "accepted"), ("review", "to review"), ("none", "no label"))
+DECISIONS = (("accept", "accepted"), ("agree", "answers agree"), ("review", "to review"), ("none", "no label"))
 FILTERS = (("wrong", "differs from gold"), ("low", f"low {{measure}} (below {LOW:.2f})"))
 CAUTION = (
     "The fit learned from the gold rows, so counting errors in this list is slightly optimistic; the cross-validated "
@@ -74,7 +74,11 @@ def _which(view: View, selection: Selection) -> str:
         opening += " Numbers beside a vote are the probabilities that the model gave to the labels."
     if shown == total:
         return f"All {counted(total, 'row')}. {opening}"
-    some = "" if not selection.accepted else f", including {count(selection.accepted)} accepted ones"
+    some = "".join(
+        f", including {count(rows)} {what}"
+        for mark, what in (("accept", "accepted ones"), ("agree", "on which all answers agree"))
+        if (rows := selection.marked(mark))
+    )
     return f"The {count(shown)} least certain of {count(total)} rows{some}; labels.csv has all of them. {opening}"
 
 
@@ -102,7 +106,7 @@ def _controls(selection: Selection, measure: str) -> Markup:
 
 def _filters(group: str, everything: str, filters: Sequence[tuple[str, str]], selection: Selection) -> Markup | None:
     """Return buttons of which one is pressed; None if no row matches any of them."""
-    totals = {name: sum(name in row.marks for row in selection.rows) for name, _ in filters}
+    totals = {name: selection.marked(name) for name, _ in filters}
     if not any(totals.values()):
         return None
     buttons = [_button("all", everything, len(selection.rows), pressed=True)]

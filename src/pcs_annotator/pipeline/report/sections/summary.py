@@ -1,11 +1,11 @@
-"""The top of the page: the question, the main numbers, the certificate; and what to look at."""
+"""The top of the page: the question, the main numbers, the promise; and what to look at."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from pcs_annotator.judging.promising.certificate import Certificate
-from pcs_annotator.pipeline.certificate_text import promised
+from pcs_annotator.pipeline.certificate_text import Promised, promised, without_gold
 from pcs_annotator.pipeline.findings import what_to_look_at
 from pcs_annotator.pipeline.report.formats import capital, count, counted, interval, number, percent, stack, total_cost
 from pcs_annotator.pipeline.report.markup import Child, Markup, joined, section, sentence, tag, user_text
@@ -13,13 +13,14 @@ from pcs_annotator.pipeline.report.view import View
 
 MOST_LABELS = 12
 HELD_OUT = "held\N{NO-BREAK SPACE}out"
-DECISIONS = (("accept", "accepted", "yes"), ("review", "to review", "maybe"), ("none", "no label", "no"))
+DECISIONS = (
+    ("accept", "accepted", "yes"),
+    ("agree", "answers agree", "same"),
+    ("review", "to review", "maybe"),
+    ("none", "no label", "no"),
+)
 NOT_ASKED = (
     "No label is accepted or sent to review. To get a promise, run pcs fit FOLDER --max-error 0.05; no model is called."
-)
-BY_AGREEMENT = (
-    "Without gold labels no promise is possible. Labels are accepted where all answers agree, which does not measure "
-    "how often they are right: models can agree and be wrong together."
 )
 
 
@@ -77,7 +78,7 @@ def _accepted_tile(view: View) -> list[Markup]:
         return []
     accepted = view.decisions["accept"]
     review = f"{counted(rows - accepted, 'row')} for review"
-    detail = "by agreement, no promise" if view.result.learned.model.by_agreement else review
+    detail = "for lack of gold labels" if view.result.learned.model.by_agreement else review
     return [_tile(percent(accepted, rows), "accepted", detail)]
 
 
@@ -97,26 +98,22 @@ def _tile(value: str, title: str, detail: Child) -> Markup:
     return tag("div", tag("b", value), tag("span", title), tag("small", detail), class_="tile")
 
 
-def certificate(view: View) -> Markup:
+def promise(view: View) -> Markup:
     """Return the promise, what it means for these rows, and what it is based on; or why there is none."""
     model = view.result.learned.model
     if model.by_agreement:
-        promise = _stamped(
-            "uncalibrated", "warn", "Accepted by agreement only, with no promise", sentence(BY_AGREEMENT)
-        )
+        shown = _said("no promise", "warn", without_gold(view.result.outcomes))
     elif model.certificate is None:
-        promise = _stamped("no promise", "quiet", "No promise was requested", sentence(NOT_ASKED))
+        shown = _stamped("no promise", "quiet", "No promise was requested", sentence(NOT_ASKED))
     else:
-        promise = _certified(model.certificate)
+        shown = _said(*_stamp(model.certificate), promised(model.certificate))
     basis = None if model.certificate is None else _basis(model.certificate)
-    return section("certificate", "Certificate", promise, _decisions(view), basis)
+    return section("promise", "Promise", shown, _decisions(view), basis)
 
 
-def _certified(certificate: Certificate) -> Markup:
-    stamp, kind = _stamp(certificate)
-    text, details = promised(certificate)
-    what, _, why = text.removeprefix("promise: ").partition(": ")
-    details = (why, *details) if why else details
+def _said(stamp: str, kind: str, said: Promised) -> Markup:
+    what, _, why = said.headline.removeprefix("promise: ").partition(": ")
+    details = (why, *said.details) if why else said.details
     return _stamped(stamp, kind, capital(what), tag("ul", *(tag("li", f"{capital(one)}.") for one in details)))
 
 
@@ -126,12 +123,15 @@ def _stamp(certificate: Certificate) -> tuple[str, str]:
         return "revoked by audit", "bad"
     if not certificate.holds:
         return "no promise", "warn"
-    return ("confirmed by audit" if finding == "confirmed" else "promise holds"), "good"
+    # only a check by people is evidence about these rows; a promise is about the method, so it is not green
+    if finding == "confirmed":
+        return "confirmed by audit", "good"
+    return ("promise, audit open" if finding == "open" else "promise, not audited"), "given"
 
 
-def _stamped(stamp: str, kind: str, promise: str, *more: Child) -> Markup:
+def _stamped(stamp: str, kind: str, text: str, *more: Child) -> Markup:
     return tag(
-        "div", tag("span", stamp, class_=f"stamp {kind}"), tag("p", promise, class_="promise"), *more, class_="cert"
+        "div", tag("span", stamp, class_=f"stamp {kind}"), tag("p", text, class_="promise"), *more, class_="cert"
     )
 
 
@@ -146,7 +146,7 @@ def _basis(certificate: Certificate) -> Markup:
 
 
 def _decisions(view: View) -> Markup | None:
-    """Return a bar of how many rows are accepted, sent to review, or have no label, with its key."""
+    """Return a bar of how many rows are accepted, agree, are sent to review, or have no label, with its key."""
     rows = len(view.result.outcomes)
     if not rows or not view.decided:
         return None
