@@ -110,6 +110,14 @@ def test_majority_is_the_same_in_fit_and_evaluate(relations: tuple[str, ...]) ->
     assert fitted.auroc.value == pytest.approx(auroc(shares, gold))
 
 
+def test_one_annotator_has_no_majority_beside_its_zero_shot() -> None:
+    votes, gold = graded_votes([1.0])
+    _, majority, one = cross_validate(votes.hard(), gold, ["lr", "majority", "zero-shot"], resamples=20)
+    assert (majority.auroc, majority.accuracy, majority.questions) == (one.auroc, one.accuracy, one.questions)
+    assert references(votes.hard()) == ("uniform", "zero-shot")
+    assert "majority" not in references(votes)
+
+
 def test_graded_votes_are_compared_with_what_one_graded_question_gives() -> None:
     votes, gold = graded_votes([1.0, 2.0])
     assert references(votes) == (*REFERENCES, "logprob", "scaled logprob", "first question only")

@@ -102,13 +102,17 @@ def _test(values: Sequence[Any] | None) -> BootstrapTest | None:
 
 
 def references(votes: Votes) -> tuple[str, ...]:
-    """Return the simpler methods to compare with; for graded votes also what one graded question gives."""
+    """Return the simpler methods to compare with; for graded votes also what one graded question gives.
+
+    A majority of one annotator is `zero-shot`, so it is left out there.
+    """
+    usual = tuple(name for name in REFERENCES if name != MAJORITY or len(votes.annotators) > 1)
     try:
         graded_rows(votes, LOGPROB)
     except UndefinedMetric:
-        return REFERENCES
+        return usual
     first = (FIRST_QUESTION,) if len(votes.relations) > 1 else ()
-    return (*REFERENCES, LOGPROB, SCALED_LOGPROB, *first)
+    return (*usual, LOGPROB, SCALED_LOGPROB, *first)
 
 
 def cross_validate(
