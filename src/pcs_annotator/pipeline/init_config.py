@@ -45,7 +45,7 @@ models = {models}
 # joint = true       # all rewrites of a text in one call
 
 [learn]
-optimiser = "auto"   # or lr, logit, naive-bayes, ga, uniform, majority
+optimiser = "auto"   # or lr, logit, scaling, naive-bayes, ga, uniform, majority
 seed = 0
 """
 

@@ -18,7 +18,7 @@ from pcs_annotator.pipeline.human_review import FromPeople
 @click.command("fit")
 @click.argument("table", type=options.PATH)
 @click.option(
-    "--optimiser", metavar="NAME", help="How weights are learned: auto (default), lr, logit, naive-bayes, ga, …"
+    "--optimiser", metavar="NAME", help="How weights are learned: auto (default), lr, logit, scaling, naive-bayes, …"
 )
 @click.option("--folds", type=click.IntRange(2, 100), metavar="N", help="Folds of the cross-validation; default: 5.")
 @options.promise_options

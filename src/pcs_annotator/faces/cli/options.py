@@ -187,7 +187,9 @@ _SETTINGS = (
     click.option("--draws", type=click.IntRange(1), metavar="N", help="Ask each question N times."),
     click.option("--concurrency", type=click.IntRange(1), metavar="N", help="At most N calls in flight per model."),
     *_LIMITS,
-    click.option("--optimiser", metavar="NAME", help="How weights are learned: auto, lr, logit, naive-bayes, ga, …"),
+    click.option(
+        "--optimiser", metavar="NAME", help="How weights are learned: auto, lr, logit, scaling, naive-bayes, …"
+    ),
     SEED,
     *_PROMISE,
     CONFIG,
