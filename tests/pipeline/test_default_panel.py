@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.files.config import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.pipeline.default_panel import DefaultPanel, default_panel
-from pcs_annotator.pipeline.run import RunRequest, plan, run
+from pcs_annotator.pipeline.run import RunPlan, RunRequest, plan, run
 from tests.stub import Behaviour, StubProcess, stub_process
 
 GRADED = ("original", "order")
@@ -116,6 +117,12 @@ def test_each_model_of_a_mixed_panel_has_its_own_questions(
     assert votes.relations == HARD
     asked = (votes.codes != NOT_ASKED).any(axis=(0, 3))
     assert asked.tolist() == [[True, True, False, False, False], [True] * 5]
+
+
+def test_plans_do_not_share_what_one_of_them_adds() -> None:
+    planned = RunPlan(Plan(rows=0, models=()))
+    with pytest.raises(TypeError):
+        planned.alternatives["--answers hard"] = planned.plan  # type: ignore[index]  # that is what is tested
 
 
 def test_a_plan_shows_what_else_could_be_asked(server: StubProcess, request_of: Callable[..., RunRequest]) -> None:

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pcs_annotator.asking.engine.job import job_digest
@@ -215,7 +216,7 @@ class RunPlan(NamedTuple):
 
     plan: Plan
     panel: DefaultPanel | None = None
-    alternatives: Mapping[str, Plan] = {}
+    alternatives: Mapping[str, Plan] = MappingProxyType({})
 
 
 def plan(request: RunRequest) -> RunPlan:

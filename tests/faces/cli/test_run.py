@@ -116,6 +116,7 @@ def test_settings_come_from_pcs_toml_and_the_command_line_wins(data: str, capsys
     text = Path("pcs.toml").read_text(encoding="utf-8")
     assert 'labels = ["bad", "good"]' in text
     assert 'gold_column = "gold"' in text
+    assert "or lr, logit, scaling, naive-bayes" in text
     Path("pcs.toml").write_text(text.replace('embedded:smollm2"]', 'scripted:hash"]'), encoding="utf-8")
     found = shown(["run", data, "--relations", "original"], capsys)
     weights = found["weights"]
