@@ -6,6 +6,7 @@ import pytest
 
 from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.judging.evaluation.experiments.each_relation import comparisons
+from pcs_annotator.judging.evaluation.experiments.study import compared_figures
 from pcs_annotator.judging.evaluation.published import (
     BASELINES,
     BY_RELATION,
@@ -82,18 +83,17 @@ def test_improvements_between_relations_agree_where_the_paper_is_right(pair: tup
     assert (lowest <= printed <= highest) is (pair in WITHIN_ROUNDING)
 
 
-def test_the_table_of_tests_is_the_papers() -> None:
+def test_the_table_of_tests_is_the_papers_and_figures_alone_allow_no_other_test() -> None:
     names = {theirs: ours for ours, theirs in RELATIONS.items()} | {"No MR": "No MR", PCS: PCS}
-    table: ResultTable = comparisons(
-        {names[name]: column(name) for name in ("No MR", "MR1", "MR2", "MR3", PCS)}, paper=True
-    )
-    found = {str(row[0]): row for row in table.rows}
-    assert len(found) == 10
-    for (one, other), printed in COMPARISONS.items():
-        row = found[f"{names[one]} vs {names[other]}"]
-        assert row[7] == printed.improvement
-        assert row[5] == ("n.s." if printed.p_value else names[one])
-        assert row[6] == (f"{printed.p_value:.2f}" if printed.p_value else "<0.01")
+    pairs = {(names[one], names[other]): compared_figures(column(one), column(other)) for one, other in COMPARISONS}
+    table: ResultTable = comparisons(pairs, paper=True)
+    assert table.columns[6:8] == ("p of the paired t-test, as in the paper", "paper: p-value")
+    assert any("needs the scores of every row" in note for note in table.notes)
+    for row, printed in zip(table.rows, COMPARISONS.values(), strict=True):
+        assert row[2:4] == [None, "no test"]
+        assert row[5] is None
+        assert float(str(row[6]).lstrip("<")) == pytest.approx(printed.p_value or 0, abs=0.01)
+        assert row[7:] == ["<0.01" if printed.p_value is None else f"{printed.p_value:.2f}", printed.improvement]
 
 
 def test_stars_of_the_baselines_agree_with_their_p_values() -> None:

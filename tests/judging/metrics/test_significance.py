@@ -12,10 +12,13 @@ from pcs_annotator.judging.metrics.bootstrap import resample_counts
 from pcs_annotator.judging.metrics.metrics import auroc, auroc_on
 from pcs_annotator.judging.metrics.significance import (
     BootstrapTest,
+    Difference,
     average_relative_improvement,
     bootstrap_test,
     delong,
     holm,
+    influence,
+    mean_difference_test,
     paired_t_test,
     stars,
 )
@@ -171,6 +174,42 @@ def test_delong_finds_the_published_differences_from_the_k_g_score(
     assert found.difference / found.statistic == pytest.approx(error, abs=5e-5)
     assert found.statistic**2 == pytest.approx(chi_square, abs=5e-5)
     assert found.p_value == pytest.approx(p_value, abs=5e-5)
+
+
+def difference(ours: Floats, theirs: Floats, gold: Codes, dataset: str = "one") -> Difference:
+    value = auroc(ours, gold) - auroc(theirs, gold)
+    return Difference(dataset, value, influence(ours, gold) - influence(theirs, gold), gold)
+
+
+def overlapping(rng: np.random.Generator, dataset: str) -> list[Difference]:
+    """Combinations of three models, each asked in two equally good ways."""
+    gold = rng.integers(2, size=60).astype(np.int8)
+    both = (np.eye(2)[gold] + rng.normal(size=(2, 3, 60, 2))).round(1)
+    panels = [[0, 1], [0, 2], [1, 2], [0, 1, 2]]
+    return [difference(both[0, panel].mean(axis=0), both[1, panel].mean(axis=0), gold, dataset) for panel in panels]
+
+
+def test_overlapping_combinations_are_significant_by_chance_no_more_often_than_stated() -> None:
+    rng = np.random.default_rng(0)
+    drawn = [[one for name in "abc" for one in overlapping(rng, name)] for _ in range(400)]
+    ours = np.array([mean_difference_test(one).p_value for one in drawn])
+    papers = np.array([paired_t_test([each.value for each in one], [0] * len(one)).p_value for one in drawn])
+    assert 0.02 < np.mean(ours < 0.05) <= 0.07
+    assert np.mean(papers < 0.05) > 0.2
+
+
+def test_a_mean_over_datasets_adds_their_variances() -> None:
+    parts = [difference(*noisy_rows(60 + 40 * seed, 2, seed), f"set {seed}") for seed in (0, 1)]
+    errors = [one.difference / one.statistic for one in map(mean_difference_test, ([parts[0]], [parts[1]]))]
+    found = mean_difference_test(parts)
+    assert found.difference == pytest.approx((parts[0].value + parts[1].value) / 2)
+    assert found.difference / found.statistic == pytest.approx(np.hypot(errors[0], errors[1]) / 2)
+    assert found.n == 160
+
+
+def test_no_difference_cannot_be_tested() -> None:
+    with pytest.raises(UndefinedMetric, match="at least one difference"):
+        mean_difference_test([])
 
 
 def test_delong_agrees_with_the_bootstrap_for_three_labels() -> None:

@@ -41,8 +41,28 @@ class BootstrapTest(NamedTuple):
     n: int
 
 
+class Difference(NamedTuple):
+    """A difference between the AUROCs of two methods on the same rows.
+
+    Attributes:
+        dataset: Which rows these are; rows of two datasets are independent.
+        value: First minus second.
+        influence: How much every row moves it.
+        gold: Label code of every row.
+    """
+
+    dataset: str
+    value: float
+    influence: Floats
+    gold: Codes
+
+
 def paired_t_test(ours: Sequence[float], theirs: Sequence[float]) -> PairedTest:
-    """Return the two-sided paired t-test, Eq. 3 of Salimian et al., over (model, dataset) pairs."""
+    """Return the two-sided paired t-test, Eq. 3 of Salimian et al., over (model, dataset) pairs.
+
+    It takes pairs as independent. Those on the same rows or with the same models are not, so that it finds differences
+    too often where there are none; `mean_difference_test` needs the scores of every row and does not.
+    """
     differences = _paired(ours, theirs)
     n = len(differences)
     if n < 2:
@@ -110,20 +130,39 @@ def delong(ours: Floats, theirs: Floats, gold: Codes) -> PairedTest:
     variances are taken within every true class. With two labels this is DeLong's own formula.
     """
     difference = auroc(ours, gold) - auroc(theirs, gold)
-    influence = _influence(ours, gold) - _influence(theirs, gold)
-    variance = 0.0
-    for label in np.unique(gold):
-        part = influence[gold == label]
-        if len(part) < 2:
-            raise UndefinedMetric("DeLong's test needs at least two rows of every class: label more rows")
-        variance += len(part) / (len(part) - 1) * float(np.sum((part - part.mean()) ** 2))
+    return mean_difference_test([Difference("", difference, influence(ours, gold) - influence(theirs, gold), gold)])
+
+
+def mean_difference_test(differences: Sequence[Difference]) -> PairedTest:
+    """Return DeLong's test of the mean of several differences, such as those of overlapping combinations of models.
+
+    A row moves all differences on its dataset at once: its influences are added before variances are taken, so that
+    nothing is assumed about how much the combinations share. The test is about new rows of these datasets, with these
+    models.
+    """
+    if not differences:
+        raise UndefinedMetric("a test needs at least one difference, got none")
+    datasets = {one.dataset: one.gold for one in differences}
+    moved = {name: np.zeros(len(gold)) for name, gold in datasets.items()}
+    for one in differences:
+        moved[one.dataset] += one.influence / len(differences)
+    variance = sum(_variance(moved[name], gold) for name, gold in datasets.items())
+    mean, rows = float(np.mean([one.value for one in differences])), sum(map(len, datasets.values()))
     if variance <= 1e-24:
-        return _certain(difference, len(gold))
-    statistic = difference / np.sqrt(variance)
-    return PairedTest(difference, float(statistic), float(2 * ndtr(-abs(statistic))), len(gold))
+        return _certain(mean, rows)
+    statistic = mean / np.sqrt(variance)
+    return PairedTest(mean, float(statistic), float(2 * ndtr(-abs(statistic))), rows)
 
 
-def _influence(scores: Floats, gold: Codes) -> Floats:
+def _variance(influence: Floats, gold: Codes) -> float:
+    """Return the variance of a sum of influences, within every true class."""
+    parts = [influence[gold == label] for label in np.unique(gold)]
+    if min(map(len, parts)) < 2:
+        raise UndefinedMetric("DeLong's test needs at least two rows of every class: label more rows")
+    return sum(len(part) / (len(part) - 1) * float(np.sum((part - part.mean()) ** 2)) for part in parts)
+
+
+def influence(scores: Floats, gold: Codes) -> Floats:
     """Return how much every row moves the macro AUROC: its structural component over the size of its side."""
     present = [int(label) for label in np.unique(gold)]
     parts = [_components(scores[:, label], gold == label) for label in present]

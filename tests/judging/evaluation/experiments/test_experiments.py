@@ -16,9 +16,11 @@ from pcs_annotator.judging.baselines.plain_votes import ZeroShot
 from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions
 from pcs_annotator.judging.evaluation.experiments import EXPERIMENTS, Settings, Study
 from pcs_annotator.judging.evaluation.experiments.baselines import NOT_RECORDED
+from pcs_annotator.judging.evaluation.experiments.study import adjusted, compared
 from pcs_annotator.judging.evaluation.methods import Method, hard_scores
 from pcs_annotator.judging.evaluation.published import SEVERAL, SINGLE
 from pcs_annotator.judging.metrics.metrics import auroc
+from pcs_annotator.judging.metrics.significance import p_value_text
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fit
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from tests.builders import simulated_votes
@@ -82,7 +84,12 @@ def test_twelve_combinations_beside_the_papers(paper_sets: dict[str, tuple[Votes
     table = experiment.tables[0]
     assert len(table.rows) == len(experiment.pairs) == 12
     assert sorted(map(str, column(table, "paper: MV"))) == sorted(str(row.majority) for row in SEVERAL.values())
-    assert dict(table.summary)["Average relative improvement"].startswith("+")
+    (name, improvement), (of_the_paper, without_stars), _ = table.summary
+    assert name == "PCS against MV: average relative improvement"
+    assert improvement.startswith("+")
+    assert improvement.endswith(", p < 0.001 ***")
+    assert of_the_paper == "PCS against MV: paired t-test, as in the paper"
+    assert without_stars == "p < 0.001"
 
 
 def test_zero_shot_is_hard_and_pcs_is_shown_both_ways() -> None:
@@ -174,9 +181,9 @@ def test_the_hard_figure_of_pcs_is_of_the_most_probable_label() -> None:
     [probabilities] = [
         cross_fit(optimisers.create("logit"), votes, gold, Splits(seed=seed)).probabilities for seed in (0,)
     ]
-    assert scored.hard().value == pytest.approx(auroc(hard_scores(probabilities, votes.labels), gold))
+    assert scored.hard().auroc == pytest.approx(auroc(hard_scores(probabilities, votes.labels), gold))
     table = run("rq1", {"mine": (votes, gold)}, settings).tables[0]
-    assert column(table, "PCS hard") == [scored.hard()]
+    assert column(table, "PCS hard") == [scored.hard().figure()]
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -217,7 +224,7 @@ def test_one_model_alone_has_no_combinations() -> None:
     table = run("rq3", {"mine": panel(names=["a"])}).tables[0]
     assert list(table.rows) == []
     assert noted(table, "mine: one model")
-    assert table.summary[0] == ("Average relative improvement", "–")
+    assert [value for _, value in table.summary] == ["–, no test", "needs two pairs, there are 0"]
 
 
 def test_each_relation_none_and_all_with_the_papers_figures() -> None:
@@ -241,7 +248,50 @@ def test_a_relation_that_one_dataset_lacks_is_a_dash_with_a_note() -> None:
     assert [note for note in table.notes if "irony" in note] == ["two: irony is not recorded."]
     assert not any(name.startswith("paper") for name in (*table.columns, *tests.columns))
     single = next(row for row in tests.rows if row[0] == "PCS vs irony")
-    assert single[1:4] == [1, None, "too few pairs"]
+    assert single[1:4] == [1, "<0.001", "***"]
+    assert single[6] is None  # the t-test needs two pairs
+
+
+def test_a_class_of_a_single_row_allows_no_test() -> None:
+    votes, gold = panel(items=40, names=["a", "b"])
+    rare = np.zeros_like(gold)
+    rare[3] = 1
+    sets = {"mine": (votes, rare)}
+    assert dict(run("rq3", sets).tables[0].summary)["PCS against MV: average relative improvement"].endswith("no test")
+    assert run("rq4", sets).tables[1].rows[0][2:4] == [None, "no test"]
+    table = run("rq2", sets, replace(SETTINGS, baselines=[FirstVote()])).tables[0]
+    assert [row[5:7] for row in table.rows if row[2] == "first-vote"] == [[None, "no test"]] * 2
+    assert noted(table, "two rows of every class")
+
+
+def test_baselines_are_tested_together() -> None:
+    table = run("rq2", {"mine": panel()}, replace(SETTINGS, baselines=[FirstVote()])).tables[0]
+    [bench] = Study.of({"mine": panel()}, SETTINGS).benches
+    alone = [
+        compared([bench.on_cells("lr", [name])], [bench.score(FirstVote(), bench.votes.select(annotators=[name]))])
+        for name in PAPER_MODELS
+    ]
+    expected = [p_value_text(p_value or 0) for p_value in adjusted(alone)]
+    assert [row[5] for row in table.rows if row[2] == "first-vote"] == expected
+
+
+def test_overlapping_combinations_are_not_taken_as_independent() -> None:
+    # a relation that differs from the unchanged text on a few rows by chance, in the same way for every model
+    votes, gold = panel(items=200, names=["a", "b", "c"])
+    codes = np.repeat(votes.codes[:, :1], 3, axis=1)
+    [bench] = Study.of({"mine": (replace(votes, codes=codes), gold)}, SETTINGS).benches
+    panels = [["a"], ["b"], ["c"], ["a", "b"], ["a", "b", "c"]]
+    one, many = (
+        compared(
+            [bench.on_cells("uniform", models, ["original"]) for models in chosen],
+            [bench.on_cells("uniform", models, ["voice"]) for models in chosen],
+        )
+        for chosen in (panels[:1], panels)
+    )
+    assert one.test is not None
+    assert many.test == pytest.approx(one.test)  # the same votes five times say nothing new
+    assert many.t_test is not None
+    assert many.t_test.p_value == 0
 
 
 def test_a_cell_that_was_never_answered_is_a_dash_with_a_note() -> None:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pcs_annotator.core.elicitations import base_annotator
-from pcs_annotator.core.result_table import Content, Experiment, ResultTable, best_in_groups
+from pcs_annotator.core.result_table import Content, Experiment, ResultTable, best_in_groups, number_of
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.evaluation.evaluation_tables import ABOUT_LOG_PROBS, LOG_PROBS, yes_or_no
-from pcs_annotator.judging.evaluation.experiments.study import ExperimentBench, Scored, Study
+from pcs_annotator.judging.evaluation.experiments.study import NO_TEST, ExperimentBench, Scored, Study, compared
 from pcs_annotator.judging.evaluation.methods import method_name
 from pcs_annotator.judging.evaluation.published import BASELINES, PCS, published_key
-from pcs_annotator.judging.metrics.significance import bootstrap_test, p_value_text, stars
+from pcs_annotator.judging.metrics.significance import holm, p_value_text, stars
 
-COLUMNS = ("Dataset", "LLM", "Method", "Calls", LOG_PROBS, "AUROC", "p-value", "Significance")
+COLUMNS = ("Dataset", "LLM", "Method", "Calls", LOG_PROBS, "AUROC", "p (Holm)", "Significance")
 PAPER_COLUMNS = ("paper: AUROC", "paper: Significance")
 EXPECTED = ("1s-top-2", "2s-top-2", "ling-1s", "spuq")
 """The paper's baselines; those not recorded get a row marked as such."""
 NOT_RECORDED = "not recorded"
 FOR_SEVERAL_MODELS = "majority-vote"
+P_VALUE = COLUMNS.index("p (Holm)")
 
 
 def published_baselines(study: Study) -> Experiment:
@@ -28,6 +31,7 @@ def published_baselines(study: Study) -> Experiment:
     for bench in study.benches:
         for annotator in bench.plain.annotators:
             rows += _rows(study, bench, annotator, reasons)
+    _adjust(rows)
     columns = [*COLUMNS, *PAPER_COLUMNS] if any(row[8] is not None for row in rows) else [*COLUMNS]
     graded = any(row[4] == yes_or_no(True) for row in rows)
     kept = [place for place, column in enumerate(columns) if graded or column != LOG_PROBS]
@@ -41,8 +45,9 @@ def published_baselines(study: Study) -> Experiment:
             *study.notes(),
             "Calls: questions per item, and rewriting calls where a model wrote the variants.",
             *([ABOUT_LOG_PROBS] if graded else []),
-            "p-values: paired bootstrap of PCS against each baseline on the same rows, two-sided; "
-            "*** p < 0.001, ** p < 0.01, * p < 0.05. The paper reports paired t-tests.",
+            "p (Holm): DeLong's test of PCS against each baseline on the same rows, two-sided, with Holm's adjustment "
+            "over this table; *** p < 0.001, ** p < 0.01, * p < 0.05. It is about new rows of a dataset, with the same "
+            "model, and needs two rows of every class. The paper reports paired t-tests.",
             "spuq takes paraphrases and dummy tokens where they are recorded, else whatever relations there are.",
             *(f"{name} is {NOT_RECORDED}: {reason}." for name, reason in reasons.items()),
         ],
@@ -96,9 +101,16 @@ def _scored(
 
 
 def _against(ours: Scored, theirs: Scored) -> list[Content]:
-    figure, own = theirs.figure(), ours.figure()
-    test = bootstrap_test(own.value - figure.value, ours.resampled() - theirs.resampled(), len(ours.gold))
-    return [theirs.calls, yes_or_no(theirs.graded), figure, p_value_text(test.p_value), stars(test.p_value)]
+    test = compared([ours], [theirs]).test
+    outcome: list[Content] = [None, NO_TEST] if test is None else [test.p_value, None]
+    return [theirs.calls, yes_or_no(theirs.graded), theirs.figure(), *outcome]
+
+
+def _adjust(rows: Sequence[list[Content]]) -> None:
+    """Adjust the p-values in the rows for their number, and add their stars."""
+    tested = [row for row in rows if row[P_VALUE] is not None]
+    for row, p_value in zip(tested, holm([number_of(row[P_VALUE]) or 0.0 for row in tested]), strict=True):
+        row[P_VALUE : P_VALUE + 2] = [p_value_text(p_value), stars(p_value)]
 
 
 def _printed(row: tuple[float, float | None, str] | None) -> list[Content]:

@@ -6,11 +6,21 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from pcs_annotator.core.result_table import Content, Experiment, ResultTable, best_in_rows
-from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.evaluation.experiments.models import by_temperature
-from pcs_annotator.judging.evaluation.experiments.study import ExperimentBench, Study, paired_numbers
+from pcs_annotator.judging.evaluation.experiments.study import (
+    ABOUT_TESTS,
+    NO_TEST,
+    T_TEST,
+    Compared,
+    ExperimentBench,
+    Scored,
+    Study,
+    adjusted,
+    compared,
+    figure_in,
+)
 from pcs_annotator.judging.evaluation.published import BY_RELATION, COMPARISONS, PCS, RELATIONS, published_key
-from pcs_annotator.judging.metrics.significance import average_relative_improvement, p_value_text, paired_t_test, stars
+from pcs_annotator.judging.metrics.significance import p_value_text, stars
 
 NONE = "No MR"
 ORDER = (PCS, NONE, "voice", "synonym", "double-negation")
@@ -18,16 +28,18 @@ ORDER = (PCS, NONE, "voice", "synonym", "double-negation")
 
 
 def each_relation(study: Study) -> Experiment:
-    """Return every relation alone beside none and all, and paired tests between them over all rows."""
+    """Return every relation alone beside none and all, and tests between them."""
     notes = [*study.notes(), "One relation alone: the label, or for several models (MV) the share of them."]
     relations = list(dict.fromkeys(name for bench in study.benches for name in _rewritten(bench)))
     columns = [NONE, *relations, PCS]
     rows: list[list[Content]] = []
+    found: list[list[Scored | None]] = []
     paper: list[list[Content]] = []
     for bench in study.benches:
         for models in _panels(bench):
             shown = " + ".join(models) + (" (MV)" if len(models) > 1 else "")
-            rows.append([bench.dataset, shown, *_figures(study, bench, models, relations, notes)])
+            found.append(_scored(study, bench, models, relations, notes))
+            rows.append([bench.dataset, shown, *map(figure_in, found[-1])])
             printed = BY_RELATION.get(published_key(bench.dataset, models) or ("", ""), {})
             paper.append([printed.get(RELATIONS.get(name, name)) for name in columns])
     known = [place for place in range(len(columns)) if any(row[place] is not None for row in paper)]
@@ -43,43 +55,53 @@ def each_relation(study: Study) -> Experiment:
         notes=notes,
         best=best_in_rows(rows, range(2, 2 + len(columns))),
     )
-    by_name = {name: [row[2 + place] for row in rows] for place, name in enumerate(columns)}
-    return Experiment(name="rq4", tables=[table, comparisons(by_name, paper=bool(known))])
+    by_name = {name: [row[place] for row in found] for place, name in enumerate(columns)}
+    pairs = combinations(sorted(columns, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER)), 2)
+    tests = {(one, other): compared(by_name[one], by_name[other]) for one, other in pairs}
+    return Experiment(name="rq4", tables=[table, comparisons(tests, paper=bool(known))])
 
 
-def comparisons(by_name: Mapping[str, Sequence[Content]], *, paper: bool) -> ResultTable:
-    """Return paired t-tests and average relative improvements between all columns of a table of AUROCs.
+def comparisons(found: Mapping[tuple[str, str], Compared], *, paper: bool) -> ResultTable:
+    """Return tests and average relative improvements between methods, by their names.
 
     `paper` adds the published figures.
     """
-    names = sorted(by_name, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
-    rows = [_comparison(one, other, by_name) for one, other in combinations(names, 2)]
-    columns: tuple[str, ...] = ("Method comparison", "Pairs", "p-value", "Significance", "ARI (%)", "Superior method")
+    p_values = adjusted([*found.values()])
+    rows = [_comparison(*names, one, p_value) for (names, one), p_value in zip(found.items(), p_values, strict=True)]
+    columns: tuple[str, ...] = (
+        "Method comparison", "Pairs", "p (Holm)", "Significance", "ARI (%)", "Superior method", f"p of the {T_TEST}"
+    )  # fmt: skip
     if paper:
         columns = (*columns, "paper: p-value", "paper: ARI (%)")
     return ResultTable(
         name="rq4-tests",
-        title="Relations against each other: paired two-sided t-tests over (model, dataset) pairs",
+        title="Relations against each other over all models and datasets",
         columns=columns,
         rows=[row[: len(columns)] for row in rows],
-        notes=["ARI: mean of (first − second) / second. *** p < 0.001, ** p < 0.01, * p < 0.05, n.s. otherwise."],
+        notes=["ARI: mean of (first − second) / second.", ABOUT_TESTS],
     )
 
 
-def _comparison(one: str, other: str, by_name: Mapping[str, Sequence[Content]]) -> list[Content]:
-    first, second = paired_numbers(by_name[one], by_name[other])
+def _comparison(one: str, other: str, found: Compared, p_value: float | None) -> list[Content]:
     paper = COMPARISONS.get((RELATIONS.get(one, one), RELATIONS.get(other, other)))
     printed: list[Content] = [None, None]
     if paper is not None:
         printed = ["<0.01" if paper.p_value is None else f"{paper.p_value:.2f}", paper.improvement]
-    try:
-        test = paired_t_test(first, second)
-        improvement = 100 * average_relative_improvement(first, second)
-    except UndefinedMetric:
-        return [f"{one} vs {other}", len(first), None, "too few pairs", None, None, *printed]
-    marks = stars(test.p_value)
-    superior = marks if marks == "n.s." else one if test.difference > 0 else other
-    return [f"{one} vs {other}", test.n, p_value_text(test.p_value), marks, improvement, superior, *printed]
+    marks: str = NO_TEST
+    superior = shown = None
+    if found.test is not None and p_value is not None:
+        shown, marks = p_value_text(p_value), stars(p_value)
+        superior = marks if marks == "n.s." else one if found.test.difference > 0 else other
+    return [
+        f"{one} vs {other}",
+        found.pairs,
+        shown,
+        marks,
+        None if found.improvement is None else 100 * found.improvement,
+        superior,
+        None if found.t_test is None else p_value_text(found.t_test.p_value),
+        *printed,
+    ]
 
 
 def _rewritten(bench: ExperimentBench) -> list[str]:
@@ -92,10 +114,10 @@ def _panels(bench: ExperimentBench) -> list[list[str]]:
     return panels + [models for models in by_temperature(bench.plain.annotators).values() if len(models) > 1]
 
 
-def _figures(
+def _scored(
     study: Study, bench: ExperimentBench, models: Sequence[str], relations: Sequence[str], notes: list[str]
-) -> list[Content]:
-    cells: list[Content] = []
+) -> list[Scored | None]:
+    cells: list[Scored | None] = []
     for relation in (bench.original, *relations):
         if relation in bench.plain.relations:
             # the notes already list what is missing here

@@ -12,7 +12,16 @@ from itertools import combinations
 from pcs_annotator.core.result_table import Content, Experiment, Figure, Pair, ResultTable, best_in_rows
 from pcs_annotator.judging.evaluation import published
 from pcs_annotator.judging.evaluation.evaluate import HARD_AND_GRADED
-from pcs_annotator.judging.evaluation.experiments.study import ExperimentBench, Study, attempt, compared
+from pcs_annotator.judging.evaluation.experiments.study import (
+    ABOUT_TESTS,
+    ExperimentBench,
+    Scored,
+    Study,
+    attempt,
+    compared,
+    figure_in,
+    summaries,
+)
 from pcs_annotator.judging.evaluation.methods import calls_of, self_consistency
 
 SINGLE_COLUMNS = ("Dataset", "LLM", "Zero-shot", "PCS hard", "PCS", "PCS equal weights", "Self-consistency")
@@ -28,17 +37,22 @@ _TEMPERATURE = re.compile(r"@(\d+(?:\.\d+)?)\Z")
 
 def single_models(study: Study) -> Experiment:
     """RQ1: return PCS of every single model beside its zero-shot labels, hard and graded, and at equal calls."""
-    notes = [*study.notes(), HARD_AND_GRADED]
+    notes = [*study.notes(), HARD_AND_GRADED, ABOUT_TESTS]
     rows: list[list[Content]] = []
+    found: list[list[Scored | None]] = []
     for bench in study.benches:
         for annotator in bench.plain.annotators:
-            rows.append([bench.dataset, annotator, *_single_figures(study, bench, annotator, notes)])
-    summary = []
-    for column in (3, 4, 5, 6):
-        found = compared([row[column] for row in rows], [row[2] for row in rows])
-        if any(row[column] is not None for row in rows):
-            name = f"{SINGLE_COLUMNS[column]} against zero-shot: average relative improvement, paired t-test"
-            summary.append((name, found.sentence))
+            found.append(_single(study, bench, annotator, notes))
+            paper = published.SINGLE.get(published.published_key(bench.dataset, [annotator]) or ("", ""))
+            rows.append([bench.dataset, annotator, *map(figure_in, found[-1]), *(paper or (None, None))])
+    zero_shot, *others = ([row[place] for row in found] for place in range(len(SINGLE_COLUMNS) - 2))
+    summary = summaries(
+        {
+            f"{name} against zero-shot": compared(scored, zero_shot)
+            for name, scored in zip(SINGLE_COLUMNS[3:], others, strict=True)
+            if any(scored)
+        }
+    )
     columns: tuple[str, ...] = SINGLE_COLUMNS
     if any(row[7] is not None for row in rows):
         columns = (*SINGLE_COLUMNS, *SINGLE_PAPER_COLUMNS)
@@ -57,24 +71,23 @@ def single_models(study: Study) -> Experiment:
     return Experiment(name="rq1", tables=[table], pairs=_pairs(rows, ours=4), rival="Zero-shot")
 
 
-def _single_figures(study: Study, bench: ExperimentBench, annotator: str, notes: list[str]) -> list[Content]:
+def _single(study: Study, bench: ExperimentBench, annotator: str, notes: list[str]) -> list[Scored | None]:
+    """Return the results of one model in the order of the columns."""
     chosen = study.settings.optimiser
-    paper = published.SINGLE.get(published.published_key(bench.dataset, [annotator]) or ("", ""))
     return [
         bench.alone(notes, [annotator]),
         attempt(notes, lambda: bench.on_cells(chosen, [annotator]).hard()),
         bench.pcs(notes, chosen, [annotator]),
         bench.pcs(notes, "uniform", [annotator]),
         attempt(notes, lambda: _at_equal_calls(bench, annotator)),
-        *(paper or (None, None)),
     ]
 
 
-def _at_equal_calls(bench: ExperimentBench, annotator: str) -> Figure:
+def _at_equal_calls(bench: ExperimentBench, annotator: str) -> Scored:
     """Return self-consistency of one model with as many calls as its PCS makes."""
     panel = bench.plain.select(annotators=[annotator], draws=1)
     own = bench.plain.select(annotators=[annotator])
-    return bench.score(self_consistency(own, calls_of(panel, bench.how.rewritten).total)).figure()
+    return bench.score(self_consistency(own, calls_of(panel, bench.how.rewritten).total))
 
 
 def _pairs(rows: list[list[Content]], ours: int) -> list[Pair]:
@@ -88,18 +101,21 @@ def _pairs(rows: list[list[Content]], ours: int) -> list[Pair]:
 
 def several_models(study: Study) -> Experiment:
     """RQ3: return PCS of every combination of two or more models beside their majority vote."""
-    notes = [*study.notes(), "MV: share of models that give a label to the unchanged text, one call each."]
+    notes = [*study.notes(), "MV: share of models that give a label to the unchanged text, one call each.", ABOUT_TESTS]
     rows: list[list[Content]] = []
+    ours: list[Scored | None] = []
+    theirs: list[Scored | None] = []
     for bench in study.benches:
         found = list(_combinations(bench.plain.annotators))
         if not found:
             notes.append(f"{bench.dataset}: one model alone has no combinations.")
         for models in found:
             paper = published.SEVERAL.get(published.published_key(bench.dataset, models) or ("", ""))
-            figures = [bench.alone(notes, models), bench.pcs(notes, study.settings.optimiser, models)]
+            theirs.append(bench.alone(notes, models))
+            ours.append(bench.pcs(notes, study.settings.optimiser, models))
+            figures = [figure_in(theirs[-1]), figure_in(ours[-1])]
             rows.append([bench.dataset, " + ".join(models), *figures, *(paper or (None, None))])
-    improvement, p_value = compared([row[3] for row in rows], [row[2] for row in rows])
-    summary = [("Average relative improvement", improvement), ("Paired t-test p-value", p_value)]
+    summary = summaries({"PCS against MV": compared(ours, theirs)})
     columns: tuple[str, ...] = SEVERAL_COLUMNS
     if any(row[4] is not None for row in rows):
         columns = (*SEVERAL_COLUMNS, *SEVERAL_PAPER_COLUMNS)
@@ -140,8 +156,9 @@ def by_temperature(annotators: Sequence[str]) -> dict[str, list[str]]:
 
 def temperatures(study: Study) -> Experiment:
     """Return PCS beside one call per model at every recorded temperature."""
-    notes = study.notes()
+    notes = [*study.notes(), ABOUT_TESTS]
     rows: list[list[Content]] = []
+    found: dict[str, list[tuple[Scored | None, Scored | None]]] = {}
     for bench in study.benches:
         groups = by_temperature(bench.plain.annotators)
         groups.pop("", None)
@@ -152,14 +169,16 @@ def temperatures(study: Study) -> Experiment:
         for degree, models in groups.items():
             panels = [[name] for name in models] + ([models] if len(models) > 1 else [])
             for panel in panels:
-                figures = [bench.alone(notes, panel), bench.pcs(notes, study.settings.optimiser, panel)]
+                pair = bench.alone(notes, panel), bench.pcs(notes, study.settings.optimiser, panel)
+                found.setdefault(degree, []).append(pair)
                 shown = " + ".join(_TEMPERATURE.sub("", name) for name in panel)
-                rows.append([bench.dataset, degree, shown, *figures])
-    summary = []
-    for degree in sorted({str(row[1]) for row in rows}, key=float):
-        chosen = [row for row in rows if row[1] == degree]
-        found = compared([row[4] for row in chosen], [row[3] for row in chosen])
-        summary.append((f"Temperature {degree}: average relative improvement, paired t-test", found.sentence))
+                rows.append([bench.dataset, degree, shown, *map(figure_in, pair)])
+    summary = summaries(
+        {
+            f"Temperature {degree}": compared([ours for _, ours in pairs], [theirs for theirs, _ in pairs])
+            for degree, pairs in sorted(found.items(), key=lambda one: float(one[0]))
+        }
+    )
     table = ResultTable(
         name="temperature",
         title="PCS against one call per model, by sampling temperature (AUROC)",

@@ -3,26 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Mask
-from pcs_annotator.core.result_table import Content, Figure, number_of
+from pcs_annotator.core.result_table import Content, Figure
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.evaluation import methods
 from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions, labelled_rows
 from pcs_annotator.judging.metrics.bootstrap import interval_around, resample_counts
 from pcs_annotator.judging.metrics.metrics import auroc_on
-from pcs_annotator.judging.metrics.significance import average_relative_improvement, p_value_text, paired_t_test, stars
+from pcs_annotator.judging.metrics.significance import (
+    Difference,
+    PairedTest,
+    average_relative_improvement,
+    holm,
+    influence,
+    mean_difference_test,
+    p_value_text,
+    paired_t_test,
+    stars,
+)
 from pcs_annotator.judging.weighing.crossfit import CrossFit
+
+T = TypeVar("T")
 
 Recorded = tuple[Votes, Codes]
 """Votes, and each item's gold label as a position in their labels, or `UNLABELLED`."""
 
 LISTED_GAPS = 8
+T_TEST = "paired t-test, as in the paper"
+NO_TEST = "no test"
+ABOUT_TESTS = (
+    "p: DeLong's test of the mean difference in class AUROC; a row moves all models and combinations on its dataset at once, "
+    "so that what they share is not counted twice. Two-sided, Holm's adjustment over all comparisons shown; stars are "
+    "of this p: *** p < 0.001, ** p < 0.01, * p < 0.05. It is about new rows of these datasets, with these models: a "
+    f"few datasets cannot show what another dataset would give. It needs the scores of every row and two rows of every "
+    f"class. The {T_TEST}, takes (model, dataset) pairs as independent and is too often significant where there is no "
+    "difference, so it has no stars."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +78,7 @@ class Scored:
     """A method's out-of-fold results on one dataset, and its calls per item.
 
     Attributes:
+        dataset: Its name.
         fits: One per split.
         gold: Label code of every row.
         labels: The labels.
@@ -65,6 +88,7 @@ class Scored:
         graded: Whether it uses the log-probabilities of answers.
     """
 
+    dataset: str
     fits: Sequence[CrossFit]
     gold: Codes
     labels: Sequence[str]
@@ -76,33 +100,40 @@ class Scored:
 
     def figure(self) -> Figure:
         """Return the AUROC of the scores with its interval."""
-        return self._figure("graded", self._scores())
+        return Figure(self.auroc, interval_around(self.auroc, self._resampled()))
 
-    def hard(self) -> Figure:
-        """Return the AUROC of the chosen labels alone, with its interval."""
-        deciding = [fit.probabilities for fit in self.fits] if self.learns else self._scores()
-        return self._figure("hard", [methods.hard_scores(values, self.labels) for values in deciding])
+    def hard(self) -> Scored:
+        """Return the results of the chosen labels alone."""
+        deciding = [fit.probabilities if self.learns else fit.scores for fit in self.fits]
+        scores = [methods.hard_scores(values, self.labels) for values in deciding]
+        fits = [fit._replace(scores=own) for fit, own in zip(self.fits, scores, strict=True)]
+        return replace(self, fits=fits, _kept={})
 
-    def resampled(self) -> Floats:
-        """Return the graded AUROC on every resample; all methods on a dataset see the same resamples."""
-        return self._resampled("graded", self._scores())
+    @property
+    def auroc(self) -> float:
+        """The AUROC of the scores, mean over splits."""
+        return float(self._mean_auroc(np.ones((len(self.gold), 1)))[0])
 
-    def _figure(self, kind: str, scores: Sequence[Floats]) -> Figure:
-        value = float(self._mean_auroc(scores, np.ones((len(self.gold), 1)))[0])
-        return Figure(value, interval_around(value, self._resampled(kind, scores)))
+    def minus(self, other: Scored) -> Difference:
+        """Return the difference in AUROC to another method on the same rows."""
+        return Difference(self.dataset, self.auroc - other.auroc, self._influence() - other._influence(), self.gold)
+
+    def _influence(self) -> Floats:
+        """Return how much every row moves the AUROC."""
+        return np.asarray(np.mean([influence(scores, self.gold) for scores in self._scores()], axis=0))
 
     def _scores(self) -> list[Floats]:
         scores = [fit.scores for fit in self.fits]
         return scores[:1] if all(np.array_equal(one, scores[0]) for one in scores) else scores
 
-    def _resampled(self, kind: str, scores: Sequence[Floats]) -> Floats:
-        if kind not in self._kept:
+    def _resampled(self) -> Floats:
+        if "resampled" not in self._kept:
             drawn = resample_counts(self.gold, self.how.resamples, self.how.seed)
-            self._kept[kind] = np.concatenate([self._mean_auroc(scores, counts) for counts in drawn])
-        return self._kept[kind]
+            self._kept["resampled"] = np.concatenate([self._mean_auroc(counts) for counts in drawn])
+        return self._kept["resampled"]
 
-    def _mean_auroc(self, scores: Sequence[Floats], counts: Floats) -> Floats:
-        return np.asarray(np.mean([auroc_on(one, self.gold, counts) for one in scores], axis=0))
+    def _mean_auroc(self, counts: Floats) -> Floats:
+        return np.asarray(np.mean([auroc_on(one, self.gold, counts) for one in self._scores()], axis=0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -146,6 +177,7 @@ class ExperimentBench:
         """Return the results of a method on all votes, or on those given."""
         entrant = methods.ready(method, self.votes if votes is None else votes, self.how.rewritten)
         return Scored(
+            dataset=self.dataset,
             fits=[entrant.cross_fit(self.gold, self.how.folds, seed, self.how.calibration) for seed in self.how.seeds],
             gold=self.gold,
             labels=self.votes.labels,
@@ -155,14 +187,14 @@ class ExperimentBench:
             graded=entrant.graded,
         )
 
-    def pcs(self, notes: list[str], optimiser: str, annotators: Sequence[str]) -> Figure | None:
-        """Return the graded AUROC of an optimiser on all relations; if undefined, None and a note with the reason."""
-        return attempt(notes, lambda: self.on_cells(optimiser, annotators).figure())
+    def pcs(self, notes: list[str], optimiser: str, annotators: Sequence[str]) -> Scored | None:
+        """Return the results of an optimiser on all relations; if undefined, None and a note with the reason."""
+        return attempt(notes, lambda: self.on_cells(optimiser, annotators))
 
-    def alone(self, notes: list[str], annotators: Sequence[str], relation: str = "") -> Figure | None:
-        """Return the AUROC of the share of labels on one relation, by default the unchanged text; None as in `pcs`."""
+    def alone(self, notes: list[str], annotators: Sequence[str], relation: str = "") -> Scored | None:
+        """Return those of the share of labels on one relation, by default the unchanged text; None as in `pcs`."""
         views = [relation or self.original]
-        return attempt(notes, lambda: self.on_cells("uniform", annotators, views, hard=True).figure())
+        return attempt(notes, lambda: self.on_cells("uniform", annotators, views, hard=True))
 
     @property
     def original(self) -> str:
@@ -237,42 +269,79 @@ def _gaps(bench: ExperimentBench) -> list[str]:
     ]
 
 
-def attempt(notes: list[str], figure: Callable[[], Figure]) -> Figure | None:
-    """Return the function's figure; if undefined, None and a note with the reason."""
+def attempt(notes: list[str], scored: Callable[[], Scored]) -> Scored | None:
+    """Return the function's results; if undefined, None and a note with the reason."""
     try:
-        return figure()
+        return scored()
     except UndefinedMetric as error:
         if (sentence := f"{error}.") not in notes:
             notes.append(sentence)
         return None
 
 
+def figure_in(scored: Scored | None) -> Figure | None:
+    """Return the AUROC with its interval, where there are results."""
+    return None if scored is None else scored.figure()
+
+
 class Compared(NamedTuple):
-    """Average relative improvement and paired t-test, formatted."""
+    """Two methods over all their pairs of figures; None where a test is undefined.
 
-    improvement: str
-    p_value: str
+    Attributes:
+        pairs: Number of pairs.
+        improvement: Average relative improvement.
+        t_test: The paper's test, which takes pairs as independent.
+        test: The test over rows, which does not.
+    """
 
-    @property
-    def sentence(self) -> str:
-        """Both as one phrase."""
-        p_value = self.p_value.replace("<", "< ") if self.p_value.startswith("<") else f"= {self.p_value}"
-        return f"{self.improvement}, p {p_value}"
+    pairs: int
+    improvement: float | None
+    t_test: PairedTest | None
+    test: PairedTest | None
 
 
-def compared(ours: Sequence[Content], theirs: Sequence[Content]) -> Compared:
-    """Return the comparison over all pairs of figures; dashes where it is undefined."""
-    first, second = paired_numbers(ours, theirs)
+def compared(ours: Sequence[Scored | None], theirs: Sequence[Scored | None]) -> Compared:
+    """Return the comparison over all panels on which both methods have results."""
+    pairs = [(one, other) for one, other in zip(ours, theirs, strict=True) if one is not None and other is not None]
+    found = compared_figures([one.auroc for one, _ in pairs], [other.auroc for _, other in pairs])
+    return found._replace(test=_defined(lambda: mean_difference_test([one.minus(other) for one, other in pairs])))
+
+
+def compared_figures(ours: Sequence[float], theirs: Sequence[float]) -> Compared:
+    """Return the paper's comparison of bare figures; without the scores of every row, no other test can be given."""
+    return Compared(
+        len(ours),
+        _defined(lambda: average_relative_improvement(ours, theirs)),
+        _defined(lambda: paired_t_test(ours, theirs)),
+        None,
+    )
+
+
+def _defined(compute: Callable[[], T]) -> T | None:
     try:
-        improvement = f"{100 * average_relative_improvement(first, second):+.1f} %"
-        p_value = paired_t_test(first, second).p_value
+        return compute()
     except UndefinedMetric:
-        return Compared("–", f"– (needs two pairs, there are {len(first)})")
-    return Compared(improvement, f"{p_value_text(p_value)} {stars(p_value)}")
+        return None
 
 
-def paired_numbers(ours: Sequence[Content], theirs: Sequence[Content]) -> tuple[list[float], list[float]]:
-    """Return the figures of the rows that have both."""
-    pairs = [(number_of(one), number_of(other)) for one, other in zip(ours, theirs, strict=True)]
-    kept = [(one, other) for one, other in pairs if one is not None and other is not None]
-    return [one for one, _ in kept], [other for _, other in kept]
+def adjusted(comparisons: Sequence[Compared]) -> list[float | None]:
+    """Return the p-values of the tests over rows, adjusted for their number; None where there is none."""
+    found = iter(holm([one.test.p_value for one in comparisons if one.test]))
+    return [next(found) if one.test else None for one in comparisons]
+
+
+def summaries(comparisons: Mapping[str, Compared]) -> list[tuple[str, str]]:
+    """Return the lines below a table: improvement and p-value, then the paper's test, for every comparison by name."""
+    lines = []
+    for (name, one), p_value in zip(comparisons.items(), adjusted([*comparisons.values()]), strict=True):
+        improvement = "–" if one.improvement is None else f"{100 * one.improvement:+.1f} %"
+        test = NO_TEST if p_value is None else f"{_shown(p_value)} {stars(p_value)}"
+        lines.append((f"{name}: average relative improvement", f"{improvement}, {test}"))
+        few = f"needs two pairs, there are {one.pairs}"
+        lines.append((f"{name}: {T_TEST}", few if one.t_test is None else _shown(one.t_test.p_value)))
+    return lines
+
+
+def _shown(p_value: float) -> str:
+    shown = p_value_text(p_value)
+    return f"p {shown.replace('<', '< ')}" if shown.startswith("<") else f"p = {shown}"
