@@ -28,6 +28,7 @@ from pcs_annotator.judging.weighing.calibration import (
     fitter_of,
     method_for,
     read_curve,
+    shrinkage,
     tempered,
 )
 
@@ -38,7 +39,7 @@ METHODS = get_args(CalibrationMethod)
 def loss(point: Floats, scores: Floats, gold: Codes) -> float:
     """Negative log posterior, row by row."""
     classes = scores.shape[1]
-    total = 2 * (point[0] - 1) ** 2 + 2 * float(np.sum(point[1:] ** 2))
+    total = 2 * (point[0] - 1) ** 2 + float(np.sum(point[1:] ** 2)) / 2
     for row, truth in zip(scores, gold, strict=True):
         logits = point[0] * np.log((row + 0.02) / (1 + 0.02 * classes)) + point[1:]
         total -= logits[truth] - np.log(np.sum(np.exp(logits)))
@@ -71,6 +72,29 @@ def test_slope_and_offsets_are_recovered_from_many_rows() -> None:
     gold = (rng.random((20_000, 1)) > chance).sum(axis=1).astype(np.int8)
     fitted = fit_calibrator(scores, gold, LABELS)
     np.testing.assert_allclose(point_of(fitted), point_of(truth), atol=0.08)
+
+
+def test_confidence_from_twenty_rows_does_not_exceed_nine_tenths() -> None:
+    gold = (np.arange(20) % 2).astype(np.int8)
+    fitted = fit_calibrator(np.eye(2)[gold], gold, ("a", "b"))
+    assert fitted.apply(np.eye(2), ("a", "b")).max() < 0.9
+
+
+def test_confidence_from_fifty_rows_is_not_shrunk() -> None:
+    assert shrinkage(10) > shrinkage(20) > shrinkage(49) > shrinkage(50) == shrinkage(1_000) == 0
+
+
+def test_shrinking_keeps_labels_and_the_order_of_rows() -> None:
+    scores, gold = random_rows(12)
+    shrunk = fit_calibrator(scores, gold, LABELS)
+    assert isinstance(shrunk, SoftmaxCalibrator)
+    plain = replace(shrunk, shrunk=0.0)
+    some, all_of_it = (one.apply(scores, LABELS) for one in (shrunk, plain))
+    np.testing.assert_array_equal(some.argmax(axis=1), all_of_it.argmax(axis=1))
+    np.testing.assert_array_equal(some.argmax(axis=1), shrunk.strengths(scores, LABELS).argmax(axis=1))
+    np.testing.assert_array_equal(np.argsort(some.max(axis=1)), np.argsort(all_of_it.max(axis=1)))
+    np.testing.assert_allclose(some.sum(axis=1), 1)
+    assert (some.max(axis=1) < all_of_it.max(axis=1)).all()
 
 
 @pytest.mark.parametrize("seed", range(4))
