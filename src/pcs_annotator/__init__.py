@@ -1,4 +1,4 @@
-"""Trustworthy text labelling with language models: the Perceived Confidence Score.
+"""Text labels from language models, with a calibrated confidence: the Perceived Confidence Score.
 
 The names below are the public interface. They are loaded when first used, so that importing stays light.
 """

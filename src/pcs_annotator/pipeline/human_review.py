@@ -305,7 +305,7 @@ def hand_out_audit(folder: RunFolder, items: Sequence[Item], outcomes: Sequence[
     pairs = zip(outcomes, gold.labels, strict=True)
     open_rows = np.array([one.decision == "accept" and not label for one, label in pairs], dtype=np.bool_)
     if not open_rows.any():
-        raise GoldError("no row without gold is accepted, so there is nothing to audit")
+        raise GoldError("no row without gold is accepted, so there is nothing to audit: label more rows until some are")
     drawn = draw_rows(open_rows, rows, seed=len(items))
     _keep_filled(folder.audit, "verdict")
     _remember(folder, [items[row] for row in drawn], "for audit")
