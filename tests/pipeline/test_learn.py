@@ -13,6 +13,7 @@ from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.judging.evaluation.compare import Figures
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
 from pcs_annotator.pipeline.learn import (
+    check_drift,
     evaluation_file,
     fit_for_classifier,
     learn,
@@ -21,7 +22,6 @@ from pcs_annotator.pipeline.learn import (
     model_file,
     needs_gold,
     probabilities,
-    warn_of_drift,
 )
 from tests.builders import simulated_votes
 
@@ -123,13 +123,40 @@ def test_new_votes_that_differ_from_those_learned_from_raise_a_warning_and_other
     votes, gold = simulated_votes([0.9, 0.85], items=200)
     model = learn(votes, gold, QUICK).model
     same, _ = simulated_votes([0.9, 0.85], items=200, seed=5)
-    warn_of_drift(model, same)
+    alike = check_drift(model, same)
+    assert alike is not None
+    assert alike.sentence == "new texts are answered like the calibration set"
+    assert alike.smallest_shift is not None
     one_class = same.take(np.flatnonzero(same.codes[:, 0, 0, 0] == 0))
-    with pytest.warns(PcsWarning, match="100 % of new texts.*fit again"):
-        warn_of_drift(model, one_class)
+    with pytest.warns(PcsWarning, match=r"100 % of new texts.*fit again"):
+        check_drift(model, one_class)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_drift(replace(model, profile=None), one_class)
+        assert check_drift(replace(model, profile=None), one_class) is None
+
+
+def test_copies_of_a_new_text_count_once_and_raise_no_alarm() -> None:
+    votes, gold = simulated_votes([0.9, 0.85], items=200)
+    model = learn(votes, gold, QUICK).model
+    rows = np.repeat(np.arange(15), 30)
+    copies, texts = votes.resampled(rows), [f"Text  {row}" for row in rows]
+    found = check_drift(model, copies, texts)
+    assert found is not None
+    assert found.sentence == "15 texts are too few to compare: 20 are needed on both sides"
+    with pytest.warns(PcsWarning, match="differ"):  # as if they were different texts
+        check_drift(model, copies)
+
+
+def test_a_promise_comes_with_how_the_other_rows_compare() -> None:
+    votes, gold = simulated_votes([0.9, 0.85, 0.8], items=300)
+    settings = replace(QUICK, max_error=0.1)
+    learned = learn(votes, [label if row % 2 else None for row, label in enumerate(gold)], settings)
+    assert learned.drift is not None
+    assert learned.drift.sentence == "the rows without gold are answered like those with"
+    written = json.loads(json.dumps(evaluation_file(learned)))
+    assert learned_from(learned.model, written).drift == learned.drift
+    assert learned_from(learned.model, {**written, "drift": None}).drift is None
+    assert learn(votes, gold, settings).drift is None
 
 
 def repeated(times: int, items: int = 60) -> tuple[Votes, list[str], list[str]]:

@@ -22,6 +22,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError, TableError
 from pcs_annotator.files import runs, tables
 from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.judging.spending.frugal import Frugal, Spending, graded_annotators, learn_frugal
 from pcs_annotator.pipeline import ask, learn, resolve_config
 from pcs_annotator.pipeline.run import RunRequest
@@ -66,6 +67,7 @@ class Labelled:
         out: The file with the labels.
         model: The model that judged them; its certificate is about these texts.
         frugal: How questions were saved; None when everything was asked.
+        drift: Whether the answers differ from those of the run; None when the run kept nothing to compare with.
     """
 
     dataset: tables.Dataset
@@ -75,6 +77,7 @@ class Labelled:
     out: Path
     model: Model
     frugal: Frugal | None = None
+    drift: Drift | None = None
 
     @property
     def unlabelled(self) -> int:
@@ -118,7 +121,7 @@ def _label(request: RunRequest, dataset: tables.Dataset, out: Path, saving: Savi
     strategy = None if frugal is None else frugal.strategy
     votes = run_sync(lambda: ask.ask_job(job, dataset.items, recorded.folder.ledger, settings, strategy))
     model = model.with_coverage(votes)
-    learn.warn_of_drift(model, votes)
+    found = learn.check_drift(model, votes, [item.text for item in dataset.items])
     outcomes = list(model.judge(votes))
     labels = tables.with_outcomes(dataset.table, outcomes, votes.labels)
     if in_the_way:
@@ -126,7 +129,16 @@ def _label(request: RunRequest, dataset: tables.Dataset, out: Path, saving: Savi
     tables.write_table(out, labels, spreadsheet_safe=request.spreadsheet_safe)
     written = {**_written(recorded.folder), **runs.signature(out, request.folder)}
     runs.write_json(recorded.folder.labelled, {"files": written})
-    return Labelled(dataset=dataset, votes=votes, outcomes=outcomes, tally=tally, out=out, model=model, frugal=frugal)
+    return Labelled(
+        dataset=dataset,
+        votes=votes,
+        outcomes=outcomes,
+        tally=tally,
+        out=out,
+        model=model,
+        frugal=frugal,
+        drift=found,
+    )
 
 
 def _written(folder: runs.RunFolder) -> Mapping[str, str]:

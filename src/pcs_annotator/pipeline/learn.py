@@ -22,7 +22,7 @@ from pcs_annotator.judging.evaluation.curves import Curves, curves_of
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.promising.drift import drift, profile
+from pcs_annotator.judging.promising.drift import Drift, drift, profile
 from pcs_annotator.judging.spending.frugal import Spending, exact_stop, spending_of
 from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.fitting import fit_coded
@@ -51,6 +51,7 @@ class Learned:
         no_figures: Why there are none.
         curves: Curves over held-out gold rows for the report; None when there was too little gold.
         spending: The share of questions that a new text would need; None when nothing is calibrated.
+        drift: Whether the rows without gold are answered differently from those with; None without a promise.
     """
 
     model: Model
@@ -58,6 +59,7 @@ class Learned:
     no_figures: str = ""
     curves: Curves | None = None
     spending: Spending | None = None
+    drift: Drift | None = None
 
 
 def learning_of(settings: LearnSettings) -> Learning:
@@ -127,13 +129,13 @@ def learn(
         if model.certificate is not None:
             rows = int((at_random if assumed is None else at_random & assumed).sum())
             model = replace(model, certificate=replace(model.certificate, assumed_rows=rows))
-        _warn_of_unlike_gold(votes, at_random, ~labelled & once.distinct, model)
         figures, no_figures = _figures(votes.take(once.distinct), codes[once.distinct], settings)
         return Learned(
             model=model,
             figures=figures,
             no_figures=no_figures,
             curves=_curves(trial, settings),
+            drift=_gold_drift(votes, at_random, ~labelled & once.distinct, model),
             spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
         )
 
@@ -182,30 +184,38 @@ def _curves(trial: Trial | None, settings: LearnSettings) -> Curves | None:
     return curves_of(trial, calibrated=calibrated, resamples=settings.resamples, seed=settings.seed)
 
 
-def _warn_of_unlike_gold(votes: Votes, gold: Mask, others: Mask, model: Model) -> None:
-    """Warn if the gold rows do not look like a random sample: then a promise may not hold for the other rows."""
-    if model.certificate is None or not model.certificate.holds:
-        return
+def _gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift | None:
+    """Return whether the gold rows look like a random sample, and warn if not: then a promise may not hold for others.
+
+    None without a promise, or if all rows have gold.
+    """
+    if model.certificate is None or not model.certificate.holds or not others.any():
+        return None
     judged = model.judged(votes)
     found = drift(
         profile(votes.take(gold), judged.scores[gold], judged.best[gold]),
         profile(votes.take(others), judged.scores[others], judged.best[others]),
+        names=("those with", "the rows without gold"),
     )
     if found.found:
-        detail = found.sentence.replace("new texts", "the rows without gold").replace(
-            "the calibration set", "those with"
-        )
-        _warn(f"the gold rows differ from the others: {detail}")
+        _warn(f"the gold rows differ from the others: {found.sentence}")
+    return found
 
 
-def warn_of_drift(model: Model, votes: Votes) -> None:
-    """Warn if votes on new texts differ from the votes that the model was learned from."""
+def check_drift(model: Model, votes: Votes, texts: Sequence[str] | None = None) -> Drift | None:
+    """Return whether votes on new texts differ from those that the model was learned from, and warn if they do.
+
+    Copies of a text count once. None if an earlier version learned the model and kept nothing to compare with.
+    """
     if model.profile is None:
-        return
+        return None
+    nothing = np.full(len(votes), UNLABELLED, dtype=np.int8)
+    votes = votes.take(counted_once(votes, nothing, texts).distinct)
     judged = model.judged(votes)
     found = drift(model.profile, profile(votes, judged.scores, judged.best))
     if found.found:
         _warn(f"the answers on these texts differ from those of the run: {found.sentence}")
+    return found
 
 
 def _warn(what: str) -> None:
@@ -230,12 +240,13 @@ def evaluation_file(learned: Learned) -> dict[str, Any]:
         "no_figures": learned.no_figures,
         "curves": learned.curves and learned.curves.to_dict(),
         "spending": learned.spending and learned.spending._asdict(),
+        "drift": learned.drift and learned.drift._asdict(),
     }
 
 
 def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
     """Return the model with what `evaluation_file` wrote; parts that an earlier version did not write are None."""
-    curves, spending = evaluation.get("curves"), evaluation.get("spending")
+    curves, spending, found = (evaluation.get(name) for name in ("curves", "spending", "drift"))
     return Learned(
         model=model,
         figures=[Figures.from_dict(values) for values in evaluation["figures"]],
@@ -243,6 +254,7 @@ def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
         no_figures=NO_GOLD if model.by_agreement else evaluation["no_figures"],
         curves=None if curves is None else Curves.from_dict(curves),
         spending=None if spending is None else Spending(**spending),
+        drift=None if found is None else Drift(**found),
     )
 
 

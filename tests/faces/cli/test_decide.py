@@ -304,8 +304,17 @@ def test_a_promise_made_by_another_version_lapses_and_unlike_texts_give_a_warnin
     assert "version changed" in found["certificate"]["why_not"]
     assert found["decisions"] == {"review": 150}
     assert any("texts" in note for note in found["warnings"])
+    assert found["drift"]["found"]
     same = shown(["label", "new.csv", "--run", run], capsys)
     assert same["warnings"] == []
+    assert not same["drift"]["found"]
+    assert main(["label", "new.csv", "--run", run]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "new texts are answered like the calibration set" in text
+    assert "points in a model's answers may go unnoticed" in text
+    assert "cannot be seen without an audit" in text
+    few = shown(["label", "new.csv", "--run", run, "--limit", "9", "-o", "few.csv"], capsys)["drift"]
+    assert few["sentence"] == "9 texts are too few to compare: 20 are needed on both sides"
 
 
 def test_a_plan_of_labelling_shows_the_calls_with_and_without_stopping_early(run: str, capsys: Captured) -> None:

@@ -13,7 +13,15 @@ from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import MismatchError
-from pcs_annotator.judging.promising.drift import Drift, Profile, drift, homogeneity, profile, total_variation
+from pcs_annotator.judging.promising.drift import (
+    Drift,
+    Profile,
+    drift,
+    homogeneity,
+    profile,
+    smallest_shift,
+    total_variation,
+)
 from pcs_annotator.judging.weighing.scoring import choose, score
 from tests.judging.strategies import any_votes
 
@@ -143,8 +151,38 @@ def test_too_few_texts_are_not_compared() -> None:
     rng = np.random.default_rng(9)
     result = compared(sample(rng, 200, 0.1), sample(rng, 19, 0.9))
     assert result[:2] == (1.0, False)
-    assert "20" in result.sentence
+    assert result.sentence == "19 texts are too few to compare: 20 are needed on both sides"
+    assert result.smallest_shift is None
+    assert result.unseen.startswith("a fall in accuracy")
     assert not compared(sample(rng, 0, 0.5), sample(rng, 0, 0.5)).found
+
+
+def test_a_shift_as_large_as_the_smallest_that_is_said_to_be_seen_is_seen_in_four_of_five_cases() -> None:
+    rng = np.random.default_rng(14)
+    small = smallest_shift(150, 80, answers=2, comparisons=4)
+    counts = rng.binomial([150, 80], [0.5 - small / 2, 0.5 + small / 2], size=(1000, 2))
+    p_values = [homogeneity(np.array([old, 150 - old]), np.array([new, 80 - new])) for old, new in counts.tolist()]
+    assert np.mean(np.array(p_values) < 0.001 / 4) == pytest.approx(0.8, abs=0.04)
+
+
+def test_fewer_texts_more_comparisons_and_more_answers_hide_larger_shifts_and_small_ones_are_never_found() -> None:
+    usual = smallest_shift(200, 200, answers=2, comparisons=6)
+    assert usual < min(smallest_shift(200, 100, 2, 6), smallest_shift(200, 200, 2, 12), smallest_shift(200, 200, 3, 6))
+    assert smallest_shift(10**8, 10**8, 2, 6) == pytest.approx(0.1, abs=1e-3)
+
+
+def test_what_cannot_be_seen_is_said_in_points_and_for_the_models() -> None:
+    rng = np.random.default_rng(15)
+    found = compared(sample(rng, 200, 0.3), sample(rng, 200, 0.3))
+    assert found.smallest_shift == pytest.approx(smallest_shift(200, 200, answers=2, comparisons=14), abs=0.02)
+    points = np.ceil(100 * (found.smallest_shift or 0))
+    assert found.unseen == (
+        f"a shift of fewer than {points:.0f} points in a model's answers may go unnoticed; "
+        "a fall in accuracy that leaves the answers alike cannot be seen without an audit"
+    )
+    few = sample(rng, 200, 0.3)
+    labels_only = replace(profiled(few), cells=np.zeros((3, 4, 1, 3), dtype=np.intp))
+    assert drift(labels_only, profiled(few)).smallest_shift is not None
 
 
 def test_other_labels_are_refused() -> None:

@@ -162,33 +162,39 @@ def _comparisons(figures: Sequence[Any]) -> Table:
 
 
 def promise_json(judged: learn.Learned | label.Labelled) -> dict[str, Any]:
-    """Return the certificate, and what decisions are based on, as plain values."""
+    """Return the certificate, what decisions are based on, and how the answers compare, as plain values."""
     model = judged.model
     return {
         "certificate": None if model.certificate is None else model.certificate.to_dict(),
         "calibrated": model.calibrator is not None,
         "decided_by": model.decided_by,
+        "drift": judged.drift and {**judged.drift._asdict(), "unseen": judged.drift.unseen},
     }
 
 
 def print_promise(judged: learn.Learned | label.Labelled, outcomes: Sequence[Outcome], console: Console) -> None:
-    """Print what the certificate promises, and for how many rows; or why it promises nothing."""
+    """Print what the certificate promises, and for how many rows, or why nothing; and whether the texts look alike."""
     certificate = judged.model.certificate
     if judged.model.by_agreement:
         _print_promised(certificate_text.without_gold(outcomes), "bold yellow", console)
-    if certificate is None:
-        return
-    style = "bold cyan" if certificate.holds else "bold yellow"  # green would read as proof
-    _print_promised(certificate_text.promised(certificate), style, console)
-    if certificate.holds:
-        accepted = sum(one.decision == "accept" for one in outcomes)
-        rows = len(outcomes)
-        console.print(f"  accepted {accepted:,} of {rows:,} rows, {rows - accepted:,} for review")
+    if certificate is not None:
+        style = "bold cyan" if certificate.holds else "bold yellow"  # green would read as proof
+        _print_promised(certificate_text.promised(certificate), style, console)
+        if certificate.holds:
+            accepted = sum(one.decision == "accept" for one in outcomes)
+            rows = len(outcomes)
+            console.print(f"  accepted {accepted:,} of {rows:,} rows, {rows - accepted:,} for review")
+    if judged.drift is not None:
+        _print_details([judged.drift.sentence, judged.drift.unseen], console)
 
 
 def _print_promised(said: certificate_text.Promised, style: str, console: Console) -> None:
     console.print(Text(f"\n{said.headline}", style=style))
-    for detail in said.details:
+    _print_details(said.details, console)
+
+
+def _print_details(details: Iterable[str], console: Console) -> None:
+    for detail in details:
         console.print(Padding(Text(detail, style="dim"), (0, 0, 0, 2), expand=False))
 
 

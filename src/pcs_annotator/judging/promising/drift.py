@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc
+from scipy.special import chdtrc, chdtri, chndtrinc, ndtri
 
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, frozen
 from pcs_annotator.core.variant import ORIGINAL
@@ -25,6 +25,8 @@ MAX_P_VALUE = 0.001
 # Leaving out this share of the texts changes the other shares by at most as much: too little for an alarm.
 MAX_UNASKED = 0.05
 MIN_CHANGE = 0.1
+POWER = 0.8
+WITHOUT_AUDIT = "a fall in accuracy that leaves the answers alike cannot be seen without an audit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,11 +80,22 @@ class Drift(NamedTuple):
             of comparisons (Holm).
         found: Whether a difference is significant and affects at least 10 % of the texts.
         sentence: What changed most; or that nothing did, or why it is unknown.
+        smallest_shift: The smallest change in the share of an answer of a model that is found in 80 % of cases, with
+            this many texts and whatever the shares are; None when nothing was compared.
     """
 
     p_value: float
     found: bool
     sentence: str
+    smallest_shift: float | None = None
+
+    @property
+    def unseen(self) -> str:
+        """What the comparison cannot see, as a sentence."""
+        if self.smallest_shift is None:
+            return WITHOUT_AUDIT
+        points = np.ceil(100 * self.smallest_shift)
+        return f"a shift of fewer than {points:.0f} points in a model's answers may go unnoticed; {WITHOUT_AUDIT}"
 
 
 def profile(votes: Votes, scores: Floats, best: Codes) -> Profile:
@@ -102,7 +115,7 @@ def profile(votes: Votes, scores: Floats, best: Codes) -> Profile:
     )
 
 
-def drift(before: Profile, now: Profile) -> Drift:
+def drift(before: Profile, now: Profile, names: tuple[str, str] = ("the calibration set", "new texts")) -> Drift:
     """Return whether new votes differ from those of the calibration set, and how.
 
     Each cell is compared separately, and so are the chosen labels and the highest scores; answers about one item are
@@ -112,17 +125,21 @@ def drift(before: Profile, now: Profile) -> Drift:
     Args:
         before: The calibration set: the rows a model was calibrated on, or others drawn in the same way.
         now: New texts.
+        names: What both are called in sentences.
     """
     compared = [one for one in _comparisons(before, now) if min(one.before.sum(), one.now.sum()) >= MIN_ROWS]
     if not compared:
-        return Drift(1.0, False, f"too few texts to compare: {MIN_ROWS} are needed on both sides")
+        fewest = min(before.items, now.items)
+        return Drift(1.0, False, f"{fewest} texts are too few to compare: {MIN_ROWS} are needed on both sides")
     corrected = np.array(holm([homogeneity(one.before, one.now) for one in compared]))
     changes = np.array([total_variation(one.before, one.now) for one in compared])
     alarming = (corrected < MAX_P_VALUE) & (changes >= MIN_CHANGE)
+    of_models = [one for one in compared if one.of_model] or compared
+    smallest = max(one.smallest_shift(len(compared)) for one in of_models)
     if not alarming.any():
-        return Drift(float(corrected.min()), False, "the votes look like those of the calibration set")
+        return Drift(float(corrected.min()), False, f"{names[1]} are answered like {names[0]}", smallest)
     worst = compared[int(np.where(alarming, changes, 0).argmax())]
-    return Drift(float(corrected[alarming].min()), True, worst.sentence())
+    return Drift(float(corrected[alarming].min()), True, worst.sentence(names), smallest)
 
 
 def homogeneity(before: Integers, now: Integers) -> float:
@@ -140,6 +157,24 @@ def homogeneity(before: Integers, now: Integers) -> float:
 def total_variation(before: Integers, now: Integers) -> float:
     """Return half the sum of absolute differences of the shares: the share of texts that are answered differently."""
     return float(np.abs(before / before.sum() - now / now.sum()).sum() / 2)
+
+
+def smallest_shift(before: int, now: int, answers: int, comparisons: int) -> float:
+    """Return the smallest change in the share of an answer that `drift` finds in 80 % of cases.
+
+    It holds whatever the shares are: a share is hardest to compare at one half. Holm's correction is strictest for the
+    first of all comparisons, which is assumed. The change must make Pearson's statistic large enough, whose
+    noncentrality is `4 * change² / (1 / before + 1 / now)`, and the observed change must reach 10 %.
+
+    Args:
+        before: Number of texts in the calibration set.
+        now: Number of new texts.
+        answers: Number of different answers.
+        comparisons: Number of comparisons.
+    """
+    spread = 1 / before + 1 / now
+    noncentrality = chndtrinc(chdtri(answers - 1, MAX_P_VALUE / comparisons), answers - 1, 1 - POWER)
+    return float(max(np.sqrt(noncentrality * spread) / 2, MIN_CHANGE + ndtri(POWER) * np.sqrt(spread) / 2))
 
 
 def _pooled(table: Array) -> Array:
@@ -160,12 +195,18 @@ class _Comparison(NamedTuple):
     now: Integers
     name: str
     answers: Sequence[str]
+    of_model: bool = False
 
-    def sentence(self) -> str:
+    def smallest_shift(self, comparisons: int) -> float:
+        """Return the smallest shift that would be found here, among so many comparisons."""
+        answers = _pooled(np.stack([self.before, self.now])).shape[1]
+        return smallest_shift(int(self.before.sum()), int(self.now.sum()), max(answers, 2), comparisons)
+
+    def sentence(self, names: tuple[str, str]) -> str:
         """Return which answer became more frequent, as a sentence."""
         old, new = self.before / self.before.sum(), self.now / self.now.sum()
         most = int((new - old).argmax())
-        shares = f"in {100 * new[most]:.0f} % of new texts, {100 * old[most]:.0f} % of the calibration set"
+        shares = f"in {100 * new[most]:.0f} % of {names[1]}, {100 * old[most]:.0f} % of {names[0]}"
         return f"{self.name} {self.answers[most]} {shares}"
 
 
@@ -182,7 +223,7 @@ def _comparisons(before: Profile, now: Profile) -> Iterator[_Comparison]:
             alike = False
             continue
         where = "" if relation == ORIGINAL else f" under {spoken(relation)}"
-        yield _Comparison(old, new, names[annotator] + where, says)
+        yield _Comparison(old, new, names[annotator] + where, says, of_model=True)
     yield _Comparison(before.chosen, now.chosen[order], "the label", [f"is {label}" for label in before.labels])
     if alike:
         yield _scores_compared(before.highest, now.highest)

@@ -108,7 +108,9 @@ def promise(view: View) -> Markup:
     else:
         shown = _said(*_stamp(model.certificate), promised(model.certificate))
     basis = None if model.certificate is None else _basis(model.certificate)
-    return section("promise", "Promise", shown, _decisions(view), basis)
+    drift = view.result.learned.drift
+    compared = drift and sentence(capital(f"{drift.sentence}; {drift.unseen}."))
+    return section("promise", "Promise", shown, _decisions(view), compared, basis)
 
 
 def _said(stamp: str, kind: str, said: Promised) -> Markup:
