@@ -44,10 +44,11 @@ Votes from real models. Every method uses the same rows and the same splits. Eve
 rows that the fit did not see, with 95 % intervals over rows in brackets. `pcs evaluate` makes the same tables from
 your own votes, and those are the ones that matter: what helps depends on the models and on the texts.
 
-What to look for: *AUROC* measures how well the score ranks right labels above wrong ones. A single label has no graded
-score, so compare its *hard* AUROC with the hard AUROC of other methods, and *accuracy* with accuracy. Calls cost
-money; more calls should buy something. *Log-probs* marks methods that need log-probabilities, which not every provider
-gives.
+What to look for: *class AUROC*, the paper's, measures how well the scores separate each label from the others;
+*confidence AUROC* measures how often a right label is more confident than a wrong one. A single label has no graded
+score, so compare its *hard* class AUROC with the hard class AUROC of other methods, and *accuracy* with accuracy. Calls
+cost money; more calls should buy something. *Log-probs* marks methods that need log-probabilities, which not every
+provider gives.
 """
 
 NEWS = """

@@ -45,7 +45,7 @@ def test_pairs_as_png_and_svg(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     png, svg = draw_pairs(PAIRS, "Majority vote", tmp_path / "rq3")
     assert size(png)[0] > 900
-    assert "AUROC, majority vote" in words(svg)
+    assert "class AUROC, majority vote" in words(svg)
     assert "gossipcop" in words(svg)
 
 

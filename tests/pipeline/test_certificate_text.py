@@ -10,7 +10,13 @@ from pcs_annotator.judging.evaluation.compare import cross_validate, references
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, audit, no_promise
-from pcs_annotator.pipeline.certificate_text import about_ece, fallen_away, promised, what_more_questions_bought
+from pcs_annotator.pipeline.certificate_text import (
+    about_auroc,
+    about_ece,
+    fallen_away,
+    promised,
+    what_more_questions_bought,
+)
 from tests.builders import votes_of
 from tests.judging.evaluation.graded import graded_votes
 
@@ -100,6 +106,15 @@ def test_calibration_errors_of_an_earlier_version_include_noise() -> None:
     assert "includes noise: pcs fit" in about_ece([one._replace(questions=None) for one in found])
 
 
+def test_a_missing_confidence_auroc_is_explained() -> None:
+    votes, gold = graded_votes([1.0])
+    found = cross_validate(votes, gold, ["uniform", "majority"], resamples=20)
+    without = [one._replace(auroc_confidence=None) for one in found]
+    assert "missing" not in about_auroc(found)
+    assert about_auroc([found[0], without[1]]).endswith("nearly all labels are right, or nearly all wrong.")
+    assert "earlier version" in about_auroc(without)
+
+
 def test_a_gain_that_cannot_be_shown_is_not_claimed() -> None:
     votes, gold = graded_votes([1.0])
     assert votes.grades is not None
@@ -108,6 +123,6 @@ def test_a_gain_that_cannot_be_shown_is_not_claimed() -> None:
     )
     found = cross_validate(same, gold, ["uniform", "first question only"], resamples=50)
     assert what_more_questions_bought(found) == (
-        "Asking twice bought +0.0 points of AUROC [0.0, 0.0] and +0.0 points of accuracy [0.0, 0.0] for 2 × the "
-        "questions; a gain in AUROC cannot be shown on these rows."
+        "Asking twice bought +0.0 points of class AUROC [0.0, 0.0] and +0.0 points of accuracy [0.0, 0.0] for 2 × the "
+        "questions; a gain in class AUROC cannot be shown on these rows."
     )

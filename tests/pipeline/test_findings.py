@@ -87,9 +87,19 @@ def test_a_label_given_far_too_often_is_named_and_small_samples_are_not_enough(
         (
             0.2,
             0.45,
-            ("confidence below chance", "labels are ranked worse than by chance: an AUROC of 0.40 [0.20, 0.45]"),
+            (
+                "confidence below chance",
+                "labels are told apart worse than by chance: a class AUROC of 0.40 [0.20, 0.45]",
+            ),
         ),
-        (0.35, 0.6, ("chance not ruled out", "PCS may rank no better than chance: an AUROC of 0.40 [0.35, 0.60]")),
+        (
+            0.35,
+            0.6,
+            (
+                "chance not ruled out",
+                "PCS may tell labels apart no better than chance: a class AUROC of 0.40 [0.35, 0.60]",
+            ),
+        ),
         (0.51, 0.9, None),
     ],
 )

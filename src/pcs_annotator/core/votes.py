@@ -13,6 +13,7 @@ from pcs_annotator.core.arrays import Array, Codes, Floats, Grades, Integers, Ma
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.probability_columns import GRADE_TOLERANCE
 from pcs_annotator.core.task import check_labels
+from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.vote_columns import Unknown
 from pcs_annotator.core.vote_table import Form, VoteArrays, parse_vote_table, write_vote_table
@@ -104,6 +105,11 @@ class Votes:
         items, annotators, relations, draws = self.codes.shape
         size = f"{items} items × {annotators} annotators × {relations} relations × {draws} draws"
         return f"<Votes: {size}, labels {', '.join(self.labels)}>"
+
+    @property
+    def original(self) -> str:
+        """The relation that stands for the unchanged text: `original`, or the first if none is called so."""
+        return ORIGINAL if ORIGINAL in self.relations else next(iter(self.relations), ORIGINAL)
 
     @property
     def silent(self) -> Mask:

@@ -1,4 +1,4 @@
-"""Figures for papers: AUROC against gold rows, and PCS against a rival, as PNG and SVG."""
+"""Figures for papers: class AUROC against gold rows, and PCS against a rival, as PNG and SVG."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STYLE: Any = {
 
 
 def draw_curves(curves: Sequence[Curve], stem: Path) -> list[Path]:
-    """Draw AUROC against gold rows, a line with its band per dataset and method; return the files written.
+    """Draw class AUROC against gold rows, a line with its band per dataset and method; return the files written.
 
     Args:
         curves: What to draw; datasets differ in colour and marker, methods in line style.
@@ -57,7 +57,7 @@ def draw_curves(curves: Sequence[Curve], stem: Path) -> list[Path]:
         axes.set_xscale("log")
         _plain_ticks(axes, curves)
         axes.set_xlabel("Gold rows learned from")
-        axes.set_ylabel("AUROC")
+        axes.set_ylabel("class AUROC")
         _legend(axes, columns=min(2, len(methods)))
         return _saved(figure, stem)
 
@@ -80,8 +80,8 @@ def draw_pairs(pairs: Sequence[Pair], rival: str, stem: Path) -> list[Path]:
         axes.set_xlim(low, high)
         axes.set_ylim(low, high)
         axes.set_aspect("equal")
-        axes.set_xlabel(f"AUROC, {rival[:1].lower()}{rival[1:]}")
-        axes.set_ylabel("AUROC, PCS")
+        axes.set_xlabel(f"class AUROC, {rival[:1].lower()}{rival[1:]}")
+        axes.set_ylabel("class AUROC, PCS")
         _legend(axes, columns=3)
         return _saved(figure, stem)
 

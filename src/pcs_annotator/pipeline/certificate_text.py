@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.weights import Flag
 from pcs_annotator.judging.evaluation.compare import FIRST_QUESTION, Figures
-from pcs_annotator.judging.evaluation.methods import ABOUT_ECE
+from pcs_annotator.judging.evaluation.methods import ABOUT_AUROC, ABOUT_ECE, NO_CONFIDENCE_AUROC
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
@@ -97,6 +97,13 @@ def _audited(audit: Audit) -> str:
     return f"{found}: {audit.wrong} of {audit.rows} accepted rows were wrong, an error rate of {low} to {high}"
 
 
+def about_auroc(figures: Sequence[Figures]) -> str:
+    """Return what the two AUROCs among these figures are, and why the second is missing where it is."""
+    found = [one.auroc_confidence is not None for one in figures]
+    older = "" if any(found) else " Runs fitted by an earlier version have none: pcs fit FOLDER adds it."
+    return ABOUT_AUROC if all(found) else f"{ABOUT_AUROC} {NO_CONFIDENCE_AUROC}{older}"
+
+
 def about_ece(figures: Sequence[Figures]) -> str:
     """Return what the calibration errors among these figures are; an earlier version counted noise among them."""
     if any(one.questions is None for one in figures):
@@ -114,8 +121,8 @@ def what_more_questions_bought(figures: Sequence[Figures], unit: str = "question
         return ""
     times = (figures[0].questions or 0) / (first.questions or 1)
     asking = "Asking twice" if round(times, 1) == 2 else "Asking every question, not just the first,"
-    gains = f"{_points(first.behind, 'AUROC')} and {_points(first.accuracy_behind, 'accuracy')}"
-    found = "" if first.behind.interval.low > 0 else "; a gain in AUROC cannot be shown on these rows"
+    gains = f"{_points(first.behind, 'class AUROC')} and {_points(first.accuracy_behind, 'accuracy')}"
+    found = "" if first.behind.interval.low > 0 else "; a gain in class AUROC cannot be shown on these rows"
     return f"{asking} bought {gains} for {times:.2g} × the {unit}{found}."
 
 

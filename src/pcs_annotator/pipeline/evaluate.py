@@ -17,7 +17,8 @@ from pcs_annotator.files import result_tables, runs
 from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, EvaluationOptions, MethodFigures, evaluate
 from pcs_annotator.judging.evaluation.evaluation_tables import evaluation_tables
-from pcs_annotator.judging.evaluation.methods import MAJORITY, SCALED_LOGPROB, ZERO_SHOT, Method
+from pcs_annotator.judging.evaluation.methods import FIGURES, MAJORITY, SCALED_LOGPROB, ZERO_SHOT, Method
+from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.pipeline.learn import one_thread
 from pcs_annotator.pipeline.relations import relation_options_of
@@ -199,15 +200,7 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _method_json(one: MethodFigures) -> dict[str, Any]:
-    figures = {
-        name: {
-            "value": number_of(found.value),
-            "low": number_of(found.interval.low),
-            "high": number_of(found.interval.high),
-            "n": found.n,
-        }
-        for name, found in one.figures.items()
-    }
+    figures = {name: _figure_json(one.figures.get(name)) for name in FIGURES}
     calls = {"questions": one.calls.questions, "rewrites": one.calls.rewrites, "total": one.calls.total}
     return {
         "method": one.method,
@@ -216,6 +209,13 @@ def _method_json(one: MethodFigures) -> dict[str, Any]:
         "figures": figures,
         "against": _against_json(one),
     }
+
+
+def _figure_json(found: Estimate | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    low, high = map(number_of, found.interval)
+    return {"value": number_of(found.value), "low": low, "high": high, "n": found.n}
 
 
 def _against_json(one: MethodFigures) -> dict[str, Any] | None:

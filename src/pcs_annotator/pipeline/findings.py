@@ -111,16 +111,18 @@ def _without_gold(facts: Facts) -> Iterator[Flag]:
 
 
 def _chance(facts: Facts) -> Iterator[Flag]:
-    """Yield that guessing would do as well: by the held-out AUROC, or by the mean confidence."""
+    """Yield that guessing would do as well: by the held-out class AUROC, or by the mean confidence."""
     if facts.learned.figures:
         auroc = facts.learned.figures[0].auroc
         low, high = auroc.interval.rounded(2)
-        figures = f"an AUROC of {auroc.value:.2f} [{low:.2f}, {high:.2f}] on {auroc.n:,} gold rows"
+        figures = f"a class AUROC of {auroc.value:.2f} [{low:.2f}, {high:.2f}] on {auroc.n:,} gold rows"
         if auroc.interval.high < 0.5:
-            detail = f"labels are ranked worse than by chance: {figures}; check that gold and labels mean the same"
+            detail = f"labels are told apart worse than by chance: {figures}; check that gold and labels mean the same"
             yield Flag("confidence below chance", detail)
         elif auroc.interval.low <= 0.5:
-            detail = f"PCS may rank no better than chance: {figures}; use better models, or label more rows"
+            detail = (
+                f"PCS may tell labels apart no better than chance: {figures}; use better models, or label more rows"
+            )
             yield Flag("chance not ruled out", detail)
     sure = [outcome.confidence for outcome in facts.outcomes if outcome.confidence is not None]
     gold = facts.gold_codes

@@ -92,6 +92,22 @@ def test_the_text_shows_intervals_calls_and_why_hard_and_graded_figures_differ(
     assert "nan" not in text.split()
 
 
+def test_a_figure_that_is_undefined_is_null_and_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f"t{row},{('yes', 'no')[row % 2]},{('yes', 'no')[row % 2]}" for row in range(60)]
+    Path("right.csv").write_text("\n".join(["id,gold,one|original", *lines]) + "\n", encoding="utf-8")
+    found = shown(["evaluate", "right.csv", *QUICK, "--methods", "uniform"], capsys)
+    assert found["methods"][0]["figures"]["auroc"]["value"] == 1
+    assert found["methods"][0]["figures"]["auroc_confidence"] is None
+    assert main(["evaluate", "right.csv", *QUICK, "--methods", "uniform"]) == 0
+    assert "Confidence AUROC is missing where nearly all labels are right" in " ".join(capsys.readouterr().out.split())
+    fit = ["fit", "right.csv", "--optimiser", "uniform", "--resamples", "20"]
+    assert shown(fit, capsys)["cross_validation"][0]["auroc_confidence"] is None
+    assert main(fit) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"uniform +1\.000 \S+ +– +1\.000", text)
+    assert "nan" not in text.split()
+
+
 def test_one_graded_question_is_among_the_methods_and_log_probabilities_are_marked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -143,7 +159,7 @@ def test_a_fit_of_graded_votes_is_compared_with_one_graded_question(capsys: pyte
     assert "majority * " not in text
     assert "* uses the log-probabilities of answers" in text
     assert text.count("above noise") == 1
-    assert re.search(r"Asking twice bought [+−]\d+\.\d points of AUROC \[", text)
+    assert re.search(r"Asking twice bought [+−]\d+\.\d points of class AUROC \[", text)
     assert main(["fit", write_graded(Path("one.csv"), relations=1), *fit[2:]]) == 0
     assert "bought" not in capsys.readouterr().out
 

@@ -37,7 +37,15 @@ def test_the_installed_command_learns_labels_and_writes_both_files(tmp_path: Pat
         [pcs, "fit", EXAMPLE, "--out", "labels.csv", *QUICK], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert result.returncode == 0, result.stderr
-    for word in ("large", "double-negation", "AUROC", "uniform", "majority", "wrote model.json and labels.csv"):
+    for word in (
+        "large",
+        "double-negation",
+        "class AUROC",
+        "confidence",
+        "uniform",
+        "majority",
+        "wrote model.json and labels.csv",
+    ):
         assert word in result.stdout
     written = rows_of(tmp_path / "labels.csv")
     given = rows_of(EXAMPLE)

@@ -12,6 +12,7 @@ from pcs_annotator.judging.evaluation.compare import REFERENCES, Figures, cross_
 from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions, evaluate
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc, auroc_confidence, ece
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
+from pcs_annotator.judging.weighing.fitting import fit_coded
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
 from pcs_annotator.judging.weighing.scoring import score
@@ -95,6 +96,7 @@ def test_majority_is_graded_only_where_it_is_the_method_of_the_run() -> None:
     assert own.questions == 2
 
 
+@pytest.mark.filterwarnings("ignore:no relation is called")
 @pytest.mark.parametrize("relations", [("original", "voice"), ("voice", "synonym")])
 def test_majority_is_the_same_in_fit_and_evaluate(relations: tuple[str, ...]) -> None:
     votes, names = simulated_votes([0.7, 0.5, 0.5], items=60, relations=2)
@@ -106,6 +108,10 @@ def test_majority_is_the_same_in_fit_and_evaluate(relations: tuple[str, ...]) ->
     majority = evaluate(asked, gold, ["lr", "majority"], how).methods[1]
     assert (fitted.auroc, fitted.accuracy) == (majority.figures["auroc"], majority.figures["accuracy"])
     assert fitted.questions == majority.calls.questions == 3
+    [own] = cross_validate(asked, gold, ["majority"], resamples=20)
+    weights = fit_coded(asked, gold, "majority")
+    assert own.auroc.value == pytest.approx(auroc(score(asked, weights), gold))
+    assert weights.by_relation == {relations[0]: 1, relations[1]: 0}
     shares = asked.select(relations=relations[:1], draws=1).shares()[:, :, 0].mean(axis=1)
     assert fitted.auroc.value == pytest.approx(auroc(shares, gold))
 

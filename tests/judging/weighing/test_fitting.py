@@ -238,16 +238,18 @@ def test_canonical_order_keeps_every_vote_with_its_names() -> None:
         codes=np.array([[[2, -1], [0, 1]], [[-2, 1], [2, 2]]], dtype=np.int8),
         ids=["z", "b"],
         annotators=["y", "x"],
-        relations=["s", "o"],
+        relations=["s", "original"],
         labels=["c", "a", "b"],
         stated=np.zeros((2, 2, 2, 1, 3)),
     )
     ordered, gold = in_canonical_order(votes, np.array([0, UNLABELLED], dtype=np.int8))
-    assert (ordered.ids, ordered.annotators, ordered.relations) == (("b", "z"), ("x", "y"), ("o", "s"))
+    assert (ordered.ids, ordered.annotators, ordered.relations) == (("b", "z"), ("x", "y"), ("original", "s"))
     assert ordered.labels == ("a", "b", "c")
     assert ordered.stated is None
     assert ordered.codes[..., 0].tolist() == [[[1, 1], [0, -2]], [[0, 2], [-1, 1]]]
     assert gold.tolist() == [UNLABELLED, 2]
+    without = replace(votes, relations=["s", "o"])
+    assert in_canonical_order(without, gold)[0].relations == ("s", "o")  # the first stands for the original
 
 
 def test_draws_and_silence_are_learned_from() -> None:

@@ -135,7 +135,7 @@ def test_at_most_six_labels_have_a_line_and_all_have_a_number(tmp_path: Path) ->
     result = made_run(tmp_path, Made(labels=labels, rows=180, learn=QUICKER))
     assert drawn(result)["roc"].inline().count("<path") == 6
     text = Page(render(result)).text
-    by_label = text[text.index("AUROC per label") :]
+    by_label = text[text.index("Class AUROC per label") :]
     assert all(label in by_label for label in labels)
 
 

@@ -129,8 +129,8 @@ def test_one_sentence_says_what_more_questions_bought(tmp_path: Path) -> None:
     changed = replace(result, learned=replace(result.learned, figures=figures))
     quality = section(render(changed), "quality")
     assert (
-        "Asking twice bought +0.3 points of AUROC [−0.5, 1.2] and −1.0 points of accuracy [−3.0, 0.0] for 2 × the "
-        "calls; a gain in AUROC cannot be shown on these rows."
+        "Asking twice bought +0.3 points of class AUROC [−0.5, 1.2] and −1.0 points of accuracy [−3.0, 0.0] for 2 × "
+        "the calls; a gain in class AUROC cannot be shown on these rows."
     ) in quality
     relations = replace(result.config.relations, rewriter="openai:gpt-4.1-mini")
     rewriting = replace(changed, config=replace(result.config, relations=relations))

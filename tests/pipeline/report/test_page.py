@@ -11,6 +11,7 @@ import pytest
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.weights import Evidence, Interval
+from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.spending.frugal import Spending
 from pcs_annotator.pipeline.report.page import render, write_report
 from tests.pipeline.report.reading import Page, section
@@ -99,15 +100,37 @@ def test_figures_come_with_intervals_and_rivals(tmp_path: Path) -> None:
     assert "Cross-validated on 40 gold rows in 5 folds" in text
 
 
+def test_a_confidence_auroc_is_shown_with_its_interval_or_is_a_dash(tmp_path: Path) -> None:
+    result = made_run(tmp_path)
+    given = Estimate(0.71, Interval(0.6, 0.8), 40)
+    for found, cell in ((given, "0.71 [0.60, 0.80]"), (None, "–")):
+        figures = [one._replace(auroc_confidence=found) for one in result.learned.figures]
+        text = Page(render(replace(result, learned=replace(result.learned, figures=figures)))).text
+        assert text.count(cell) >= len(figures)
+        assert (
+            ("0.71 confidence AUROC [0.60, 0.80]" in text) == ("Confidence AUROC is missing" not in text) == bool(found)
+        )
+        assert "class AUROC" in text
+        assert "whether right labels have a higher confidence than wrong ones" in text
+
+
 @pytest.mark.parametrize(
     ("auroc", "accuracy", "verdict"),
     [
-        (Interval(0.01, 0.09), Interval(0.0, 0.1), "PCS ranks better than a majority vote."),
-        (Interval(-0.09, -0.01), None, "PCS ranks worse than a majority vote."),
+        (Interval(0.01, 0.09), Interval(0.0, 0.1), "PCS separates the labels better than a majority vote."),
+        (Interval(-0.09, -0.01), None, "PCS separates the labels worse than a majority vote."),
         (Interval(-0.01, 0.09), None, "No difference between PCS and a majority vote"),
         (Interval(-0.01, 0.09), Interval(0.02, 0.1), "PCS is right more often than a majority vote."),
-        (Interval(0.01, 0.09), Interval(0.02, 0.1), "PCS ranks better and is right more often than a majority vote."),
-        (Interval(0.01, 0.09), Interval(-0.2, -0.1), "PCS ranks better and is right less often than a majority vote."),
+        (
+            Interval(0.01, 0.09),
+            Interval(0.02, 0.1),
+            "PCS separates the labels better and is right more often than a majority vote.",
+        ),
+        (
+            Interval(0.01, 0.09),
+            Interval(-0.2, -0.1),
+            "PCS separates the labels better and is right less often than a majority vote.",
+        ),
     ],
 )
 def test_the_verdict_follows_the_intervals(

@@ -116,10 +116,11 @@ def _gain(result: RunResult) -> Text:
     cells = result.votes.codes.shape[1] * result.votes.codes.shape[2]
     return Text(
         f"A single question to the better prompt labels {100 * single.accuracy.value:.0f} % of the rows right, with "
-        f"an AUROC of {single.auroc.value:.2f}. Asking both prompts twice and keeping the probability of every label, "
-        f"with weights from other rows, labels {100 * ours.accuracy.value:.0f} %: {test.difference * 100:+.0f} points "
-        f"({low * 100:+.0f} to {high * 100:+.0f}, {test.n} rows), with an AUROC of {ours.auroc.value:.2f}, for {cells} "
-        "questions instead of one. A higher AUROC means that the score tells right labels from wrong ones more often.\n"
+        f"a class AUROC of {single.auroc.value:.2f}. Asking both prompts twice and keeping the probability of every "
+        f"label, with weights from other rows, labels {100 * ours.accuracy.value:.0f} %: "
+        f"{test.difference * 100:+.0f} points ({low * 100:+.0f} to {high * 100:+.0f}, {test.n} rows), with a class "
+        f"AUROC of {ours.auroc.value:.2f}, for {cells} questions instead of one. A higher class AUROC means that texts "
+        "of a label score higher for it than other texts do, more often.\n"
         "This model has 135 million weights, a thousandth of a large one: treat this as a tour, not a benchmark. "
         f"The {test.n} news items are invented, and short ones like these are easy.",
     )

@@ -23,7 +23,8 @@ if TYPE_CHECKING:  # this module imports the code that asks models
 BAR_WIDTH = 30
 LEGEND = "* uses the log-probabilities of answers, which not every provider gives; the others use labels only"
 METRICS = (
-    ("auroc", "AUROC"),
+    ("auroc", "class AUROC"),
+    ("auroc_confidence", "confidence AUROC"),
     ("accuracy", "accuracy"),
     ("ece_score", "ECE of PCS"),
     ("ece_confidence", "ECE calibrated"),
@@ -60,7 +61,7 @@ def _figures_json(figures: Any) -> dict[str, Any]:
     result: dict[str, Any] = {"method": figures.method}
     for name, _ in METRICS:
         estimate = getattr(figures, name)
-        result[name] = {
+        result[name] = estimate and {
             "value": estimate.value,
             "low": estimate.interval.low,
             "high": estimate.interval.high,
@@ -95,6 +96,7 @@ def print_learned(learned: learn.Learned, votes: Votes, outcomes: Sequence[Outco
         console.print(_figures_table(learned.figures))
         if any(row.graded for row in learned.figures):
             console.print(Text(LEGEND, style="dim"))
+        console.print(Text(certificate_text.about_auroc(learned.figures), style="dim"))
         console.print(Text(certificate_text.about_ece(learned.figures), style="dim"))
         console.print()
         console.print(_comparisons(learned.figures))
@@ -132,12 +134,12 @@ def _figures_table(figures: Sequence[Any]) -> Table:
     table = plain_table()
     table.add_column("method", style="bold", no_wrap=True)
     for _, title in METRICS:
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", min_width=max(map(len, title.split())))
     for row in figures:
         cells = (getattr(row, name) for name, _ in METRICS)
         table.add_row(
             f"{row.method} *" if row.graded else row.method,
-            *(f"{cell.value:.3f} [dim]{_span(cell.interval)}[/]" for cell in cells),
+            *(f"{cell.value:.3f} [dim]{_span(cell.interval)}[/]" if cell else DASH for cell in cells),
         )
     return table
 
@@ -150,10 +152,10 @@ def _span(interval: Interval, between: str = "–") -> str:
 def _comparisons(figures: Sequence[Any]) -> Table:
     first, *others = figures
     table = plain_table(left=(f"{first.method} against", "in"), right=("gain", "95 % interval", "p"))
-    tests = [(other.method, "AUROC", other.behind) for other in others]
+    tests = [(other.method, "class AUROC", other.behind) for other in others]
     for other in others:
         if other.method.startswith("zero-shot"):
-            # a single answer has only one score per label, so AUROC alone would flatter PCS
+            # a single answer has only one score per label, so class AUROC alone would flatter PCS
             tests.append((other.method, "accuracy", other.accuracy_behind))
     for method, metric, test in tests:
         low, high = test.interval.rounded(3)

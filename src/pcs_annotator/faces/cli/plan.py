@@ -102,11 +102,11 @@ def _cells_json(found: panel_design.PanelDesign, panel: Any) -> list[dict[str, A
 def print_design(found: panel_design.PanelDesign) -> None:
     """Print the quality–cost curve and the panel to ask."""
     console = Console(highlight=False)
-    curve = result_view.plain_table(right=("cost per text", "AUROC", "95 % interval", "questions"))
+    curve = result_view.plain_table(right=("cost per text", "class AUROC", "95 % interval", "questions"))
     for panel in found.designed.curve:
         low, high = panel.auroc.interval.rounded(2)
         curve.add_row(f"{panel.cost:g}", f"{panel.auroc.value:.3f}", f"{low:.2f} – {high:.2f}", str(len(panel.cells)))
-    console.print(f"designed on {found.gold_rows:,} gold rows; AUROC on held-out rows")
+    console.print(f"designed on {found.gold_rows:,} gold rows; class AUROC on held-out rows")
     console.print(curve)
     console.print(f"\n[bold]ask about each text[/] (optimiser: {found.designed.optimiser}):")
     for (annotator, relation), draws in found.cells(found.designed.chosen).items():

@@ -17,6 +17,7 @@ from pcs_annotator.errors import MismatchError, UndefinedMetric, UnknownNameErro
 from pcs_annotator.judging.evaluation.methods import (
     ABOUT_AUROC,
     ABOUT_ECE,
+    NO_CONFIDENCE_AUROC,
     Calls,
     Entrant,
     Fits,
@@ -164,7 +165,8 @@ def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: Evaluati
         )
         for place, entrant in enumerate(entrants)
     ]
-    notes = [HARD_AND_GRADED, *_notes(votes, gold, how), *notes]
+    absent = [] if all("auroc_confidence" in one.figures for one in found) else [NO_CONFIDENCE_AUROC]
+    notes = [HARD_AND_GRADED, *_notes(votes, gold, how), *absent, *notes]
     return Evaluation(n=len(gold), how=how, methods=found, missing=missing, notes=notes)
 
 
@@ -227,7 +229,7 @@ def _notes(votes: Votes, gold: Codes, how: EvaluationOptions) -> list[str]:
     if absent:
         notes.append(f"No gold row says {', '.join(absent)}: left out of every mean over labels.")
     if ORIGINAL not in votes.relations:
-        notes.append(f"No relation is called {ORIGINAL!r}: {votes.relations[0]!r}, the first, stands for it.")
+        notes.append(f"No relation is called {ORIGINAL!r}: {votes.original!r}, the first, stands for it.")
     counted = [name for name in votes.relations if name in how.rewritten]
     rewriting = f"one rewriting call per variant of {', '.join(counted)}" if counted else "no rewriting calls"
     notes.append(f"Calls per item count every question, and {rewriting}.")

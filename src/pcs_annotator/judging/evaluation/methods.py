@@ -49,9 +49,10 @@ split are right, or all wrong.
 
 ABOUT_AUROC = (
     "Class AUROC, the paper's, asks whether texts of a label score higher for it than other texts, as a mean over "
-    "labels; confidence AUROC asks whether right labels have a higher confidence than wrong ones. 0.5 is chance. "
-    "Confidence AUROC is missing where nearly all labels are right, or nearly all wrong."
+    "labels; confidence AUROC asks whether right labels have a higher confidence than wrong ones. 0.5 is "
+    "chance, 1 is perfect."
 )
+NO_CONFIDENCE_AUROC = "Confidence AUROC is missing where nearly all labels are right, or nearly all wrong."
 ABOUT_ECE = (
     "ECE is the error above noise: what chance alone would show on these rows, if the confidence were right, is taken "
     "off; it is never below 0."
@@ -209,7 +210,7 @@ def original_of(votes: Votes) -> str:
     """Return the relation that stands for the unchanged text: `original`, or the first if there is none."""
     if not votes.relations or not votes.annotators:
         raise UndefinedMetric("no answers to evaluate: these votes have no annotator or no relation")
-    return ORIGINAL if ORIGINAL in votes.relations else votes.relations[0]
+    return votes.original
 
 
 def method_name(method: Method) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Flag, Interval, Weights
@@ -38,7 +39,8 @@ def fit_weights(
         votes: The votes to learn from.
         gold: Label names in the order of `votes.ids`, None where unknown; or item id → label name.
         optimiser: A registry name (`lr`, `auto`, `logit`, …) or your own optimiser.
-        seed: Random seed. The order of items, annotators, relations and labels does not matter.
+        seed: Random seed. The order of items, annotators, relations and labels does not matter; if no relation is
+            called `original`, the first one stands for it.
         resamples: Bootstrap resamples of the gold rows for an interval per weight; 0 for none.
 
     Returns:
@@ -69,11 +71,16 @@ def fit_coded(votes: Votes, gold: Codes, optimiser: str | Optimiser, *, seed: in
 
 
 def in_canonical_order(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
-    """Return votes and gold with every axis sorted by name, so that random results do not depend on the order."""
+    """Return votes and gold with every axis sorted by name, so that random results do not depend on the order.
+
+    Only the relation that stands for a missing original stays the first one, so that it still stands for it.
+    """
     rows = np.array(sorted(range(len(votes)), key=votes.ids.__getitem__), dtype=np.intp)
     labels = sorted(votes.labels)
     recode = np.array([*(labels.index(label) for label in votes.labels), NOT_ASKED, ABSTAINED], dtype=np.int8)
-    ordered = votes.select(annotators=sorted(votes.annotators), relations=sorted(votes.relations))
+    first = votes.original if votes.original != ORIGINAL else None
+    relations = sorted(votes.relations, key=lambda name: (name != first, name))
+    ordered = votes.select(annotators=sorted(votes.annotators), relations=relations)
     ids = [votes.ids[row] for row in rows]
     grades = None
     if ordered.grades is not None:

@@ -24,11 +24,12 @@ def test_majority_counts_originals_only() -> None:
     np.testing.assert_allclose(score(votes, weights), [[2 / 3, 1 / 3]], atol=1e-12)
 
 
-def test_majority_without_originals_uses_all_votes_and_warns() -> None:
-    votes = replace(votes_of([[[0, 1]], [[1, 1]]]), relations=("synonym", "voice"))
-    with pytest.warns(PcsWarning, match="'original'"):
+@pytest.mark.parametrize("relations", [("synonym", "voice"), ("voice", "synonym")])
+def test_majority_without_originals_uses_the_first_relation_and_warns(relations: tuple[str, str]) -> None:
+    votes = replace(votes_of([[[0, 1]], [[1, 1]]]), relations=relations)
+    with pytest.warns(PcsWarning, match=f"'original': '{relations[0]}', the first, stands for it"):
         weights = fit_weights(votes, [None, None], "majority")
-    assert weights.by_relation == {"synonym": 0.5, "voice": 0.5}
+    assert weights.by_relation == {relations[0]: 1, relations[1]: 0}
     assert [flag.kind for flag in weights.diagnostics.flags] == ["no original"]
 
 

@@ -44,9 +44,10 @@ class Majority:
     needs_gold: ClassVar[bool] = False
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
-        """Return equal weights over annotators, on the original only; without one, on all relations and flagged."""
+        """Return equal weights over annotators, on the original only; without one, on the first relation, flagged."""
+        flags: tuple[Flag, ...] = ()
         if ORIGINAL not in votes.relations:
-            detail = f"no relation is called {ORIGINAL!r}, so a majority of all votes is taken"
-            return Weights.uniform(votes, Diagnostics(flags=(Flag("no original", detail),)))
-        relations = np.array([name == ORIGINAL for name in votes.relations], dtype=np.float64)
-        return Weights.normalised(votes, np.ones(len(votes.annotators)), relations)
+            detail = f"no relation is called {ORIGINAL!r}: {votes.original!r}, the first, stands for it"
+            flags = (Flag("no original", detail),)
+        relations = np.array([name == votes.original for name in votes.relations], dtype=np.float64)
+        return Weights.normalised(votes, np.ones(len(votes.annotators)), relations, Diagnostics(flags=flags))

@@ -30,7 +30,7 @@ def plots(view: View) -> list[Plot]:
 
 
 def curves(view: View) -> Markup:
-    """Return the charts and the AUROC per label; or what is missing for them."""
+    """Return the charts and the class AUROC per label; or what is missing for them."""
     found = view.result.learned.curves
     if found is None:
         why = tag("div", sentence(tag("strong", "No charts yet.")), sentence(_missing(view)), class_="callout")
@@ -49,7 +49,7 @@ def curves(view: View) -> Markup:
                 sentence(_risk_note(found), kind="note"),
             ),
             figure("How well is each label separated from the others?", roc.inline()),
-            figure("AUROC per label", _ranking(found)),
+            figure("Class AUROC per label", _ranking(found)),
             class_="charts",
         ),
     )
@@ -108,7 +108,9 @@ def _ranking(curves: Curves) -> Markup:
         tag("details", tag("summary", counted(len(rest), "rarer label")), table(columns, rest), class_="numbers")
         if rest
         else None,
-        sentence("Each label against all others; 0.5 is chance, 1 is perfect.", kind="note"),
+        sentence(
+            "Each label against all others; 0.5 is chance, 1 is perfect. The class AUROC is their mean.", kind="note"
+        ),
     )
 
 

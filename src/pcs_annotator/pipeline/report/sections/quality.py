@@ -8,13 +8,14 @@ from typing import Any
 from pcs_annotator.core.weights import Share
 from pcs_annotator.judging.evaluation.compare import FIRST_QUESTION, LOGPROB
 from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
-from pcs_annotator.pipeline.certificate_text import about_ece, what_more_questions_bought
+from pcs_annotator.pipeline.certificate_text import about_auroc, about_ece, what_more_questions_bought
 from pcs_annotator.pipeline.report.formats import DASH, capital, counted, estimate, interval, number, signed, span
 from pcs_annotator.pipeline.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
 from pcs_annotator.pipeline.report.view import View
 
 METRICS = (
-    ("auroc", "AUROC"),
+    ("auroc", "class AUROC"),
+    ("auroc_confidence", "confidence AUROC"),
     ("accuracy", "accuracy"),
     ("ece_score", "ECE of PCS"),
     ("ece_confidence", "ECE calibrated"),
@@ -31,8 +32,8 @@ RIVALS = {
     SCALED_LOGPROB: "one graded question scaled on gold (scaled logprob)",
 }
 GLOSSARY = (
-    "AUROC: how well the score ranks correct labels above wrong ones (0.5 is chance, 1 is perfect). Accuracy: share of "
-    "correct labels. ECE: how far the stated confidence is from the share of correct labels (0 is perfect). "
+    " Accuracy: share of correct labels. ECE: how far the stated confidence is from the share of correct labels (0 is "
+    "perfect). "
 )
 ABOUT_LOG_PROBS = (
     " Log-probs: methods that use the log-probabilities of answers, which not every provider gives; the others use "
@@ -40,7 +41,7 @@ ABOUT_LOG_PROBS = (
     "learns a scale and an offset per label from gold."
 )
 VERDICTS = {
-    "AUROC": ("ranks worse", "ranks better"),
+    "class AUROC": ("separates the labels worse", "separates the labels better"),
     "accuracy": ("is right less often", "is right more often"),
 }
 NO_DIFFERENCE = "No difference between PCS and {} can be shown on these rows."
@@ -79,6 +80,7 @@ def quality(view: View) -> Markup:
         _bought(view),
         *(_verdict(other) for other in learned.figures[1:] if other.behind is not None and _is_rival(other)),
         sentence(
+            about_auroc(learned.figures),
             GLOSSARY,
             about_ece(learned.figures),
             _zero_shot(learned.figures[1:]),
@@ -116,7 +118,7 @@ def _table(figures: Sequence[Any], view: View) -> Markup:
     graded = any(one.graded for one in figures)
     columns = [
         ("Method", ""),
-        ("AUROC", "number"),
+        (METRICS[0][1], "number"),
         (f"{number(low)} to {number(high)}", "chart axis"),
         *((title, "number") for _, title in METRICS[1:]),
         ("questions", "number"),
@@ -139,7 +141,9 @@ def _questions(one: Any) -> str:
     return number(one.questions, 0 if round(one.questions, 1).is_integer() else 1)
 
 
-def _cell(estimate: Any) -> Markup:
+def _cell(estimate: Any) -> Child:
+    if estimate is None:
+        return DASH
     return joined(number(estimate.value), " ", tag("small", interval(estimate.interval)))
 
 
@@ -152,7 +156,7 @@ def _name(one: Any, view: View) -> Markup:
 
 def _verdict(other: Any) -> Markup:
     rival = RIVALS.get(other.method, other.method)
-    tests = [("AUROC", other.behind), *([("accuracy", other.accuracy_behind)] if other.accuracy_behind else [])]
+    tests = [("class AUROC", other.behind), *([("accuracy", other.accuracy_behind)] if other.accuracy_behind else [])]
     shown = [
         VERDICTS[metric][test.interval.low > 0]
         for metric, test in tests

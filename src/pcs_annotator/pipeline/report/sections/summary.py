@@ -88,8 +88,15 @@ def _quality_tiles(view: View) -> list[Markup]:
         return [_tile("unknown", "quality", f"{gold}: see below")]
     first = view.result.learned.figures[0]
     return [
-        _tile(number(first.auroc.value), "AUROC", f"{interval(first.auroc.interval)} {HELD_OUT}"),
-        _tile(number(first.accuracy.value), "accuracy", f"{interval(first.accuracy.interval)} {HELD_OUT}"),
+        *(
+            _tile(number(found.value), title, f"{interval(found.interval)} {HELD_OUT}")
+            for found, title in (
+                (first.auroc, "class AUROC"),
+                (first.auroc_confidence, "confidence AUROC"),
+                (first.accuracy, "accuracy"),
+            )
+            if found is not None
+        ),
         _tile(count(view.gold_rows), "gold rows" if view.gold_rows != 1 else "gold row", "for learning and testing"),
     ]
 
