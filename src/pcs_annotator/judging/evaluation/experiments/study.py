@@ -38,12 +38,12 @@ LISTED_GAPS = 8
 T_TEST = "paired t-test, as in the paper"
 NO_TEST = "no test"
 ABOUT_TESTS = (
-    "p: DeLong's test of the mean difference in class AUROC; a row moves all models and combinations on its dataset at once, "
-    "so that what they share is not counted twice. Two-sided, Holm's adjustment over all comparisons shown; stars are "
-    "of this p: *** p < 0.001, ** p < 0.01, * p < 0.05. It is about new rows of these datasets, with these models: a "
-    f"few datasets cannot show what another dataset would give. It needs the scores of every row and two rows of every "
-    f"class. The {T_TEST}, takes (model, dataset) pairs as independent and is too often significant where there is no "
-    "difference, so it has no stars."
+    "p: DeLong's test of the mean difference in class AUROC; a row moves all models and combinations on its dataset at "
+    "once, so that what they share is not counted twice. Two-sided, with Holm's adjustment over all comparisons shown; "
+    "stars are of this p: *** p < 0.001, ** p < 0.01, * p < 0.05. It is about new rows of these datasets, with these "
+    "models: a few datasets cannot show what another one would give. It needs the scores of every row and two rows of "
+    f"every class. The {T_TEST}, takes (model, dataset) pairs as independent and is too often significant where there "
+    "is no difference, so it has no stars."
 )
 
 
