@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyarrow.parquet import read_table, write_table
 
+from pcs_annotator.errors import PcsWarning
 from pcs_annotator.files.runs import read_json, write_json
 from pcs_annotator.pipeline.evaluate import EvaluateRequest, RecordedVotes, Splitting, evaluate_source
 from pcs_annotator.pipeline.panel_design import DesignRequest, design
+from tests.builders import simulated_votes
 from tests.simulated import simulated_run
 
 
@@ -56,3 +59,19 @@ def test_a_users_relation_may_have_the_name_of_a_removed_one(made: Path, tmp_pat
     own = {"cleft": {"prompt": "Rewrite it: {text}", "expects": {}}}
     folder = run_with(made, tmp_path / "run", "cleft", "cleft", rewriter="scripted:hash", own=own)
     assert RecordedVotes.read(folder).rewritten == {"cleft"}
+
+
+def test_copies_of_a_text_are_evaluated_once(tmp_path: Path) -> None:
+    votes, gold = simulated_votes([0.8, 0.6], items=40)
+    gold[30:] = gold[:10]
+    table = votes.to_table().append_column("gold", pa.array(gold))
+    table = table.append_column("text", pa.array([f"Text {row % 30}" for row in range(40)]))
+    write_table(table, tmp_path / "votes.parquet")
+    request = EvaluateRequest(
+        source=tmp_path / "votes.parquet", methods=["lr"], splitting=Splitting(folds=2, resamples=5)
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PcsWarning)
+        found = evaluate_source(request)
+    assert any("10 gold rows repeat a text and count once" in str(one.message) for one in caught)
+    assert found.evaluation.n == 30

@@ -81,6 +81,13 @@ def test_a_label_given_far_too_often_is_named_and_small_samples_are_not_enough(
     assert (detail is None) if label is None else detail is not None and detail.startswith(label)
 
 
+def test_copies_of_a_text_count_once_for_how_often_a_label_is_given() -> None:
+    given, gold = mixed(80, 20), mixed(30, 60)
+    assert "label given too often" in found(facts_of(given, gold))
+    tenfold = [f"text {row // 10}" for row in range(100)]
+    assert "label given too often" not in found(facts_of(given, gold, texts=tenfold))
+
+
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from pcs_annotator.core.arrays import Codes
-from pcs_annotator.core.gold import gold_codes
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import ResultTable, number_of
-from pcs_annotator.core.tabular import ENDINGS
+from pcs_annotator.core.tabular import ENDINGS, as_arrow, table_name
 from pcs_annotator.core.votes import Votes, check_known, read_vote_table
-from pcs_annotator.errors import GoldError, TableError, UnknownNameError
+from pcs_annotator.errors import GoldError, PcsWarning, TableError, UnknownNameError
 from pcs_annotator.files import result_tables, runs
 from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, EvaluationOptions, MethodFigures, evaluate
@@ -20,7 +23,8 @@ from pcs_annotator.judging.evaluation.evaluation_tables import evaluation_tables
 from pcs_annotator.judging.evaluation.methods import FIGURES, MAJORITY, SCALED_LOGPROB, ZERO_SHOT, Method
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.weighing.optimiser import optimisers
-from pcs_annotator.pipeline.learn import one_thread
+from pcs_annotator.pipeline.fit_table import texts_of
+from pcs_annotator.pipeline.learn import about_copies, counted_once, one_thread
 from pcs_annotator.pipeline.relations import relation_options_of
 from pcs_annotator.pipeline.run_folder import Recorded
 from pcs_annotator.relations.choose import BY_RULE, REMOVED, find_relation
@@ -91,11 +95,22 @@ class RecordedVotes(NamedTuple):
     def read(cls, source: Path) -> RecordedVotes:
         """Return the votes of a table or of a run folder; no model is called, so no key is needed."""
         if not source.is_dir():
-            table = read_vote_table(source)
-            return cls(table.votes, gold_codes(table.votes, table.gold))
+            arrow = as_arrow(source)
+            table = read_vote_table(arrow, name=table_name(source))
+            texts = list(texts_of(arrow, table.votes).values()) or None
+            return cls(table.votes, _gold_once(table.votes, table.gold, texts))
         recorded = Recorded.read(runs.RunFolder(source))
         votes = recorded.answers
-        return cls(votes, gold_codes(votes, recorded.gold.labels), _written_by_model(recorded))
+        return cls(votes, _gold_once(votes, recorded.gold.labels, recorded.texts), _written_by_model(recorded))
+
+
+def _gold_once(votes: Votes, gold: Sequence[str | None], texts: Sequence[str] | None) -> Codes:
+    """Return the gold of one row for every text: copies would be on both sides of a split."""
+    codes = gold_codes(votes, gold)
+    once = counted_once(votes, codes, texts)
+    for flag in about_copies(once, votes):
+        warnings.warn(flag.detail, PcsWarning, stacklevel=4)
+    return np.where(once.distinct, codes, UNLABELLED).astype(np.int8)
 
 
 def _written_by_model(recorded: Recorded) -> frozenset[str]:

@@ -22,7 +22,7 @@ from pcs_annotator.core.weights import Flag, FlagKind
 from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.promising.drift import MAX_P_VALUE, MIN_CHANGE, homogeneity
 from pcs_annotator.pipeline.certificate_text import promised
-from pcs_annotator.pipeline.learn import Learned
+from pcs_annotator.pipeline.learn import Learned, counted_once
 
 FEW_VOTES = 0.2
 MANY_UNREADABLE = 0.1
@@ -62,6 +62,7 @@ class Facts:
         learned: The model, and its figures.
         rewrites: How rewrites ended, per relation and reason; empty if that is unknown.
         cut: Annotator → texts that did not fit into its model's context.
+        texts: The text of every item; None if unknown.
     """
 
     votes: Votes
@@ -70,12 +71,21 @@ class Facts:
     learned: Learned
     rewrites: Sequence[VariantCount] = ()
     cut: Mapping[str, int] = field(default_factory=dict)
+    texts: Sequence[str] | None = None
 
     @property
     def gold_codes(self) -> Codes:
-        """The gold labels that are known, as positions in the labels."""
+        """The gold labels that are known, one for every text, as positions in the labels."""
         codes = gold_codes(self.votes, self.gold or [None] * len(self.votes))
-        return codes[codes != UNLABELLED]
+        return codes[(codes != UNLABELLED) & counted_once(self.votes, codes, self.texts).distinct]
+
+    @property
+    def label_counts(self) -> Counter[str]:
+        """How often each label was given, every text counted once."""
+        nothing = np.full(len(self.votes), UNLABELLED, dtype=np.int8)
+        counted = counted_once(self.votes, nothing, self.texts).distinct.tolist()
+        pairs = zip(self.outcomes, counted, strict=True)
+        return Counter(one.label for one, counts in pairs if counts and one.label is not None)
 
 
 def what_to_look_at(facts: Facts) -> list[Flag]:
@@ -141,7 +151,7 @@ def _chance(facts: Facts) -> Iterator[Flag]:
 def _given_too_often(facts: Facts) -> Iterator[Flag]:
     """Yield the labels whose share is far above that among gold, beyond what samples of this size show by chance."""
     labels, gold = facts.votes.labels, facts.gold_codes
-    given = Counter(outcome.label for outcome in facts.outcomes if outcome.label is not None)
+    given = facts.label_counts
     rows = given.total()
     if not rows or not len(gold):
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, text_column
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.vote_columns import Unknown
-from pcs_annotator.core.votes import VoteTable, read_vote_table
+from pcs_annotator.core.votes import Votes, VoteTable, read_vote_table
 from pcs_annotator.errors import PcsWarning, TableError
 from pcs_annotator.files import runs, tables
 from pcs_annotator.files.config import LearnSettings
@@ -61,6 +61,7 @@ class FittedTable:
     table: VoteTable
     learned: Learned
     outcomes: list[Outcome]
+    texts: Sequence[str] | None = None
 
     @property
     def unlabelled(self) -> int:
@@ -70,7 +71,13 @@ class FittedTable:
     @property
     def facts(self) -> Facts:
         """What findings about the votes are made from."""
-        return Facts(votes=self.table.votes, outcomes=self.outcomes, gold=self.table.gold, learned=self.learned)
+        return Facts(
+            votes=self.table.votes,
+            outcomes=self.outcomes,
+            gold=self.table.gold,
+            learned=self.learned,
+            texts=self.texts,
+        )
 
 
 def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> FittedTable:
@@ -81,15 +88,14 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     arrow = as_arrow(files.table)
     labels = None if files.labels is None else check_labels(files.labels)
     table = read_vote_table(arrow, labels, unknown=files.unknown, name=table_name(files.table))
-    texts = _texts(arrow, table)
+    texts = texts_of(arrow, table.votes)
     gold = table.gold if files.gold is None else _with_gold(table, texts, files)
     if not files.gold_wins:
         refuse_contradictions([texts.get(name, "") for name in table.votes.ids], gold, table_name(files.table))
     votes = table.votes.plain()
     # what a person chose to label may be easier or harder than the rest
     from_table = np.array([label is not None for label in table.gold], dtype=np.bool_)
-    known = [texts[name] for name in votes.ids] if texts else None
-    learned = learn_if_possible(votes, gold, settings, from_table, texts=known)
+    learned = learn_if_possible(votes, gold, settings, from_table, texts=list(texts.values()) or None)
     outcomes = list(learned.model.judge(votes))
     for path in in_the_way:
         runs.set_aside(path)
@@ -100,7 +106,9 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
         written.update(runs.signature(files.labels_out, files.model.parent))
     made = {"table": files.table.name, "written": written}
     runs.write_json(files.model, {**model_file(learned, settings, table.votes.labels), **made})
-    return FittedTable(table=VoteTable(votes, gold), learned=learned, outcomes=outcomes)
+    return FittedTable(
+        table=VoteTable(votes, gold), learned=learned, outcomes=outcomes, texts=list(texts.values()) or None
+    )
 
 
 def _earlier_model(path: Path) -> Mapping[str, Any]:
@@ -151,10 +159,10 @@ def _with_gold(table: VoteTable, texts: Mapping[str, str], files: FitFiles) -> t
     return tuple(given.get(name, label) for name, label in zip(ids, table.gold, strict=True))
 
 
-def _texts(arrow: pa.Table, table: VoteTable) -> dict[str, str]:
-    """Return item id → text, if the table has texts and one row per item."""
+def texts_of(arrow: pa.Table, votes: Votes) -> dict[str, str]:
+    """Return item id → text, if a table of votes has texts and one row per item."""
     columns = columns_of(arrow)
-    if "text" not in columns or len(arrow) != len(table.votes):
+    if "text" not in columns or len(arrow) != len(votes):
         return {}
     texts = (text or "" for text in text_column("text", columns["text"]).to_pylist())
-    return dict(zip(table.votes.ids, texts, strict=True))
+    return dict(zip(votes.ids, texts, strict=True))

@@ -121,10 +121,11 @@ def learn(
     how = learning_of(settings)
     codes = gold_codes(votes, gold)
     once = counted_once(votes, codes, texts, random_sample)
+    _refuse_if_all_contradictory(once, votes, codes)
     labelled = (codes != UNLABELLED) & once.distinct
     with one_thread():
         model, trial = fit_model(votes, codes, how, random_sample=random_sample, distinct=once.distinct)
-        model = model.with_coverage(votes).flagged(*_copies(once, votes))
+        model = model.with_coverage(votes).flagged(*about_copies(once, votes))
         at_random = labelled if random_sample is None else labelled & random_sample
         if model.certificate is not None:
             rows = int((at_random if assumed is None else at_random & assumed).sum())
@@ -145,13 +146,15 @@ def counted_once(
 ) -> Once:
     """Return one row for every text; where texts are unknown, for every set of graded votes."""
     same = same_grades(votes) if texts is None else same_texts(texts)
-    once = once_per_text(same, votes.ids, codes, random_sample)
+    return once_per_text(same, votes.ids, codes, random_sample)
+
+
+def _refuse_if_all_contradictory(once: Once, votes: Votes, codes: Codes) -> None:
     if len(once.contradictory) and (codes[once.distinct] == UNLABELLED).all():
-        raise GoldError(next(flag.detail for flag in _copies(once, votes)))
-    return once
+        raise GoldError(next(flag.detail for flag in about_copies(once, votes)))
 
 
-def _copies(once: Once, votes: Votes) -> Iterator[Flag]:
+def about_copies(once: Once, votes: Votes) -> Iterator[Flag]:
     """Yield how many gold rows repeat a text, and which ones contradict each other."""
     if once.repeated:
         rows = (
@@ -280,7 +283,8 @@ def fit_for_classifier(
     how = Learning(optimiser=optimiser, splits=Splits(seed=seed), promise=promise, version=__version__)
     codes = gold_codes(votes, gold)
     once = counted_once(votes, codes, texts)
-    flags = list(_copies(once, votes))
+    _refuse_if_all_contradictory(once, votes, codes)
+    flags = list(about_copies(once, votes))
     for flag in flags:
         if flag.kind == "gold contradictory":
             warnings.warn(flag.detail, PcsWarning, stacklevel=3)

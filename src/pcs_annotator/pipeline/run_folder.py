@@ -96,6 +96,7 @@ class RunResult:
             learned=self.learned,
             rewrites=self.rewrites,
             cut=self.cut,
+            texts=[item.text for item in self.dataset.items],
         )
 
     @property
