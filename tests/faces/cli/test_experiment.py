@@ -33,7 +33,9 @@ def test_all_experiments_leave_tables_in_three_formats_plots_and_how_they_were_m
     first, second = write_votes(Path("sentiment.csv"), keep=40), write_votes(Path("other.csv"), keep=30)
     assert main(["experiment", "all", first, f"gossip={second}", *QUICK, "--folds", "2"]) == 0
     found = {path.name for path in Path("out").iterdir()}
-    tables = {f"{name}.{ending}" for name in [*NAMES, "rq4-tests"] for ending in ("md", "csv", "tex")}
+    second_tables = [f"{name}-confidence" for name in ("rq1", "rq3", "rq4", "temperature")]
+    names = [*NAMES, "rq4-tests", *second_tables]
+    tables = {f"{name}.{ending}" for name in names for ending in ("md", "csv", "tex")}
     plots = {f"{name}.{ending}" for name in ("rq1", "rq3", "size") for ending in ("png", "svg")}
     assert found == tables | plots | {"experiments.json"}
     about = json.loads(Path("out/experiments.json").read_text(encoding="utf-8"))
@@ -65,7 +67,7 @@ def test_one_graded_question_is_among_the_baselines_of_rq2(capsys: pytest.Captur
 
 def test_one_experiment_as_json_has_all_rows(capsys: pytest.CaptureFixture[str]) -> None:
     found = shown(["experiment", "rq1", write_votes(Path("votes.csv")), *QUICK, "--optimiser", "uniform"], capsys)
-    (table,) = found["experiments"]["rq1"]
+    table, _ = found["experiments"]["rq1"]
     assert [row[:2] for row in table["rows"]] == [["votes", "model-0"], ["votes", "model-1"]]
     zero_shot = table["rows"][0][2]
     assert zero_shot["low"] <= zero_shot["value"] <= zero_shot["high"]
@@ -95,7 +97,7 @@ def test_odd_names_survive_in_markdown_csv_and_latex(capsys: pytest.CaptureFixtu
 def test_only_the_models_and_relations_named_are_used(capsys: pytest.CaptureFixture[str]) -> None:
     votes = write_votes(Path("votes.csv"))
     chosen = ["--model", "model-1", "--relations", "original,voice"]
-    (table, _) = shown(["experiment", "rq4", votes, *QUICK, *chosen], capsys)["experiments"]["rq4"]
+    table, *_ = shown(["experiment", "rq4", votes, *QUICK, *chosen], capsys)["experiments"]["rq4"]
     assert table["columns"] == ["Dataset", "LLM", "No MR", "voice", "PCS"]
     assert [row[1] for row in table["rows"]] == ["model-1"]
 
@@ -104,7 +106,7 @@ def test_a_dataset_without_enough_gold_gets_dashes_and_a_note_beside_one_with_en
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     good, small = write_votes(Path("good.csv")), write_votes(Path("small.csv"), keep=3)
-    (table,) = shown(["experiment", "rq1", good, small, *QUICK], capsys)["experiments"]["rq1"]
+    table, _ = shown(["experiment", "rq1", good, small, *QUICK], capsys)["experiments"]["rq1"]
     assert table["rows"][-1] == ["small", *[None] * 6]
     assert any(note.startswith("small: 5-fold") for note in table["notes"])
 
@@ -171,7 +173,7 @@ def test_public_datasets_are_read_in_their_own_layout(capsys: pytest.CaptureFixt
         rows = "".join(f"{label}-{n},,A {label} story number {n},\n" for n in range(12))
         Path(f"politifact_{label}.csv").write_text("id,news_url,title,tweet_ids\n" + rows, encoding="utf-8")
     models = ["--model", "scripted:hash", "--relations", "original,frame", "--optimiser", "lr"]
-    (table,) = shown(["experiment", "rq1", "fakenewsnet:./politifact", *models, *QUICK], capsys)["experiments"]["rq1"]
+    table, _ = shown(["experiment", "rq1", "fakenewsnet:./politifact", *models, *QUICK], capsys)["experiments"]["rq1"]
     assert table["rows"][0][:2] == ["politifact", "scripted:hash"]
     assert main(["run", "fakenewsnet:./politifact", *models, "--limit", "5", "-q"]) == 0
     assert Path("runs/politifact/labels.csv").exists()

@@ -3,7 +3,7 @@
 A resample is a column of counts: how often it drew each row. Rows are then sorted once for all resamples, and every
 figure is a few sums over sorted rows. The figures of the rows at hand are those with all counts 1.
 
-All functions need complete gold. An undefined figure raises `UndefinedMetric`. Only `ChosenFigures.auroc` has nan, on
+All functions need complete gold. An undefined figure raises `UndefinedMetric`. Only the confidence AUROC is nan on
 resamples where it is undefined; `estimate_of` leaves these out.
 """
 
@@ -83,7 +83,7 @@ def auroc_confidence(scores: Floats, gold: Codes) -> float:
     Confidence is the score of the best label; a label that shares its row's best score with others is right in part.
     """
     _require_rows(gold)
-    found = float(_ByConfidence.of(scores, gold, _once(gold)).auroc()[0])
+    found = float(auroc_confidence_on(scores, gold, _once(gold))[0])
     if np.isnan(found):
         raise UndefinedMetric(
             f"confidence AUROC needs right and wrong labels, but all {len(gold)} are alike: label more rows"
@@ -202,6 +202,11 @@ def auroc_on(scores: Floats, gold: Codes, counts: Floats) -> Floats:
         values.append(np.sum(positive * below, axis=0) / np.maximum(pairs, 1))
         defined.append(pairs > 0)
     return np.asarray(np.sum(values, axis=0) / np.sum(defined, axis=0))
+
+
+def auroc_confidence_on(scores: Floats, gold: Codes, counts: Floats) -> Floats:
+    """Return the confidence AUROC on every resample, `[row, resample]`; nan where all labels are right or all wrong."""
+    return _ByConfidence.of(scores, gold, counts).auroc()
 
 
 def _starts_of_runs(ordered: Floats) -> Integers:

@@ -17,9 +17,9 @@ from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions
 from pcs_annotator.judging.evaluation.experiments import EXPERIMENTS, Settings, Study
 from pcs_annotator.judging.evaluation.experiments.baselines import NOT_RECORDED
 from pcs_annotator.judging.evaluation.experiments.study import adjusted, compared
-from pcs_annotator.judging.evaluation.methods import Method, hard_scores
+from pcs_annotator.judging.evaluation.methods import NO_CONFIDENCE_AUROC, Method, hard_scores
 from pcs_annotator.judging.evaluation.published import SEVERAL, SINGLE
-from pcs_annotator.judging.metrics.metrics import auroc
+from pcs_annotator.judging.metrics.metrics import auroc, auroc_confidence
 from pcs_annotator.judging.metrics.significance import p_value_text
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fit
 from pcs_annotator.judging.weighing.optimiser import optimisers
@@ -105,6 +105,37 @@ def test_zero_shot_is_hard_and_pcs_is_shown_both_ways() -> None:
         assert all(isinstance(cell, Figure) and cell.interval for cell in column(table, name))
 
 
+@pytest.mark.parametrize("name", ["rq1", "rq3", "rq4", "temperature"])
+def test_a_second_table_has_the_confidence_auroc_of_the_same_results(name: str) -> None:
+    votes, truth = simulated_votes([0.5, 0.45], items=80)
+    votes, gold = replace(votes, annotators=["a@0", "b@0"]), coded(votes, truth)
+    sets = {"mine": (votes, gold), "few": (votes.take(slice(3)), gold[:3])}
+    first, *_, table = run(name, sets).tables
+    assert table.name == f"{name}-confidence"
+    assert "(confidence AUROC)" in table.title
+    assert [row[:2] for row in table.rows] == [row[:2] for row in first.rows]
+    assert "PCS hard" not in table.columns
+    assert not any("paper" in heading for heading in table.columns)
+    *shown, of_too_few = column(table, "PCS")
+    panel_shown = votes.select(annotators=["a@0"]) if name == "rq1" else votes
+    fit = cross_fit(optimisers.create("lr"), panel_shown, gold, Splits())
+    expected = auroc_confidence(fit.probabilities, gold)
+    assert any(number_of(cell) == pytest.approx(expected) for cell in shown)
+    assert of_too_few is None
+    assert noted(table, "right labels against wrong ones")
+    assert noted(table, "few: ")
+    assert not noted(table, "DeLong")
+
+
+def test_a_confidence_auroc_that_is_undefined_is_a_dash_with_a_note() -> None:
+    votes, gold = panel(names=["a"])
+    perfect = replace(votes, codes=np.broadcast_to(gold[:, np.newaxis, np.newaxis, np.newaxis], votes.codes.shape))
+    table = run("rq1", {"mine": (perfect, gold)}).tables[1]
+    assert [list(row) for row in table.rows] == [["mine", "a", None, None, None, None]]
+    assert noted(table, NO_CONFIDENCE_AUROC)
+    assert noted(run("rq2", {"mine": (perfect, gold)}).tables[0], NO_CONFIDENCE_AUROC)
+
+
 def test_self_consistency_with_as_many_calls_where_draws_are_recorded() -> None:
     votes, gold = panel(names=["a"])
     again = np.full((*votes.codes.shape[:3], 5), -2, dtype=np.int8)
@@ -119,9 +150,13 @@ def test_baselines_that_are_not_recorded_get_a_row() -> None:
     gemma = [row for row in table.rows if row[1] == "gemma-2-9b"]
     assert [row[2] for row in gemma] == ["PCS", "first-vote", "1s-top-2", "2s-top-2", "ling-1s", "spuq"]
     assert [row[3] for row in gemma[:2]] == [4, 2]
-    assert [row[6] for row in gemma[2:]] == [NOT_RECORDED] * 4
-    assert [row[7] for row in gemma] == [0.80, None, 0.57, 0.57, 0.75, 0.71]
-    assert all(row[7] is None for row in table.rows if row[1] != "gemma-2-9b")
+    assert [row[7] for row in gemma[2:]] == [NOT_RECORDED] * 4
+    assert [row[8] for row in gemma] == [0.80, None, 0.57, 0.57, 0.75, 0.71]
+    assert all(row[8] is None for row in table.rows if row[1] != "gemma-2-9b")
+    assert list(table.columns)[4:6] == ["Class AUROC", "Confidence AUROC"]
+    assert all(isinstance(row[4], Figure) for row in gemma[:2])
+    assert isinstance(gemma[1][5], Figure)
+    assert gemma[2][4:6] == [None, None]
     assert noted(table, "spuq is not recorded: no such baseline was given")
 
 
@@ -228,7 +263,7 @@ def test_one_model_alone_has_no_combinations() -> None:
 
 
 def test_each_relation_none_and_all_with_the_papers_figures() -> None:
-    table, tests = run("rq4", {"gossipcop": panel()}).tables
+    table, tests, _ = run("rq4", {"gossipcop": panel()}).tables
     assert list(table.columns)[2:7] == ["No MR", "voice", "double-negation", "synonym", "PCS"]
     assert table.columns[-1] == "paper: PCS"
     assert column(table, "paper: voice") == [0.58, 0.63, 0.72, 0.70]
@@ -241,7 +276,7 @@ def test_each_relation_none_and_all_with_the_papers_figures() -> None:
 def test_a_relation_that_one_dataset_lacks_is_a_dash_with_a_note() -> None:
     votes, gold = panel(names=["a", "b"])
     votes = replace(votes, relations=["original", "irony", "double-negation", "synonym"])
-    table, tests = run(
+    table, tests, _ = run(
         "rq4", {"one": (votes.select(annotators=["a"]), gold), "two": (votes.without(relation="irony"), gold)}
     ).tables
     assert [row[3] is None for row in table.rows] == [False, True, True, True]
@@ -260,7 +295,7 @@ def test_a_class_of_a_single_row_allows_no_test() -> None:
     assert dict(run("rq3", sets).tables[0].summary)["PCS against MV: average relative improvement"].endswith("no test")
     assert run("rq4", sets).tables[1].rows[0][2:4] == [None, "no test"]
     table = run("rq2", sets, replace(SETTINGS, baselines=[FirstVote()])).tables[0]
-    assert [row[5:7] for row in table.rows if row[2] == "first-vote"] == [[None, "no test"]] * 2
+    assert [row[6:8] for row in table.rows if row[2] == "first-vote"] == [[None, "no test"]] * 2
     assert noted(table, "two rows of every class")
 
 
@@ -272,7 +307,7 @@ def test_baselines_are_tested_together() -> None:
         for name in PAPER_MODELS
     ]
     expected = [p_value_text(p_value or 0) for p_value in adjusted(alone)]
-    assert [row[5] for row in table.rows if row[2] == "first-vote"] == expected
+    assert [row[6] for row in table.rows if row[2] == "first-vote"] == expected
 
 
 def test_overlapping_combinations_are_not_taken_as_independent() -> None:

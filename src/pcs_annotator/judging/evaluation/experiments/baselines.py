@@ -11,11 +11,21 @@ from pcs_annotator.core.result_table import Content, Experiment, ResultTable, be
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.evaluation.evaluation_tables import ABOUT_LOG_PROBS, LOG_PROBS, yes_or_no
 from pcs_annotator.judging.evaluation.experiments.study import NO_TEST, ExperimentBench, Scored, Study, compared
-from pcs_annotator.judging.evaluation.methods import method_name
+from pcs_annotator.judging.evaluation.methods import ABOUT_AUROC, NO_CONFIDENCE_AUROC, method_name
 from pcs_annotator.judging.evaluation.published import BASELINES, PCS, published_key
 from pcs_annotator.judging.metrics.significance import holm, p_value_text, stars
 
-COLUMNS = ("Dataset", "LLM", "Method", "Calls", LOG_PROBS, "AUROC", "p (Holm)", "Significance")
+COLUMNS = (
+    "Dataset",
+    "LLM",
+    "Method",
+    "Calls",
+    LOG_PROBS,
+    "Class AUROC",
+    "Confidence AUROC",
+    "p (Holm)",
+    "Significance",
+)
 PAPER_COLUMNS = ("paper: AUROC", "paper: Significance")
 EXPECTED = ("1s-top-2", "2s-top-2", "ling-1s", "spuq")
 """The paper's baselines; those not recorded get a row marked as such."""
@@ -32,26 +42,29 @@ def published_baselines(study: Study) -> Experiment:
         for annotator in bench.plain.annotators:
             rows += _rows(study, bench, annotator, reasons)
     _adjust(rows)
-    columns = [*COLUMNS, *PAPER_COLUMNS] if any(row[8] is not None for row in rows) else [*COLUMNS]
+    columns = [*COLUMNS, *PAPER_COLUMNS] if any(row[len(COLUMNS)] is not None for row in rows) else [*COLUMNS]
     graded = any(row[4] == yes_or_no(True) for row in rows)
+    undefined = any(row[5] is not None and row[6] is None for row in rows)
     kept = [place for place, column in enumerate(columns) if graded or column != LOG_PROBS]
     columns, rows = [columns[place] for place in kept], [[row[place] for place in kept] for row in rows]
     table = ResultTable(
         name="rq2",
-        title="PCS with a single model against published baselines (AUROC)",
+        title="PCS with a single model against published baselines",
         columns=columns,
         rows=[*rows, *study.refused_rows(len(columns))],
         notes=[
             *study.notes(),
             "Calls: questions per item, and rewriting calls where a model wrote the variants.",
             *([ABOUT_LOG_PROBS] if graded else []),
-            "p (Holm): DeLong's test of PCS against each baseline on the same rows, two-sided, with Holm's adjustment "
-            "over this table; *** p < 0.001, ** p < 0.01, * p < 0.05. It is about new rows of a dataset, with the same "
-            "model, and needs two rows of every class. The paper reports paired t-tests.",
+            ABOUT_AUROC,
+            "p (Holm): DeLong's test of the class AUROC of PCS against each baseline on the same rows, two-sided, with "
+            "Holm's adjustment over this table; *** p < 0.001, ** p < 0.01, * p < 0.05. It is about new rows of a "
+            "dataset, with the same model, and needs two rows of every class. The paper reports paired t-tests.",
             "spuq takes paraphrases and dummy tokens where they are recorded, else whatever relations there are.",
             *(f"{name} is {NOT_RECORDED}: {reason}." for name, reason in reasons.items()),
+            *([NO_CONFIDENCE_AUROC] if undefined else []),
         ],
-        best=best_in_groups(rows, column=columns.index("AUROC"), by=2),
+        best=best_in_groups(rows, column=columns.index("Class AUROC"), by=2),
         digits={"Calls": 1},
     )
     return Experiment(name="rq2", tables=[table])
@@ -67,10 +80,10 @@ def _rows(study: Study, bench: ExperimentBench, annotator: str, reasons: dict[st
         reasons[f"PCS of {annotator}"] = str(error)
         return []
     found, absent = _scored(study, bench, annotator, reasons)
-    rows: list[tuple[str, list[Content]]] = [(PCS, [ours.calls, yes_or_no(ours.graded), ours.figure(), None, None])]
+    rows: list[tuple[str, list[Content]]] = [(PCS, [*_figures(ours), None, None])]
     for name, scored in sorted(found.items(), key=lambda one: -one[1].figure().value):
         rows.append((name, _against(ours, scored)))
-    rows += [(name, [None, None, None, None, NOT_RECORDED]) for name in absent]
+    rows += [(name, [None, None, None, None, None, NOT_RECORDED]) for name in absent]
     return [
         [bench.dataset, annotator, name, *cells, *_printed(paper.get(name.replace("top-k", "top-2")))]
         for name, cells in rows
@@ -103,7 +116,11 @@ def _scored(
 def _against(ours: Scored, theirs: Scored) -> list[Content]:
     test = compared([ours], [theirs]).test
     outcome: list[Content] = [None, NO_TEST] if test is None else [test.p_value, None]
-    return [theirs.calls, yes_or_no(theirs.graded), theirs.figure(), *outcome]
+    return [*_figures(theirs), *outcome]
+
+
+def _figures(scored: Scored) -> list[Content]:
+    return [scored.calls, yes_or_no(scored.graded), scored.figure(), scored.confidence()]
 
 
 def _adjust(rows: Sequence[list[Content]]) -> None:

@@ -17,6 +17,7 @@ from pcs_annotator.judging.evaluation.experiments.study import (
     Study,
     adjusted,
     compared,
+    confidence_table,
     figure_in,
 )
 from pcs_annotator.judging.evaluation.published import BY_RELATION, COMPARISONS, PCS, RELATIONS, published_key
@@ -46,7 +47,7 @@ def each_relation(study: Study) -> Experiment:
     heading = ("Dataset", "LLM", *columns, *(f"paper: {columns[place]}" for place in known))
     table = ResultTable(
         name="rq4",
-        title="Each relation alone, none, and all together as PCS (AUROC)",
+        title="Each relation alone, none, and all together as PCS (class AUROC)",
         columns=heading,
         rows=[
             *([*row, *(printed[place] for place in known)] for row, printed in zip(rows, paper, strict=True)),
@@ -58,7 +59,8 @@ def each_relation(study: Study) -> Experiment:
     by_name = {name: [row[place] for row in found] for place, name in enumerate(columns)}
     pairs = combinations(sorted(columns, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER)), 2)
     tests = {(one, other): compared(by_name[one], by_name[other]) for one, other in pairs}
-    return Experiment(name="rq4", tables=[table, comparisons(tests, paper=bool(known))])
+    sure = confidence_table(table, 2, columns, found)
+    return Experiment(name="rq4", tables=[table, comparisons(tests, paper=bool(known)), sure])
 
 
 def comparisons(found: Mapping[tuple[str, str], Compared], *, paper: bool) -> ResultTable:

@@ -31,7 +31,7 @@ SHOWN = ("auroc", "auroc_hard", "auroc_confidence", "accuracy", "ece_score", "ec
 MOST_ROWS = 1000
 SMALL_GA = {"population": 40, "generations": 40}
 
-SIZE_COLUMNS = ("Dataset", "Method", "Gold rows", "AUROC")
+SIZE_COLUMNS = ("Dataset", "Method", "Gold rows", "Class AUROC")
 HELD_OUT = 0.25
 """Share of the rows held out for testing, the same for every size, so that sizes can be compared."""
 STABLE_WITHIN = 0.005
@@ -86,12 +86,12 @@ def _evaluation(study: Study, bench: ExperimentBench, notes: list[str]) -> Evalu
 
 
 def gold_size(study: Study) -> Experiment:
-    """Return AUROC on held-out rows for growing numbers of gold rows, beside equal weights."""
+    """Return the class AUROC on held-out rows for growing numbers of gold rows, beside equal weights."""
     curves: list[Curve] = []
     notes = [
         f"Each of {study.settings.draws} random draws (seeds {study.settings.how.seed} and on) holds out a quarter of "
-        f"the rows for AUROC; weights by {study.settings.optimiser} on growing parts of the rest. Means over draws; "
-        "intervals and bands are the central 80 % of them.",
+        f"the rows for class AUROC; weights by {study.settings.optimiser} on growing parts of the rest. Means over "
+        "draws; intervals and bands are the central 80 % of them.",
         *study.trouble(),
     ]
     summary = []
@@ -111,12 +111,12 @@ def gold_size(study: Study) -> Experiment:
         summary.append((f"{bench.dataset}: within {STABLE_WITHIN} of its last point", stable))
     table = ResultTable(
         name="size",
-        title="AUROC against the number of gold rows learned from",
+        title="Class AUROC against the number of gold rows learned from",
         columns=SIZE_COLUMNS,
         rows=[row for curve in curves for row in _rows(curve)] + study.refused_rows(len(SIZE_COLUMNS)),
         summary=summary,
         notes=notes,
-        digits={"AUROC": 3},
+        digits={"Class AUROC": 3},
     )
     return Experiment(name="size", tables=[table], curves=curves)
 

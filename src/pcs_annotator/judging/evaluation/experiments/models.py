@@ -19,6 +19,7 @@ from pcs_annotator.judging.evaluation.experiments.study import (
     Study,
     attempt,
     compared,
+    confidence_table,
     figure_in,
     summaries,
 )
@@ -61,14 +62,18 @@ def single_models(study: Study) -> Experiment:
     rows = [row[: len(columns)] for row in rows]
     table = ResultTable(
         name="rq1",
-        title="PCS with a single model against its zero-shot labels (AUROC)",
+        title="PCS with a single model against its zero-shot labels (class AUROC)",
         columns=columns,
         rows=[*rows, *study.refused_rows(len(columns))],
         summary=summary,
         notes=notes,
         best=best_in_rows(rows, [2, 4]),
     )
-    return Experiment(name="rq1", tables=[table], pairs=_pairs(rows, ours=4), rival="Zero-shot")
+    # the labels and confidence of PCS hard are those of PCS
+    shown = [place for place, name in enumerate(SINGLE_COLUMNS[2:]) if name != "PCS hard"]
+    names, results = [SINGLE_COLUMNS[2 + place] for place in shown], [[row[place] for place in shown] for row in found]
+    sure = confidence_table(table, 2, names, results)
+    return Experiment(name="rq1", tables=[table, sure], pairs=_pairs(rows, ours=4), rival="Zero-shot")
 
 
 def _single(study: Study, bench: ExperimentBench, annotator: str, notes: list[str]) -> list[Scored | None]:
@@ -123,14 +128,15 @@ def several_models(study: Study) -> Experiment:
     rows = [row[: len(columns)] for row in rows]
     table = ResultTable(
         name="rq3",
-        title="PCS with several models against their majority vote (AUROC)",
+        title="PCS with several models against their majority vote (class AUROC)",
         columns=columns,
         rows=[*rows, *study.refused_rows(len(columns))],
         summary=summary,
         notes=notes,
         best=best_in_rows(rows, [2, 3]),
     )
-    return Experiment(name="rq3", tables=[table], pairs=_pairs(rows, ours=3), rival="Majority vote")
+    sure = confidence_table(table, 2, SEVERAL_COLUMNS[2:], [*zip(theirs, ours, strict=True)])
+    return Experiment(name="rq3", tables=[table, sure], pairs=_pairs(rows, ours=3), rival="Majority vote")
 
 
 def _combinations(annotators: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -158,6 +164,7 @@ def temperatures(study: Study) -> Experiment:
     """Return PCS beside one call per model at every recorded temperature."""
     notes = [*study.notes(), ABOUT_TESTS]
     rows: list[list[Content]] = []
+    in_rows: list[tuple[Scored | None, Scored | None]] = []
     found: dict[str, list[tuple[Scored | None, Scored | None]]] = {}
     for bench in study.benches:
         groups = by_temperature(bench.plain.annotators)
@@ -173,6 +180,7 @@ def temperatures(study: Study) -> Experiment:
                 found.setdefault(degree, []).append(pair)
                 shown = " + ".join(_TEMPERATURE.sub("", name) for name in panel)
                 rows.append([bench.dataset, degree, shown, *map(figure_in, pair)])
+                in_rows.append(pair)
     summary = summaries(
         {
             f"Temperature {degree}": compared([ours for _, ours in pairs], [theirs for theirs, _ in pairs])
@@ -181,11 +189,11 @@ def temperatures(study: Study) -> Experiment:
     )
     table = ResultTable(
         name="temperature",
-        title="PCS against one call per model, by sampling temperature (AUROC)",
+        title="PCS against one call per model, by sampling temperature (class AUROC)",
         columns=TEMPERATURE_COLUMNS,
         rows=[*rows, *study.refused_rows(len(TEMPERATURE_COLUMNS))],
         summary=summary,
         notes=notes,
         best=best_in_rows(rows, [3, 4]),
     )
-    return Experiment(name="temperature", tables=[table])
+    return Experiment(name="temperature", tables=[table, confidence_table(table, 3, TEMPERATURE_COLUMNS[3:], in_rows)])

@@ -9,13 +9,13 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Mask
-from pcs_annotator.core.result_table import Content, Figure
+from pcs_annotator.core.result_table import Content, Figure, ResultTable, best_in_rows
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.evaluation import methods
-from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions, labelled_rows
+from pcs_annotator.judging.evaluation.evaluate import HARD_AND_GRADED, EvaluationOptions, labelled_rows
 from pcs_annotator.judging.metrics.bootstrap import interval_around, resample_counts
-from pcs_annotator.judging.metrics.metrics import auroc_on
+from pcs_annotator.judging.metrics.metrics import auroc_confidence_on, auroc_on, estimate_of
 from pcs_annotator.judging.metrics.significance import (
     Difference,
     PairedTest,
@@ -99,8 +99,17 @@ class Scored:
     _kept: dict[str, Floats] = field(default_factory=dict)
 
     def figure(self) -> Figure:
-        """Return the AUROC of the scores with its interval."""
+        """Return the class AUROC of the scores with its interval."""
         return Figure(self.auroc, interval_around(self.auroc, self._resampled()))
+
+    def confidence(self) -> Figure | None:
+        """Return the confidence AUROC with its interval; None where nearly all labels are right, or wrong."""
+        value = float(self._mean_confidence(np.ones((len(self.gold), 1)))[0])
+        if "confidence" not in self._kept:
+            drawn = resample_counts(self.gold, self.how.resamples, self.how.seed)
+            self._kept["confidence"] = np.concatenate([self._mean_confidence(counts) for counts in drawn])
+        found = estimate_of(value, self._kept["confidence"], len(self.gold))
+        return None if found is None else Figure(found.value, found.interval)
 
     def hard(self) -> Scored:
         """Return the results of the chosen labels alone."""
@@ -111,7 +120,7 @@ class Scored:
 
     @property
     def auroc(self) -> float:
-        """The AUROC of the scores, mean over splits."""
+        """The class AUROC of the scores, mean over splits."""
         return float(self._mean_auroc(np.ones((len(self.gold), 1)))[0])
 
     def minus(self, other: Scored) -> Difference:
@@ -131,6 +140,10 @@ class Scored:
             drawn = resample_counts(self.gold, self.how.resamples, self.how.seed)
             self._kept["resampled"] = np.concatenate([self._mean_auroc(counts) for counts in drawn])
         return self._kept["resampled"]
+
+    def _mean_confidence(self, counts: Floats) -> Floats:
+        parts = [auroc_confidence_on(fit.probabilities, self.gold, counts) for fit in self.fits]
+        return np.asarray(np.mean(parts, axis=0))
 
     def _mean_auroc(self, counts: Floats) -> Floats:
         return np.asarray(np.mean([auroc_on(one, self.gold, counts) for one in self._scores()], axis=0))
@@ -233,9 +246,9 @@ class Study:
         how = self.settings.how
         sizes = ", ".join(f"{bench.dataset} {len(bench.gold)}" for bench in self.benches) or "none"
         return [
-            f"AUROC: macro one-vs-rest, scores learned on other folds ({how.folds}-fold stratified cross-validation), "
-            f"mean over seeds {', '.join(map(str, how.seeds))}; weights by {self.settings.optimiser}; 95 % intervals "
-            f"from {how.resamples} resamples of the rows. Rows: {sizes}.",
+            f"Class AUROC: macro one-vs-rest, scores learned on other folds ({how.folds}-fold stratified "
+            f"cross-validation), mean over seeds {', '.join(map(str, how.seeds))}; weights by "
+            f"{self.settings.optimiser}; 95 % intervals from {how.resamples} resamples of the rows. Rows: {sizes}.",
             *self.trouble(),
         ]
 
@@ -280,8 +293,38 @@ def attempt(notes: list[str], scored: Callable[[], Scored]) -> Scored | None:
 
 
 def figure_in(scored: Scored | None) -> Figure | None:
-    """Return the AUROC with its interval, where there are results."""
+    """Return the class AUROC with its interval, where there are results."""
     return None if scored is None else scored.figure()
+
+
+def confidence_table(
+    table: ResultTable, leading: int, methods_shown: Sequence[str], found: Sequence[Sequence[Scored | None]]
+) -> ResultTable:
+    """Return the confidence AUROC of the results in a table.
+
+    Args:
+        table: It has the class AUROC.
+        leading: How many of its columns say which results a row has.
+        methods_shown: Name of every method.
+        found: The results of every row by method; rows of datasets that cannot be evaluated come after these.
+    """
+    refused = [[None] * len(methods_shown)] * (len(table.rows) - len(found))
+    figures = [[None if one is None else one.confidence() for one in results] for results in (*found, *refused)]
+    rows: list[list[Content]] = [[*row[:leading], *own] for row, own in zip(table.rows, figures, strict=True)]
+    undefined = any(own.count(None) > list(results).count(None) for own, results in zip(figures, found, strict=False))
+    return ResultTable(
+        name=f"{table.name}-confidence",
+        title=table.title.replace("class AUROC", "confidence AUROC"),
+        columns=[*table.columns[:leading], *methods_shown],
+        rows=rows,
+        notes=[
+            "Confidence AUROC: right labels against wrong ones, by the probability of the chosen label, calibrated on "
+            f"other folds; rows, splits and intervals as for {table.name}.",
+            *([methods.NO_CONFIDENCE_AUROC] if undefined else []),
+            *(note for note in table.notes[1:] if note not in (HARD_AND_GRADED, ABOUT_TESTS)),
+        ],
+        best=best_in_rows(rows, range(leading, leading + len(methods_shown))),
+    )
 
 
 class Compared(NamedTuple):
