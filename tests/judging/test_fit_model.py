@@ -10,6 +10,7 @@ import pytest
 from pcs_annotator import PcsError, PcsWarning, Votes
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.judging.fit_model import Learning, chosen_optimiser, fit_model, learn_model, run_trial
+from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.certificate import fingerprint
@@ -51,6 +52,44 @@ def test_enough_gold_gives_weights_calibrator_promise_and_profile() -> None:
     assert model.sets is None
 
 
+def test_confidence_is_called_calibrated_from_50_gold_rows_on() -> None:
+    votes, gold = simulated_votes([0.9, 0.8, 0.6], items=50)
+    model = learn_model(votes, gold, Learning())
+    assert (model.calibrated, model.margin, model.gold_rows) == (True, None, 50)
+
+
+def test_confidence_from_fewer_rows_is_rough_by_the_interval_of_accuracy() -> None:
+    votes, gold = simulated_votes([0.9, 0.8, 0.6], items=49)
+    model, trial = fit_model(votes, coded(votes, gold), Learning())
+    assert model.calibrator is not None
+    assert not model.calibrated
+    assert trial is not None
+    low, high = exact_interval(int(trial.judged.right.sum()), 49)
+    assert model.margin == trial.margin == (high - low) / 2
+    raw = learn_model(votes, gold, Learning(splits=Splits(calibration="none")))
+    assert (raw.calibrated, raw.margin) == (False, None)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_one_to_five_gold_rows_give_no_confidence_no_promise_and_no_figure(rows: int) -> None:
+    votes, names = simulated_votes([0.9, 0.8], items=30)
+    gold: list[str | None] = [*names[:rows], *[None] * (30 - rows)]
+    model = quiet_learn(votes, gold, replace(HOW, optimiser="auto", resamples=5))
+    assert (model.calibrator, model.margin) == (None, None)
+    assert reason_of(model).startswith("1 gold row is too few" if rows == 1 else f"{rows} gold rows are too few")
+    details = model.weights.diagnostics
+    assert not details.annotator_intervals
+    assert not details.relation_intervals
+    assert not details.candidates
+
+
+def test_gold_of_one_label_gives_no_interval_of_weights() -> None:
+    votes, names = simulated_votes([0.9, 0.8], items=30)
+    model = quiet_learn(votes, [names[0]] * 30, replace(HOW, resamples=5))
+    assert (model.calibrator, model.margin) == (None, None)
+    assert not model.weights.diagnostics.annotator_intervals
+
+
 def test_without_a_requested_promise_there_is_no_certificate() -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=40)
     assert learn_model(votes, gold, Learning()).certificate is None
@@ -73,7 +112,7 @@ def test_a_promise_says_how_gold_was_split() -> None:
 def test_fewer_than_ten_gold_rows_promise_nothing_and_the_reason_names_the_number_needed(rows: int) -> None:
     votes, gold = simulated_votes([0.9, 0.6], items=40)
     model = quiet_learn(votes, [*gold[:rows], *[None] * (40 - rows)])
-    assert reason_of(model).startswith(f"{rows} gold rows")
+    assert reason_of(model).startswith(f"{rows} gold row")
     assert "at least 22" in reason_of(model)
     assert model.calibrator is None
     assert {outcome.decision for outcome in model.judge(votes)} == {"review"}

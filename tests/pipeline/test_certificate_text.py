@@ -7,21 +7,39 @@ import pytest
 
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.evaluation.compare import cross_validate, references
+from pcs_annotator.judging.fit_model import Learning, learn_model
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, audit, no_promise
 from pcs_annotator.pipeline.certificate_text import (
     about_auroc,
+    about_confidence,
     about_ece,
     fallen_away,
     promised,
     what_more_questions_bought,
 )
-from tests.builders import votes_of
+from tests.builders import simulated_votes, votes_of
 from tests.judging.evaluation.graded import graded_votes
 
 PROMISE = Promise(max_error=0.05)
 HOLDING = Certificate(promise=PROMISE, gold_rows=100, thresholds={EVERY_LABEL: 0.9123}, split="100 gold rows")
+
+
+def test_rough_confidence_is_said_to_be_and_how_rough() -> None:
+    votes, gold = simulated_votes([0.9, 0.8], items=24)
+    model = learn_model(votes, gold, Learning())
+    assert model.margin is not None
+    said = about_confidence(model)
+    assert said.startswith(f"confidence is rough: from 24 gold rows, ± {100 * model.margin:.0f} points on average;")
+    by_an_earlier_version = about_confidence(replace(model, margin=None))
+    assert by_an_earlier_version.startswith("confidence is rough: from 24 gold rows;")
+
+
+def test_calibrated_or_missing_confidence_is_not_called_rough() -> None:
+    votes, gold = simulated_votes([0.9, 0.8], items=50)
+    model = learn_model(votes, gold, Learning())
+    assert about_confidence(model) == about_confidence(replace(model, calibrator=None)) == ""
 
 
 def test_a_promise_is_one_sentence_and_what_it_is_based_on() -> None:

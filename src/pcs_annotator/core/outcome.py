@@ -15,10 +15,10 @@ class Outcome:
 
     Attributes:
         id: The item.
-        label: The most probable label; the one with the highest score when nothing could be calibrated; None when the
-            item has no votes.
+        label: The most probable label; the one with the highest score when there was too little gold for a confidence;
+            None when the item has no votes.
         scores: The Perceived Confidence Score of every label, summing to 1.
-        confidence: Calibrated probability that `label` is right; None when nothing could be calibrated.
+        confidence: Probability that `label` is right: calibrated from 50 gold rows on, rough from 10, else None.
         decision: `accept` where a promise allows it, else `review`. Without gold labels `agree` where two or more
             answers all give the same label, which promises nothing, else `review`. None when no decisions were
             requested and the item has votes.

@@ -55,9 +55,11 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         task_: The task that the models were asked about.
         panel_: The questions that suit the models; None if `relations` names them.
         weights_: The weight of each annotator and each relation.
-        model_: The weights, and the calibrator if there were at least 10 gold rows of two classes.
+        model_: The weights, and the calibrator if there were at least 10 gold rows of two classes. `model_.margin` is
+            how far the mean confidence may be off when there were fewer than 50.
         certificate_: What is promised about accepted labels, or why nothing is; None without `max_error`.
-        calibrated_: Whether `predict_proba` gives calibrated probabilities. If not, it gives raw scores.
+        calibrated_: Whether `predict_proba` gives calibrated probabilities, which takes 50 gold rows. From 10 on it
+            gives rough ones, shrunk towards chance, with fewer raw scores.
         shares_: The share of each class among gold rows: what `predict_proba` returns for a text without votes.
         fallback_: What `predict` returns for a text without votes: the class with most gold rows, the first if tied.
 
@@ -118,7 +120,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             max_error=self.max_error,
             texts=asked,
         )
-        self.weights_, self.calibrated_ = self.model_.weights, self.model_.calibrator is not None
+        self.weights_, self.calibrated_ = self.model_.weights, self.model_.calibrated
         self.certificate_ = self.model_.certificate
         self.classes_, self.labels_, self.task_ = classes.values, tuple(classes.labels), task
         self.shares_ = to_simplex(np.array([gold.count(label) for label in classes.labels]))
@@ -146,8 +148,8 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
     def predict_proba(self, X: object) -> Floats:
         """Return an array `[text, class]` with columns as in `classes_`; rows sum to 1.
 
-        The values are calibrated probabilities if `calibrated_` is true, else raw scores. A text without votes gets
-        `shares_`.
+        The values are calibrated probabilities if `calibrated_` is true. Otherwise they are rough probabilities, or raw
+        scores if `model_.calibrator` is None. A text without votes gets `shares_`.
         """
         check_is_fitted(self)
         return probabilities(self.model_, self._votes(X), self.labels_, self.shares_)

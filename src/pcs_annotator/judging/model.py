@@ -16,7 +16,7 @@ from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.judging.promising.drift import Profile
 from pcs_annotator.judging.promising.prediction_sets import PredictionSets
 from pcs_annotator.judging.promising.reasons import reasons
-from pcs_annotator.judging.weighing.calibration import Calibrator, calibrator_from_dict
+from pcs_annotator.judging.weighing.calibration import ROWS_TO_CALL_CALIBRATED, Calibrator, calibrator_from_dict
 from pcs_annotator.judging.weighing.scoring import choose, score
 
 UNCALIBRATED = "uncalibrated"
@@ -31,6 +31,7 @@ class Model:
     Attributes:
         weights: What every annotator and relation is worth.
         calibrator: Turns scores into probabilities; None when there was too little gold.
+        margin: How far the mean confidence may be from the share of right labels, 95 %; None when that was not said.
         certificate: What is promised about accepted labels, or why nothing is; None when no promise was requested.
         sets: Finds the labels that cannot be ruled out; None when they were not requested.
         profile: Statistics of all votes at the time of learning, to detect new texts that differ.
@@ -39,10 +40,21 @@ class Model:
 
     weights: Weights
     calibrator: Calibrator | None
+    margin: float | None = None
     certificate: Certificate | None = None
     sets: PredictionSets | None = None
     profile: Profile | None = None
     by_agreement: bool = False
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether confidence may be called calibrated; from fewer than 50 gold rows it is rough."""
+        return self.calibrator is not None and self.gold_rows >= ROWS_TO_CALL_CALIBRATED
+
+    @property
+    def gold_rows(self) -> int:
+        """The number of gold rows that were learned from."""
+        return self.weights.diagnostics.gold_rows
 
     @property
     def decided_by(self) -> str:
@@ -109,6 +121,7 @@ class Model:
         return {
             "weights": self.weights.to_dict(),
             **{name: part and part.to_dict() for name, part in parts.items()},
+            "margin": self.margin,
             "by_agreement": self.by_agreement,
         }
 
@@ -124,8 +137,12 @@ class Model:
         parts: dict[str, Any] = {
             name: read(values[name]) if values.get(name) else None for name, read in readers.items()
         }
-        agreement = values.get("by_agreement", False)
-        return cls(weights=Weights.from_dict(values["weights"]), by_agreement=agreement, **parts)
+        return cls(
+            weights=Weights.from_dict(values["weights"]),
+            margin=values.get("margin"),
+            by_agreement=values.get("by_agreement", False),
+            **parts,
+        )
 
 
 class Verdicts(NamedTuple):
@@ -134,7 +151,7 @@ class Verdicts(NamedTuple):
     Attributes:
         scores: PCS, `[item, label]`.
         best: Code of the most probable label; without probabilities, of the one with the highest score.
-        probabilities: Calibrated, `[item, label]`; None when there is no calibrator.
+        probabilities: From the calibrator, `[item, label]`; None when there is no calibrator.
         accepted: Which labels are accepted; None when the model makes no decisions.
     """
 

@@ -13,6 +13,7 @@ from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
 from pcs_annotator.judging.promising.certificate import Audit, Certificate
+from pcs_annotator.judging.weighing.calibration import ROWS_TO_CALL_CALIBRATED
 
 AGREEMENT_MEASURED = (
     "on nine sets of recorded and simulated answers, 25 to 91 % of the labels were right where both answers of a model "
@@ -102,6 +103,17 @@ def about_auroc(figures: Sequence[Figures]) -> str:
     found = [one.auroc_confidence is not None for one in figures]
     older = "" if any(found) else " Runs fitted by an earlier version have none: pcs fit FOLDER adds it."
     return ABOUT_AUROC if all(found) else f"{ABOUT_AUROC} {NO_CONFIDENCE_AUROC}{older}"
+
+
+def about_confidence(model: Model) -> str:
+    """Return how rough the confidence is; empty if it is calibrated, or if there is none."""
+    if model.calibrator is None or model.calibrated:
+        return ""
+    off = "" if model.margin is None else f", ± {100 * model.margin:.0f} points on average"
+    return (
+        f"confidence is rough: from {model.gold_rows} gold rows{off}; it is shrunk towards chance, and called "
+        f"calibrated from {ROWS_TO_CALL_CALIBRATED} gold rows on"
+    )
 
 
 def about_ece(figures: Sequence[Figures]) -> str:

@@ -294,7 +294,7 @@ def fit_for_classifier(
 def probabilities(model: Model, votes: Votes, labels: Sequence[str], without_votes: Floats) -> Floats:
     """Return a number for every label, `[item, label]`, columns as `labels`; rows sum to 1.
 
-    The numbers are calibrated probabilities if the model has a calibrator, else scores. An item without votes gets the
+    The numbers are probabilities if the model has a calibrator, else scores. An item without votes gets the
     numbers in `without_votes`.
     """
     values = model.judged(votes).deciding[:, positions_of(labels, votes.labels, "label")]

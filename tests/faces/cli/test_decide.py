@@ -140,6 +140,20 @@ def test_few_gold_rows_and_gold_of_one_label_promise_nothing_and_say_why(table: 
     assert one["decisions"] == {"review": 150}
 
 
+def test_confidence_from_few_gold_rows_is_said_to_be_rough(table: str, capsys: Captured) -> None:
+    rows = read_csv(Path(table))
+    write_csv(Path("few.csv"), [{**row, "gold": row["gold"] if place < 30 else ""} for place, row in enumerate(rows)])
+    found = shown(["fit", "few.csv", *PROMISE, *QUICK], capsys)
+    gold_rows = found["gold_rows"]
+    assert 10 <= gold_rows < 50
+    assert not found["calibrated"]
+    assert 0 < found["confidence_margin"] < 0.5
+    assert main(["fit", "few.csv", *PROMISE, *QUICK]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"confidence is rough: from {gold_rows} gold rows, ± {100 * found['confidence_margin']:.0f} points" in said
+    assert "ECE calibrated" not in said
+
+
 def test_isotonic_calibration_of_few_rows_is_refused(table: str, capsys: Captured) -> None:
     rows = read_csv(Path(table))
     write_csv(Path("few.csv"), [{**row, "gold": row["gold"] if place < 40 else ""} for place, row in enumerate(rows)])
@@ -338,7 +352,7 @@ def test_a_plan_of_labelling_by_a_run_without_gold_asks_everything(capsys: Captu
     simulated_run(Path.cwd(), rows=20, gold_rows=0)
     assert shown(["plan", "data.csv", "--run", "run"], capsys)["adaptive"] is None
     assert main(["plan", "data.csv", "--run", "run"]) == 0
-    assert "not calibrated" in " ".join(capsys.readouterr().out.split())
+    assert "The run has no confidence" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_panel_is_designed_from_recorded_votes(table: str, capsys: Captured) -> None:

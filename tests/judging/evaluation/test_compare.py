@@ -176,7 +176,13 @@ def test_too_few_rows_are_refused_with_the_number_needed(rows: int, folds: int) 
         cross_validate(votes, coded(votes, names), ["uniform"], Splits(folds=folds))
 
 
+def test_a_single_row_is_refused_in_good_english() -> None:
+    votes, names = simulated_votes([0.8], items=1)
+    with pytest.raises(UndefinedMetric, match="there is 1 row of 1: label more rows"):
+        cross_validate(votes, coded(votes, names), ["uniform"])
+
+
 def test_a_single_class_is_refused() -> None:
     votes, _ = simulated_votes([0.8], items=30)
-    with pytest.raises(UndefinedMetric, match="30 rows of 1"):
+    with pytest.raises(UndefinedMetric, match="30 rows of 1: label rows of another class too"):
         cross_validate(votes, np.zeros(30, dtype=np.int8), ["uniform"])

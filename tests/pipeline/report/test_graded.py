@@ -141,7 +141,7 @@ def test_figures_of_an_earlier_version_have_a_dash_for_questions(tmp_path: Path)
     result = made_run(tmp_path, MIXED)
     old = [one._replace(questions=None, graded=False) for one in result.learned.figures[:3]]
     quality = section(render(replace(result, learned=replace(result.learned, figures=old))), "quality")
-    assert "ECE calibrated questions n PCS, lr" in quality
+    assert "ECE of confidence questions n PCS, lr" in quality
     assert "– 30 PCS, equal weights" in quality
     assert "includes noise" in quality
 

@@ -120,7 +120,7 @@ def print_label_plan(plan: label.LabelPlan) -> None:
     console.print("[bold]asking all questions[/]")
     run_view.print_calls(plan.everything, console)
     if plan.frugal is None or plan.spending is None:
-        console.print("\nThe run is not calibrated, so it cannot tell when a label is settled: everything is asked.")
+        console.print("\nThe run has no confidence, so it cannot tell when a label is settled: everything is asked.")
     else:
         share = f"{100 * plan.spending.questions:.0f} %"
         console.print(f"\n[bold]stopping when the label is settled[/], after about {share} of the questions")

@@ -27,7 +27,7 @@ METRICS = (
     ("auroc_confidence", "confidence AUROC"),
     ("accuracy", "accuracy"),
     ("ece_score", "ECE of PCS"),
-    ("ece_confidence", "ECE calibrated"),
+    ("ece_confidence", "ECE of confidence"),
 )
 
 
@@ -168,15 +168,18 @@ def promise_json(judged: learn.Learned | label.Labelled) -> dict[str, Any]:
     model = judged.model
     return {
         "certificate": None if model.certificate is None else model.certificate.to_dict(),
-        "calibrated": model.calibrator is not None,
+        "calibrated": model.calibrated,
+        "confidence_margin": model.margin,
         "decided_by": model.decided_by,
         "drift": judged.drift and {**judged.drift._asdict(), "unseen": judged.drift.unseen},
     }
 
 
 def print_promise(judged: learn.Learned | label.Labelled, outcomes: Sequence[Outcome], console: Console) -> None:
-    """Print what the certificate promises, and for how many rows, or why nothing; and whether the texts look alike."""
+    """Print how rough confidence is, what is promised for how many rows or why not, and whether texts look alike."""
     certificate = judged.model.certificate
+    if rough := certificate_text.about_confidence(judged.model):
+        console.print(Text(f"\n{rough}", style="yellow"))
     if judged.model.by_agreement:
         _print_promised(certificate_text.without_gold(outcomes), "bold yellow", console)
     if certificate is not None:

@@ -125,10 +125,13 @@ def cross_validate(
     """
     splits = splits or Splits()
     folds = splits.folds
-    if len(gold) < 2 * folds or len(np.unique(gold)) < 2:
+    classes = len(np.unique(gold))
+    if len(gold) < 2 * folds or classes < 2:
+        there = "is 1 row" if len(gold) == 1 else f"are {len(gold)} rows"
+        remedy = "label more rows" if len(gold) < 2 * folds else "label rows of another class too"
         raise UndefinedMetric(
             f"{folds}-fold cross-validation needs at least {2 * folds} gold rows and two classes, "
-            f"there are {len(gold)} rows of {len(np.unique(gold))}: label more rows"
+            f"there {there} of {classes}: {remedy}"
         )
     entrants = [ready(_method(method, methods[0], votes, gold), votes) for method in methods]
     fits = [entrant.cross_fits(gold, splits) for entrant in entrants]

@@ -16,6 +16,7 @@ from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Flag, Interval, Weights
 from pcs_annotator.errors import PcsWarning, UnknownNameError
+from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE
 from pcs_annotator.judging.weighing.optimiser import Optimiser, fit_optimiser, optimisers
 from pcs_annotator.judging.weighing.scoring import read_grades
 
@@ -109,6 +110,8 @@ def _intervals(chosen: Optimiser, votes: Votes, gold: Codes, seed: int, resample
         return _Intervals({}, {})
     if chosen.needs_gold:
         votes, gold = votes.take(gold != UNLABELLED), gold[gold != UNLABELLED]
+        if len(gold) < MIN_ROWS_TO_CALIBRATE or len(np.unique(gold)) < 2:  # resamples of so few rows know no more
+            return _Intervals({}, {})
     rng = np.random.default_rng(seed)
     fits = []
     for _ in range(resamples):

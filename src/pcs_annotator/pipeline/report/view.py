@@ -77,8 +77,8 @@ class View:
         return Counter(decision_on(outcome) for outcome in self.result.outcomes)
 
     @property
-    def calibrated(self) -> bool:
-        """Whether labels have a calibrated confidence, not just a score."""
+    def confident(self) -> bool:
+        """Whether labels have a confidence, not just a score."""
         return any(outcome.confidence is not None for outcome in self.result.outcomes)
 
 
@@ -114,7 +114,7 @@ class Row:
         grades: The probability that each model gave to each label, `[annotator, relation, label]`, mean over draws; nan
             where votes are hard, None if all are.
         variants: Relation → variant.
-        certainty: Confidence, or the score if nothing is calibrated; -1 without a label.
+        certainty: Confidence, or the score if there is none; -1 without a label.
         marks: The filters that it matches.
     """
 

@@ -12,7 +12,7 @@ from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.metrics.metrics import MIN_PROBABILITY, log_loss
-from pcs_annotator.judging.weighing.crossfit import CrossFit, Splits, cross_fits
+from pcs_annotator.judging.weighing.crossfit import MIN_ROWS_TO_CALIBRATE, CrossFit, Splits, cross_fits
 from pcs_annotator.judging.weighing.optimiser import any_graded, fit_optimiser, optimiser, optimisers
 
 FOR_HARD_VOTES = ("lr", "logit", "naive-bayes")
@@ -37,13 +37,16 @@ class Auto:
     needs_gold: ClassVar[bool] = True
 
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
-        """Return the weights of the best candidate, fitted on all gold rows, with every candidate's loss."""
+        """Return the weights of the best candidate, fitted on all gold rows, with every candidate's loss.
+
+        Losses on fewer than 10 rows are little more than chance, so they choose but are not shown.
+        """
         names = self._names(votes)
         fits = [self._fits(name, votes, gold, Splits(folds=self.folds, seed=seed)) for name in names]
         losses = [float(np.mean([log_loss(fit.probabilities, gold) for fit in own])) for own in fits]
         chosen = names[int(np.argmin(losses))]
         weights = fit_optimiser(optimisers.create(chosen), votes, gold, seed)
-        candidates = dict(zip(names, losses, strict=True))
+        candidates = dict(zip(names, losses, strict=True)) if len(gold) >= MIN_ROWS_TO_CALIBRATE else {}
         return replace(weights, diagnostics=replace(weights.diagnostics, optimiser=chosen, candidates=candidates))
 
     def _names(self, votes: Votes) -> Sequence[str]:

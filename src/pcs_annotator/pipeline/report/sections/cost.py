@@ -50,7 +50,7 @@ def saved(view: View) -> Markup:
     spending = view.result.learned.spending
     if spending is None:
         why = sentence(
-            "Not known: stopping early needs a calibrated confidence, which takes at least 10 gold rows of two classes."
+            "Not known: stopping early needs a confidence, which takes at least 10 gold rows of two classes."
         )
         return section("saved", "Calls saved on new texts", why)
     return section(

@@ -75,7 +75,7 @@ def _risk_note(curves: Curves) -> str:
 def _reliability_table(curves: Curves) -> Markup:
     rows: list[list[Child]] = [
         [name, number(one.confidence), number(one.accuracy), interval(one.interval), str(one.rows)]
-        for name, bins in (("calibrated", curves.calibrated), ("raw PCS", curves.raw))
+        for name, bins in (("confidence", curves.calibrated), ("raw PCS", curves.raw))
         for one in bins
     ]
     columns = [("Measure", ""), *((title, "number") for title in ("mean", "correct", "95 %", "n"))]
@@ -115,11 +115,11 @@ def _ranking(curves: Curves) -> Markup:
 
 
 def reliability_diagram(curves: Curves) -> Plot:
-    """Return the share of correct labels by calibrated confidence, if there is one, and by raw score."""
+    """Return the share of correct labels by confidence, if there is one, and by raw score."""
     least, most = (end(one.rows for one in (*curves.raw, *curves.calibrated)) for end in (min, max))
     rows = f"{least}" if least == most else f"{least} to {most}"
     whiskers = f"95 % interval, {rows} rows per point"
-    confidence = [LegendEntry(kind="dot c1", shape="dot", text="calibrated confidence")] if curves.calibrated else []
+    confidence = [LegendEntry(kind="dot c1", shape="dot", text="confidence")] if curves.calibrated else []
     return Plot(
         name="reliability",
         title="Reliability diagram",

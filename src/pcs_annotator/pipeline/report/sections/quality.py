@@ -18,7 +18,7 @@ METRICS = (
     ("auroc_confidence", "confidence AUROC"),
     ("accuracy", "accuracy"),
     ("ece_score", "ECE of PCS"),
-    ("ece_confidence", "ECE calibrated"),
+    ("ece_confidence", "ECE of confidence"),
 )
 NAMES = {
     "uniform": "PCS, equal weights",

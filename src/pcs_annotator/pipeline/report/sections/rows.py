@@ -64,7 +64,7 @@ def _columns(view: View) -> tuple[str, ...]:
 
 
 def _measure(view: View) -> str:
-    return "confidence" if view.calibrated else "PCS"
+    return "confidence" if view.confident else "PCS"
 
 
 def _which(view: View, selection: Selection) -> str:
@@ -152,7 +152,7 @@ def _certainty(row: Row, view: View) -> Markup:
     outcome = row.outcome
     if outcome.label is None:
         return tag("span", "–", class_="sure")
-    value = outcome.confidence if view.calibrated else outcome.scores[outcome.label]
+    value = outcome.confidence if view.confident else outcome.scores[outcome.label]
     kind = "bar doubt" if "low" in row.marks else "bar"
     return tag("span", bar(value or 0.0, kind=kind), number(value), class_="sure")
 

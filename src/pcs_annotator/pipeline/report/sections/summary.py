@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pcs_annotator.judging.promising.certificate import Certificate
-from pcs_annotator.pipeline.certificate_text import Promised, promised, without_gold
+from pcs_annotator.pipeline.certificate_text import Promised, about_confidence, promised, without_gold
 from pcs_annotator.pipeline.findings import what_to_look_at
 from pcs_annotator.pipeline.report.formats import capital, count, counted, interval, number, percent, stack, total_cost
 from pcs_annotator.pipeline.report.markup import Child, Markup, joined, section, sentence, tag, user_text
@@ -117,7 +117,16 @@ def promise(view: View) -> Markup:
     basis = None if model.certificate is None else _basis(model.certificate)
     drift = view.result.learned.drift
     compared = drift and sentence(capital(f"{drift.sentence}; {drift.unseen}."))
-    return section("promise", "Promise", shown, _decisions(view), compared, basis)
+    rough = about_confidence(model)
+    return section(
+        "promise",
+        "Promise",
+        shown,
+        _decisions(view),
+        sentence(capital(f"{rough}.")) if rough else None,
+        compared,
+        basis,
+    )
 
 
 def _said(stamp: str, kind: str, said: Promised) -> Markup:
