@@ -175,6 +175,18 @@ def refuse_inputs(out: Path, *inputs: Path | None) -> None:
             raise TableError(f"{out} is what is read here, and would be overwritten: name another file to write")
 
 
+def refuse_existing(out: Path, *, replace: bool) -> None:
+    """Raise if a file to be written exists, unless `make_way` may keep it under another name."""
+    if out.exists() and not replace:
+        raise TableError(f"{out} exists: name another file, or add --replace, which keeps it under a dated name")
+
+
+def make_way(out: Path) -> None:
+    """Keep a file in the way of one to be written under a dated name."""
+    if out.exists():
+        set_aside(out)
+
+
 def clear_leftovers(folder: Path) -> None:
     """Delete the temporary files of processes that were killed while they wrote to a folder."""
     for path in folder.glob(".*"):

@@ -11,8 +11,8 @@ from pcs_annotator.asking.engine.ledger_lock import Say, lock_ledger, warn_user
 from pcs_annotator.asking.engine.ledger_repair import is_sound, salvage
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.errors import LedgerError
-from pcs_annotator.files.runs import atomic_path, refuse_inputs, set_aside
-from pcs_annotator.files.tables import write_table
+from pcs_annotator.files.runs import atomic_path, check_ending, make_way, refuse_existing, refuse_inputs, set_aside
+from pcs_annotator.files.tables import WRITTEN, write_table
 
 
 def ledger_sizes(path: Path) -> list[Bill]:
@@ -27,11 +27,13 @@ def paid_bills(path: Path) -> list[Bill]:
         return ledger.bills()
 
 
-def export_ledger(path: Path, out: Path) -> int:
-    """Write all calls as a CSV or Parquet table; return how many."""
+def export_ledger(path: Path, out: Path, *, replace: bool = False) -> int:
+    """Write all calls as a CSV or Parquet table; return how many. With `replace`, a file of that name is kept aside."""
     import pyarrow as pa
 
     refuse_inputs(out, path)
+    check_ending(out, WRITTEN)
+    refuse_existing(out, replace=replace)
     with _existing(path) as ledger:
         entries = list(ledger.entries())
     columns = {
@@ -39,6 +41,7 @@ def export_ledger(path: Path, out: Path) -> int:
         for name in LedgerEntry._fields
         if name != "logprobs"
     }
+    make_way(out)
     write_table(out, pa.table(columns))
     return len(entries)
 

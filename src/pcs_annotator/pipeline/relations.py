@@ -26,7 +26,7 @@ from pcs_annotator.core.variant import Status, Variant
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.files.config import RelationSettings, TaskSettings, read_config
-from pcs_annotator.files.runs import RunFolder, check_ending, refuse_inputs
+from pcs_annotator.files.runs import RunFolder, check_ending, make_way, refuse_existing, refuse_inputs
 from pcs_annotator.files.tables import WRITTEN, Columns, read_dataset, write_table
 from pcs_annotator.judging.evaluation.flips import Flips, flips_by_relation
 from pcs_annotator.pipeline.ask import pricing
@@ -138,6 +138,7 @@ class CheckRequest:
         id_column: ID column; None for `id`, or row numbers.
         votes: A run folder or a table of votes, for how often answers changed under each relation.
         out: Where to write every variant; None to write none.
+        replace: Whether to keep a file in the way of `out` under a dated name.
         limit: Use only the first N texts; None for all.
     """
 
@@ -147,6 +148,7 @@ class CheckRequest:
     id_column: str | None = None
     votes: Path | None = None
     out: Path | None = None
+    replace: bool = False
     limit: int | None = None
 
 
@@ -233,6 +235,7 @@ def check_relations(request: CheckRequest, choice: RelationChoice) -> dict[str, 
     if request.out is not None:
         check_ending(request.out, WRITTEN)
         refuse_inputs(request.out, request.file)
+        refuse_existing(request.out, replace=request.replace)
     columns = Columns(text=request.text_column, id=request.id_column)
     items = read_dataset(request.file, columns, request.limit).items
     flips = _flips(request.votes) if request.votes is not None else {}
@@ -250,6 +253,7 @@ def check_relations(request: CheckRequest, choice: RelationChoice) -> dict[str, 
 
     counts = run_sync(all_of_them)
     if request.out is not None:
+        make_way(request.out)
         _write_variants(request.out, variants)
     return {name: count.coverage(len(items), flips.get(name)) for name, count in counts.items()}
 

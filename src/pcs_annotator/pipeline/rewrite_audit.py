@@ -14,7 +14,7 @@ from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.core.variant import Expectation, Verdict
 from pcs_annotator.errors import TableError
 from pcs_annotator.files.config import read_config
-from pcs_annotator.files.runs import check_ending, refuse_inputs
+from pcs_annotator.files.runs import check_ending, make_way, refuse_existing, refuse_inputs
 from pcs_annotator.files.tables import WRITTEN, write_table
 from pcs_annotator.pipeline.relations import RelationChoice, relation_options_of
 from pcs_annotator.relations.base import QuestionRelation
@@ -76,11 +76,14 @@ class RewriteAudit:
         return dict(failed.most_common())
 
 
-def audit_rewrites(path: Path, relation: str, choice: RelationChoice, out: Path | None) -> RewriteAudit:
+def audit_rewrites(
+    path: Path, relation: str, choice: RelationChoice, out: Path | None, *, replace: bool = False
+) -> RewriteAudit:
     """Return the verdicts on every row of a table with `original`, `rewrite` and `relation`."""
     if out is not None:
         check_ending(out, WRITTEN)
         refuse_inputs(out, path)
+        refuse_existing(out, replace=replace)
     columns = columns_of(as_arrow(path))
     wanted = ["original", "rewrite", *([] if relation else ["relation"])]
     for name in wanted:
@@ -109,6 +112,7 @@ def audit_rewrites(path: Path, relation: str, choice: RelationChoice, out: Path 
 
     rows = run_sync(all_of_them)
     if out is not None:
+        make_way(out)
         _write(out, rows)
     judged = columns.get("keeps_meaning")
     return RewriteAudit(

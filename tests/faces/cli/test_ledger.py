@@ -39,6 +39,18 @@ def test_export_writes_every_call(ledger: Path, tmp_path: Path, capsys: pytest.C
     assert all(row["reply"] for row in rows)
 
 
+def test_export_keeps_a_file_that_is_there(ledger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "calls.csv"
+    out.write_text("mine\n")
+    assert main(["ledger", "export", str(ledger), str(out)]) == 2
+    assert "calls.csv exists" in " ".join(capsys.readouterr().err.split())
+    assert out.read_text() == "mine\n"
+    assert main(["ledger", "export", str(ledger), str(out), "--replace"]) == 0
+    (kept,) = tmp_path.glob("calls-*.csv")
+    assert kept.read_text() == "mine\n"
+    assert len(out.read_text().splitlines()) > 5
+
+
 def test_import_brings_calls_over_once(ledger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for expected in (5, 0):
         assert main(["ledger", "import", str(tmp_path / "new.db"), str(ledger), "--json"]) == 0

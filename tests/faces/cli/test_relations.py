@@ -121,6 +121,9 @@ def test_check_prints_a_table_with_causes_and_flips(texts: Path, capsys: pytest.
     assert "1 (50%)" in text
     assert "empty text" in text
     assert main(["relations", "check", str(texts), "--relations", "frame", "--out", "v.csv"]) == 0
+    assert main(["relations", "check", str(texts), "--relations", "frame", "--out", "v.csv"]) == 2
+    assert "v.csv exists" in capsys.readouterr().err
+    assert main(["relations", "check", str(texts), "--relations", "frame", "--out", "v.csv", "--replace"]) == 0
     assert "v.csv" in capsys.readouterr().out
 
 
@@ -140,7 +143,10 @@ def test_audit_compares_the_checks_with_a_person_s_judgement(capsys: pytest.Capt
     assert shown["by_check"] == {"negation": 1}
     with open("verdicts.csv", newline="", encoding="utf-8") as file:
         assert [row["finding"] for row in csv.DictReader(file)] == ["rejected", "kept", "unchanged"]
-    assert main(["relations", "audit", "rewrites.csv", "--relation", "voice", "--out", "verdicts.csv"]) == 0
+    again = ["relations", "audit", "rewrites.csv", "--relation", "voice", "--out", "verdicts.csv"]
+    assert main(again) == 2
+    assert "exists" in capsys.readouterr().err
+    assert main([*again, "--replace"]) == 0
     text = capsys.readouterr().out
     assert "verdicts.csv" in text
     assert "keeps_meaning" in text

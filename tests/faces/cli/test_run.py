@@ -165,7 +165,14 @@ def test_a_run_over_real_http_is_fitted_again_and_labels_new_texts(
     assert main(["fit", "runs/data", "-q"]) == 0
     assert main(["report", "runs/data", "-o", "page.html"]) == 0
     assert "<html" in Path("page.html").read_text(encoding="utf-8")
+    assert main(["report", "runs/data", "-o", "page.html"]) == 0
     assert main(["report", "runs/data", "-o", "page.pdf"]) == 2
+    Path("page.html").write_text("mine", encoding="utf-8")
+    assert main(["report", "runs/data", "-o", "page.html"]) == 2
+    assert Path("page.html").read_text(encoding="utf-8") == "mine"
+    assert main(["report", "runs/data", "-o", "page.html", "--replace"]) == 0
+    assert [kept.read_text(encoding="utf-8") for kept in Path().glob("page-*.html")] == ["mine"]
+    capsys.readouterr()
     assert shown(["report", "runs/data"], capsys)["report"] == "runs/data/report.html"
 
 

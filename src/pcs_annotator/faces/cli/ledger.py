@@ -41,10 +41,12 @@ def size(ledger: Path, to_json: bool) -> None:
 @command.command()
 @LEDGER
 @click.argument("out", type=options.PATH)
+@options.KEEP_EARLIER
 @options.JSON
-def export(ledger: Path, out: Path, to_json: bool) -> None:
+def export(ledger: Path, out: Path, replace: bool, to_json: bool) -> None:
     """Write all calls to OUT, a CSV or Parquet file."""
-    _print_count(to_json, "written", ledgers.export_ledger(ledger, out), f"calls written to {out}")
+    count = ledgers.export_ledger(ledger, out, replace=replace)
+    _print_count(to_json, "written", count, f"calls written to {out}")
 
 
 @command.command("import")

@@ -39,6 +39,9 @@ SPREADSHEET_SAFE = click.option(
 )
 LIMIT = click.option("--limit", type=click.IntRange(1), metavar="N", help="Use only the first N rows.")
 REPLACE = click.option("--replace", is_flag=True, help="Keep what is in the way under a dated name, and start anew.")
+KEEP_EARLIER = click.option(
+    "--replace", is_flag=True, help="Write the file even if there is one, which is kept under a dated name."
+)
 GOLD_WINS = click.option(
     "--gold-wins", is_flag=True, help="Accept gold labels that contradict each other; yours win over those of the data."
 )

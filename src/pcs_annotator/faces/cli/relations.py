@@ -66,6 +66,7 @@ def try_(name: str, text: str, rewriter: str, config: Path | None, to_json: bool
 @click.option("--ledger", type=options.PATH, help="Keep paid rewrites here, so that none is paid for twice.")
 @options.LIMIT
 @click.option("-o", "--out", type=options.PATH, help="Write every rewrite here (CSV or Parquet).")
+@options.KEEP_EARLIER
 @options.JSON
 def check(
     *,
@@ -92,15 +93,17 @@ def check(
 @FILE
 @click.option("--relation", default="", help="Relation of all rows; default: the column `relation`.")
 @click.option("-o", "--out", type=options.PATH, help="Write the verdict on every row here (CSV or Parquet).")
+@options.KEEP_EARLIER
 @options.CONFIG
 @options.JSON
-def audit(file: Path, relation: str, out: Path | None, config: Path | None, to_json: bool) -> None:
+def audit(*, file: Path, relation: str, out: Path | None, replace: bool, config: Path | None, to_json: bool) -> None:
     """Check whether rewrites from elsewhere still mean the same.
 
     FILE has the columns original, rewrite and relation (voice, double-negation, …). With a column keeps_meaning (1 or
     0, judged by a person), it also shows how often the checks agree with the person.
     """
-    audited = rewrite_audit.audit_rewrites(file, relation, relations.RelationChoice(config=config), out)
+    choice = relations.RelationChoice(config=config)
+    audited = rewrite_audit.audit_rewrites(file, relation, choice, out, replace=replace)
     options.show(audit_json, lambda audited: print_audit(audited, out), audited, to_json=to_json)
 
 

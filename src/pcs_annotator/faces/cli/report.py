@@ -20,11 +20,12 @@ from pcs_annotator.pipeline.run import open_run
     show_default=True,
     help="Also write each chart as an SVG file, to the folder figures beside the page.",
 )
+@options.KEEP_EARLIER
 @options.JSON
-def command(folder: Path, out: Path | None, figures: bool, to_json: bool) -> None:
+def command(*, folder: Path, out: Path | None, figures: bool, replace: bool, to_json: bool) -> None:
     """Write the report of the run in FOLDER: one HTML file that works offline."""
     result = open_run(folder)
-    path = write_report(result, out)
+    path = write_report(result, out, replace=replace)
     charts = write_figures(result, path.parent / "figures") if figures else []
     if to_json:
         files = [str(chart) for chart in charts]

@@ -7,7 +7,7 @@ import hashlib
 from importlib.resources import files
 from pathlib import Path
 
-from pcs_annotator.files.runs import check_ending
+from pcs_annotator.files.runs import check_ending, make_way, refuse_existing
 from pcs_annotator.pipeline.report.markup import Markup, joined, tag
 from pcs_annotator.pipeline.report.sections.answers import distribution, flips, silences
 from pcs_annotator.pipeline.report.sections.cost import cost, saved
@@ -35,12 +35,27 @@ SECTIONS = (
 )
 
 
-def write_report(result: RunResult, path: Path | None = None) -> Path:
-    """Write the page of a run atomically, by default into the run folder, and return its path."""
+def write_report(result: RunResult, path: Path | None = None, *, replace: bool = False) -> Path:
+    """Write the page of a run atomically, by default into the run folder, and return its path.
+
+    A file that is no report on these data is an error; with `replace`, it is kept under a dated name.
+    """
     path = path or result.folder.report
     check_ending(path, (".html", ".htm"))
-    write_page(path, render(result))
+    page = render(result)
+    if path.exists() and path.resolve() != result.folder.report.resolve() and not _is_report(path, result):
+        refuse_existing(path, replace=replace)
+        make_way(path)
+    write_page(path, page)
     return path
+
+
+def _is_report(path: Path, result: RunResult) -> bool:
+    return str(_title(view_of(result).data_name)).encode("utf-8", "replace") in path.read_bytes()
+
+
+def _title(name: str) -> Markup:
+    return tag("title", f"{name} · perceived-confidence")
 
 
 def write_figures(result: RunResult, folder: Path) -> list[Path]:
@@ -79,7 +94,7 @@ def _head(name: str) -> Markup:
         tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name_="color-scheme", content="light dark"),
-        tag("title", f"{name} · perceived-confidence"),
+        _title(name),
         tag("style", style),
     )
 
