@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc, chdtri, chndtrinc, ndtri
+from scipy.special import chdtrc, chdtri, chndtrinc, ndtri, xlogy
 
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, frozen
 from pcs_annotator.core.variant import ORIGINAL
@@ -143,15 +143,19 @@ def drift(before: Profile, now: Profile, names: tuple[str, str] = ("the calibrat
 
 
 def homogeneity(before: Integers, now: Integers) -> float:
-    """Return the p-value of Pearson's chi-square test that two rows of counts come from the same shares.
+    """Return the p-value of a chi-square test that two rows of counts come from the same shares.
 
-    Rare outcomes are pooled until each has an expected count of at least five in both rows.
+    It is the larger one of Pearson's test and the likelihood-ratio test: with few new texts against many, each of them
+    alone finds rare outcomes too often. Outcomes are pooled until each has an expected count of at least five in both
+    rows.
     """
     table = _pooled(np.stack([before, now]))
     if table.shape[1] < 2:
         return 1.0
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
-    return float(chdtrc(table.shape[1] - 1, ((table - expected) ** 2 / expected).sum()))
+    pearson = ((table - expected) ** 2 / expected).sum()
+    likelihood = 2 * xlogy(table, table / expected).sum()
+    return float(chdtrc(table.shape[1] - 1, min(pearson, likelihood)))
 
 
 def total_variation(before: Integers, now: Integers) -> float:
