@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pcs_annotator.core.weights import Weights
+from pcs_annotator.core.weights import Interval, Weights
 from pcs_annotator.judging.evaluation.compare import cross_validate, references
 from pcs_annotator.judging.fit_model import Learning, learn_model
+from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Promise
 from pcs_annotator.judging.promising.certificate import Certificate, audit, no_promise
@@ -15,6 +16,7 @@ from pcs_annotator.pipeline.certificate_text import (
     about_auroc,
     about_confidence,
     about_ece,
+    about_tests,
     fallen_away,
     promised,
     what_more_questions_bought,
@@ -133,6 +135,16 @@ def test_a_missing_confidence_auroc_is_explained() -> None:
     assert "earlier version" in about_auroc(without)
 
 
+def test_a_gain_counts_as_shown_by_its_adjusted_p_value() -> None:
+    votes, gold = graded_votes([1.0])
+    first, second = cross_validate(votes, gold, ["uniform", "first question only"], resamples=50)
+    test = BootstrapTest(0.02, Interval(0.001, 0.039), 0.04, 90)
+    assert "cannot be shown" not in what_more_questions_bought([first, second._replace(behind=test, holm=0.04)])
+    assert "cannot be shown" in what_more_questions_bought([first, second._replace(behind=test, holm=0.08)])
+    assert "p is of this one comparison" in about_tests([first, second])
+    assert "all 2 comparisons (Holm)" in about_tests([first, second, second])
+
+
 def test_a_gain_that_cannot_be_shown_is_not_claimed() -> None:
     votes, gold = graded_votes([1.0])
     assert votes.grades is not None
@@ -141,6 +153,6 @@ def test_a_gain_that_cannot_be_shown_is_not_claimed() -> None:
     )
     found = cross_validate(same, gold, ["uniform", "first question only"], resamples=50)
     assert what_more_questions_bought(found) == (
-        "Asking twice bought +0.0 points of class AUROC [0.0, 0.0] and +0.0 points of accuracy [0.0, 0.0] for 2 × the "
-        "questions; a gain in class AUROC cannot be shown on these rows."
+        "Asking twice bought +0.0 points of class AUROC [−4.1, 4.1] and +0.0 points of accuracy [−4.1, 4.1] for 2 × "
+        "the questions; a gain in class AUROC cannot be shown on these rows."
     )

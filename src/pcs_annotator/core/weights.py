@@ -66,7 +66,7 @@ class Flag(NamedTuple):
 
 
 class Share(NamedTuple):
-    """A weight among those that cast votes, with its interval if there is one."""
+    """A weight among those that cast votes, with its stability range if there is one; see `Diagnostics`."""
 
     weight: float
     interval: Interval | None
@@ -82,7 +82,9 @@ class Diagnostics:
         objective: Final value of the function that the optimiser minimises; None when it minimises none.
         iterations: Steps taken.
         flags: What a user should know.
-        annotator_intervals: Bootstrap interval per annotator; empty unless requested.
+        annotator_intervals: Stability range per annotator: where 95 % of refits on resampled rows put its weight,
+            widened to contain the weight itself; empty unless requested. Weights are shrunk towards equal ones, so
+            this is no confidence interval of the weight that endless gold would give.
         relation_intervals: The same per relation.
         candidates: For `auto`, the cross-validated log-loss of every candidate.
     """

@@ -174,7 +174,7 @@ def run_trial(
     if len(gold) < MIN_ROWS_TO_CALIBRATE or len(np.unique(gold)) < 2:
         return None
     fits = cross_fits(chosen, votes, gold, splits, ask_policy)
-    scores, probabilities = (np.mean(parts, axis=0) for parts in zip(*fits, strict=True))
+    scores, probabilities, _ = (np.mean(parts, axis=0) for parts in zip(*fits, strict=True))
     return Trial(gold, scores, probabilities, votes.labels)
 
 

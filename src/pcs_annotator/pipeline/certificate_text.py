@@ -15,6 +15,8 @@ from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
 from pcs_annotator.judging.promising.certificate import Audit, Certificate
 from pcs_annotator.judging.weighing.calibration import ROWS_TO_CALL_CALIBRATED
 
+SHOWN = 0.05
+"""A difference counts as shown where its adjusted p-value is below this."""
 AGREEMENT_MEASURED = (
     "on nine sets of recorded and simulated answers, 25 to 91 % of the labels were right where both answers of a model "
     "agreed"
@@ -123,6 +125,16 @@ def about_ece(figures: Sequence[Figures]) -> str:
     return ABOUT_ECE
 
 
+def about_tests(figures: Sequence[Figures]) -> str:
+    """Return what intervals and p-values of the comparisons with the first method are about."""
+    others = len(figures) - 1
+    adjusted = f"p is adjusted for all {others} comparisons (Holm)" if others > 1 else "p is of this one comparison"
+    return (
+        "Intervals are for this way of learning from as many gold rows, on new rows like these. Each is for one "
+        f"comparison by itself, while {adjusted}: a difference counts as shown where p is below .05."
+    )
+
+
 def what_more_questions_bought(figures: Sequence[Figures], unit: str = "questions") -> str:
     """Return in one sentence what all questions bought over the first one alone; empty if that was not measured.
 
@@ -134,7 +146,8 @@ def what_more_questions_bought(figures: Sequence[Figures], unit: str = "question
     times = (figures[0].questions or 0) / (first.questions or 1)
     asking = "Asking twice" if round(times, 1) == 2 else "Asking every question, not just the first,"
     gains = f"{_points(first.behind, 'class AUROC')} and {_points(first.accuracy_behind, 'accuracy')}"
-    found = "" if first.behind.interval.low > 0 else "; a gain in class AUROC cannot be shown on these rows"
+    shown = first.holm is not None and first.holm < SHOWN and first.behind.difference > 0
+    found = "" if shown else "; a gain in class AUROC cannot be shown on these rows"
     return f"{asking} bought {gains} for {times:.2g} × the {unit}{found}."
 
 

@@ -17,7 +17,7 @@ from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Flag
 from pcs_annotator.errors import GoldError, PcsWarning, UndefinedMetric
 from pcs_annotator.files.config import LearnSettings
-from pcs_annotator.judging.evaluation.compare import Figures, cross_validate, references
+from pcs_annotator.judging.evaluation.compare import Figures, cross_validate, references, with_holm
 from pcs_annotator.judging.evaluation.curves import Curves, curves_of
 from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows
 from pcs_annotator.judging.model import Model
@@ -252,7 +252,7 @@ def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
     curves, spending, found = (evaluation.get(name) for name in ("curves", "spending", "drift"))
     return Learned(
         model=model,
-        figures=[Figures.from_dict(values) for values in evaluation["figures"]],
+        figures=with_holm([Figures.from_dict(values) for values in evaluation["figures"]]),
         # an earlier version wrote that without gold labels were accepted
         no_figures=NO_GOLD if model.by_agreement else evaluation["no_figures"],
         curves=None if curves is None else Curves.from_dict(curves),

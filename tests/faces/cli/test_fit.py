@@ -37,15 +37,17 @@ def test_the_installed_command_learns_labels_and_writes_both_files(tmp_path: Pat
         [pcs, "fit", EXAMPLE, "--out", "labels.csv", *QUICK], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert result.returncode == 0, result.stderr
-    for word in (
+    words = (
         "large",
         "double-negation",
         "class AUROC",
         "confidence",
         "uniform",
         "majority",
-        "wrote model.json and labels.csv",
-    ):
+        "stability range",
+        "p (Holm)",
+    )
+    for word in (*words, "wrote model.json and labels.csv"):
         assert word in result.stdout
     written = rows_of(tmp_path / "labels.csv")
     given = rows_of(EXAMPLE)
@@ -72,7 +74,9 @@ def test_json_is_one_object_with_everything_the_screen_shows(capsys: pytest.Capt
     ]
     for method in shown["cross_validation"]:
         assert method["auroc"]["low"] <= method["auroc"]["value"] <= method["auroc"]["high"]
-    assert "behind" in shown["cross_validation"][1]
+    for method in shown["cross_validation"][1:]:
+        assert method["behind"]["p_value"] <= method["behind"]["p_holm"] <= 1
+        assert method["accuracy_behind"]["p_value"] <= method["accuracy_behind"]["p_holm"] <= 1
 
 
 def test_the_same_command_twice_writes_the_same_bytes(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ import pytest
 
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.baselines.logprob import LogProb
-from pcs_annotator.judging.evaluation.compare import REFERENCES, Figures, cross_validate, references
+from pcs_annotator.judging.evaluation.compare import REFERENCES, Figures, cross_validate, references, with_holm
 from pcs_annotator.judging.evaluation.evaluate import EvaluationOptions, evaluate
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc, auroc_confidence, ece
+from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fits
 from pcs_annotator.judging.weighing.fitting import fit_coded
 from pcs_annotator.judging.weighing.optimiser import optimisers
@@ -27,7 +28,7 @@ def test_figures_are_means_over_splits_of_out_of_fold_results() -> None:
     [found] = cross_validate(votes, gold, ["lr"], Splits(seed=3), resamples=20)
     fits = cross_fits(LinearRegression(), votes, gold, Splits(seed=3))
     assert found.method == "lr"
-    assert found.auroc.value == pytest.approx(np.mean([auroc(fit.scores, gold) for fit in fits]))
+    assert found.auroc.value == pytest.approx(np.mean([auroc(fit.ranks, gold) for fit in fits]))
     assert found.accuracy.value == pytest.approx(np.mean([accuracy(fit.probabilities, gold) for fit in fits]))
     assert found.ece_score.value == pytest.approx(np.mean([ece(fit.scores, gold) for fit in fits]))
     assert found.ece_confidence.value == pytest.approx(np.mean([ece(fit.probabilities, gold) for fit in fits]))
@@ -55,6 +56,43 @@ def test_zero_shot_is_the_model_that_is_right_most_often_asked_once() -> None:
         _, found = cross_validate(asked, gold, ["uniform", "zero-shot"], resamples=20)
         assert found.method == "zero-shot model-1"
         assert found.accuracy.value == pytest.approx(np.mean(votes.codes[:, 1, 0, 0] == gold))
+
+
+def test_zero_shot_is_chosen_on_other_rows_than_it_is_judged_on() -> None:
+    # eight models that are equally good: the best of them on these very rows is right too often
+    votes, names = simulated_votes([0.5] * 8, items=60, relations=1)
+    gold = coded(votes, names)
+    _, found = cross_validate(votes, gold, ["uniform", "zero-shot"], resamples=20)
+    own = votes.codes[:, :, 0, 0] == gold[:, np.newaxis]
+    assert found.method == f"zero-shot model-{own.mean(axis=0).argmax()}"
+    assert found.accuracy.value < own.mean(axis=0).max()
+    assert found.questions == 1
+
+
+def test_p_values_are_adjusted_for_the_number_of_methods() -> None:
+    votes, names = simulated_votes([0.9, 0.4, 0.4], items=60, relations=2)
+    first, *others = cross_validate(votes, coded(votes, names), ["lr", "uniform", "majority", "zero-shot"])
+    assert (first.holm, first.holm_accuracy) == (None, None)
+    tests = [one.behind for one in others] + [one.accuracy_behind for one in others]
+    p_values = [test.p_value for test in tests if test]
+    expected = holm(p_values[:3]) + holm(p_values[3:])
+    assert [one.holm for one in others] + [one.holm_accuracy for one in others] == pytest.approx(expected)
+    old = [Figures.from_dict({k: v for k, v in one.to_dict().items() if "holm" not in k}) for one in (first, *others)]
+    assert old[1].holm is None
+    assert with_holm(old) == [first, *others]
+
+
+@pytest.mark.parametrize("items", [10, 60])
+def test_perfect_figures_still_have_an_interval(items: int) -> None:
+    votes, names = simulated_votes([1.0], items=items, labels=2)
+    gold = coded(votes, names)
+    [found] = cross_validate(votes, gold, ["lr"], resamples=50)
+    assert found.accuracy.value == 1
+    assert found.accuracy.interval == pytest.approx((0.025 ** (1 / items), 1))
+    assert found.auroc.value == found.auroc.interval.high == 1
+    assert 0.5 < found.auroc.interval.low < 0.97
+    for estimate in (found.ece_score, found.ece_confidence):
+        assert estimate.interval.low < estimate.interval.high
 
 
 def test_the_accuracy_of_a_method_that_learns_nothing_is_that_of_its_own_label() -> None:
@@ -166,7 +204,10 @@ def test_figures_of_an_earlier_version_can_be_read() -> None:
 def test_a_method_is_not_behind_itself() -> None:
     votes, names = simulated_votes([0.8, 0.6], items=30, relations=1)
     _, same = cross_validate(votes, coded(votes, names), ["uniform", "majority"], resamples=20)
-    assert same.behind == (0, (0, 0), 1, 30)
+    assert same.behind is not None
+    assert (same.behind.difference, same.behind.p_value, same.holm) == (0, 1, 1)
+    # 30 rows without a difference leave room for one
+    assert same.behind.interval == pytest.approx((-0.116, 0.116), abs=0.001)
 
 
 @pytest.mark.parametrize(("rows", "folds"), [(9, 5), (19, 10)])

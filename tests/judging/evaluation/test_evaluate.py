@@ -43,7 +43,7 @@ def test_figures_are_those_of_the_same_splits() -> None:
     votes, gold = judged([0.6, 0.45])
     found = evaluate(votes, gold, ["lr", "uniform"], QUICK).methods[0].figures
     fits = [cross_fit(optimisers.create("lr"), votes, gold, Splits(seed=seed)) for seed in (0, 1)]
-    assert found["auroc"].value == pytest.approx(np.mean([metrics.auroc(fit.scores, gold) for fit in fits]))
+    assert found["auroc"].value == pytest.approx(np.mean([metrics.auroc(fit.ranks, gold) for fit in fits]))
     once = np.ones((len(gold), 1))
     raw = [metrics.chosen_on(fit.scores, gold, once) for fit in fits]
     sure = [metrics.chosen_on(fit.probabilities, gold, once, (0.5, 0.8), (0.9, 0.95)) for fit in fits]
@@ -197,7 +197,7 @@ def test_self_consistency_counts_the_labels_of_graded_draws() -> None:
             np.mean(
                 [
                     metrics.auroc(
-                        cross_fit(optimisers.create("logit"), both.hard(), gold, Splits(seed=seed)).scores, gold
+                        cross_fit(optimisers.create("logit"), both.hard(), gold, Splits(seed=seed)).ranks, gold
                     )
                     for seed in (0, 1)
                 ]

@@ -9,8 +9,8 @@ from scipy.special import ndtr
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.metrics import bootstrap
-from pcs_annotator.judging.metrics.bootstrap import interval_around, resample_counts
-from pcs_annotator.judging.metrics.metrics import accuracy, auroc, auroc_on, bootstrap_estimate
+from pcs_annotator.judging.metrics.bootstrap import interval_around, least_auroc, least_share, resample_counts
+from pcs_annotator.judging.metrics.metrics import accuracy, auroc, auroc_on, bootstrap_estimate, exact_interval
 from tests.judging.metrics.test_metrics import METRICS
 
 
@@ -41,9 +41,9 @@ def test_interval_has_about_the_width_of_theory() -> None:
 
 def test_interval_stays_in_the_range_of_the_figure() -> None:
     gold = np.array([0, 1] * 5, dtype=np.int8)
-    assert bootstrap_estimate(accuracy, np.eye(2)[gold], gold, resamples=50).interval == (1, 1)
+    assert bootstrap_estimate(accuracy, np.eye(2)[gold], gold, resamples=50).interval.high == 1
     wrong = np.eye(2)[1 - gold]
-    assert bootstrap_estimate(accuracy, wrong, gold, resamples=50).interval == (0, 0)
+    assert bootstrap_estimate(accuracy, wrong, gold, resamples=50).interval.low == 0
 
 
 def test_seed_fixes_the_interval() -> None:
@@ -55,7 +55,7 @@ def test_draws_without_a_figure_are_drawn_again() -> None:
     # of two rows, half of all draws have a single class
     gold = np.array([0, 1], dtype=np.int8)
     found = bootstrap_estimate(auroc, np.eye(2)[gold], gold, resamples=100)
-    assert found.interval == (1, 1)
+    assert found.interval == pytest.approx((0.025, 1))
 
 
 def test_gives_up_where_hardly_any_draw_has_a_figure() -> None:
@@ -105,9 +105,39 @@ def test_one_class_cannot_be_resampled() -> None:
 
 def test_interval_lies_around_the_figure() -> None:
     resampled = np.random.default_rng(0).normal(0.3, 0.1, size=5000)
-    assert interval_around(0.25, resampled) == pytest.approx((0.25 - 0.196, 0.25 + 0.196), abs=0.01)
-    assert interval_around(0.0, np.zeros(10)) == (0, 0)
-    assert interval_around(1.0, np.array([0.9, *[1.0] * 99])) == (1, 1)
+    assert interval_around(0.25, resampled, 0.9) == pytest.approx((0.25 - 0.196, 0.25 + 0.196), abs=0.01)
+    assert interval_around(0.25, resampled, 0.9, 1.1) == pytest.approx((0.25 - 0.216, 0.25 + 0.216), abs=0.01)
+
+
+def test_no_interval_is_narrower_than_that_of_a_perfect_figure() -> None:
+    assert interval_around(1.0, np.ones(10), 0.7) == (0.7, 1)
+    assert interval_around(0.0, np.zeros(10), 0.7) == pytest.approx((0, 0.3))
+    nearly = np.array([0.97, *[0.99] * 98, 1.0])
+    assert interval_around(0.99, nearly, 0.7).low == 0.7
+
+
+@pytest.mark.parametrize("rows", [1, 10, 60])
+def test_all_right_has_the_exact_interval(rows: int) -> None:
+    assert least_share(rows) == pytest.approx(exact_interval(rows, rows).low)
+
+
+@pytest.mark.parametrize(("positive", "negative"), [(1, 1), (5, 5), (2, 30), (30, 30)])
+def test_a_perfect_auroc_is_as_rare_at_its_lower_end_as_claimed(positive: int, negative: int) -> None:
+    """Draws from Hanley and McNeil's model: the larger of θ normal scores, here by its distribution function."""
+    gold = np.repeat([1, 0], [positive, negative]).astype(np.int8)
+    low = least_auroc(gold)
+    theta = low / (1 - low)
+    rng = np.random.default_rng(0)
+    shares = []
+    for raised in (gold == 1, gold == 0):
+        draws = rng.random((20_000, len(gold)))
+        draws[:, raised] **= 1 / theta
+        shares.append(np.mean(draws[:, raised].min(axis=1) > draws[:, ~raised].max(axis=1)))
+    assert max(shares) == pytest.approx(0.025, abs=0.004)
+
+
+def test_one_class_has_no_auroc_to_bound() -> None:
+    assert least_auroc(np.zeros(5, dtype=np.int8)) == 1
 
 
 @pytest.mark.parametrize("count", [5, 200])
@@ -115,7 +145,7 @@ def test_counted_resamples_are_those_drawn_one_at_a_time(count: int) -> None:
     scores, gold = rows(count, seed=1)
     values = np.concatenate([auroc_on(scores, gold, counts) for counts in resample_counts(gold, 300, seed=5)])
     slow = bootstrap_estimate(auroc, scores, gold, resamples=300, seed=5)
-    assert interval_around(slow.value, values) == pytest.approx(slow.interval, abs=1e-12)
+    assert interval_around(slow.value, values, least_auroc(gold)) == pytest.approx(slow.interval, abs=1e-12)
 
 
 def test_intervals_cover_the_true_auroc_as_often_as_claimed() -> None:
@@ -128,6 +158,6 @@ def test_intervals_cover_the_true_auroc_as_often_as_claimed() -> None:
         logits = rng.normal(size=120) + gold
         scores = np.stack([-logits, logits], axis=1)
         [counts] = resample_counts(gold, 400, seed)
-        low, high = interval_around(auroc(scores, gold), auroc_on(scores, gold, counts))
+        low, high = interval_around(auroc(scores, gold), auroc_on(scores, gold, counts), least_auroc(gold))
         covered.append(low <= true <= high)
     assert np.mean(covered) == pytest.approx(0.95, abs=0.02)

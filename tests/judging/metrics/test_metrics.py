@@ -254,13 +254,13 @@ def test_confidence_auroc_equals_scikit_learn_on_right_and_wrong_labels(rows: tu
 
 def test_a_figure_needs_nearly_all_resamples() -> None:
     resampled = np.append(np.linspace(0.4, 0.8, 99), np.nan)
-    found = metrics.estimate_of(0.6, resampled, 50)
+    found = metrics.estimate_of(0.6, resampled, 50, 0.9)
     assert found is not None
     assert (found.value, found.n) == (0.6, 50)
-    assert found.interval == pytest.approx((0.41, 0.79), abs=0.001)
+    assert found.interval == pytest.approx((0.6 - 1.2 * 0.19, 0.6 + 1.2 * 0.19), abs=0.001)
     resampled[0] = np.nan
-    assert metrics.estimate_of(0.6, resampled, 50) is None
-    assert metrics.estimate_of(np.nan, np.linspace(0.4, 0.8, 9), 50) is None
+    assert metrics.estimate_of(0.6, resampled, 50, 0.9) is None
+    assert metrics.estimate_of(np.nan, np.linspace(0.4, 0.8, 9), 50, 0.9) is None
 
 
 def test_accuracy_shares_ties() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from pcs_annotator import Optimiser, Votes, Weights, score
 from pcs_annotator.core.arrays import Codes, Integers
+from pcs_annotator.judging.metrics.metrics import auroc
 from pcs_annotator.judging.weighing import crossfit
 from pcs_annotator.judging.weighing.calibration import Calibrator, fitter_of, tempered
 from pcs_annotator.judging.weighing.crossfit import (
@@ -210,3 +212,35 @@ def test_rounding_errors_break_no_ties(monkeypatch: pytest.MonkeyPatch) -> None:
     again = cross_fit(LinearRegression(), votes, gold, Splits())
     assert np.array_equal(again.scores, exact.scores)
     assert len(np.unique(again.probabilities)) == len(np.unique(exact.probabilities))
+
+
+def test_ranks_compare_rows_of_different_folds() -> None:
+    votes, names = simulated_votes([0.7, 0.6, 0.5], items=60)
+    gold = coded(votes, names)
+    equal = cross_fit(Uniform(), votes, gold, Splits())
+    # the same fit in every fold ranks rows as its scores do, ties included
+    for scores, ranks in zip(equal.scores.T, equal.ranks.T, strict=True):
+        assert (np.sign(scores[:, None] - scores) == np.sign(ranks[:, None] - ranks)).all()
+    assert 0 < equal.ranks.min() < equal.ranks.max() < 1
+
+
+def test_folds_that_score_on_different_scales_are_ranked_alike() -> None:
+    turns = count()
+
+    class Shifting:
+        """Learns as naive Bayes does, but with another offset in every fold."""
+
+        needs_gold: ClassVar[bool] = True
+
+        def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
+            weights = fit_optimiser(optimisers.create("naive-bayes"), votes, gold, seed)
+            assert weights.evidence is not None
+            prior = weights.evidence.log_prior + np.array([2.0 * next(turns), 0.0])
+            return replace(weights, evidence=replace(weights.evidence, log_prior=prior))
+
+    votes, names = simulated_votes([0.7, 0.6, 0.5], items=100, labels=2)
+    gold = coded(votes, names)
+    found = cross_fit(Shifting(), votes, gold, Splits())
+    steady = cross_fit(optimisers.create("naive-bayes"), votes, gold, Splits())
+    assert auroc(found.scores, gold) < auroc(found.ranks, gold) - 0.02
+    assert auroc(found.ranks, gold) == pytest.approx(auroc(steady.ranks, gold))

@@ -196,20 +196,18 @@ def test_intervals_exist_only_when_requested() -> None:
     assert not diagnostics.relation_intervals
 
 
-def test_intervals_usually_contain_the_weight() -> None:
-    inside = []
+def test_stability_ranges_contain_the_weight() -> None:
     for seed in range(8):
         votes, gold = simulated_votes([0.8, 0.6, 0.5], items=80, seed=seed)
-        weights = fit_weights(votes, gold, resamples=40, seed=seed)
+        weights = fit_weights(votes, gold, resamples=3, seed=seed)
         diagnostics = weights.diagnostics
         for shares, intervals in (
             (weights.by_annotator, diagnostics.annotator_intervals),
             (weights.by_relation, diagnostics.relation_intervals),
         ):
             assert set(intervals) == set(shares)
-            inside += [intervals[name].low <= share <= intervals[name].high for name, share in shares.items()]
+            assert all(intervals[name].low <= share <= intervals[name].high for name, share in shares.items())
             assert all(0 <= low <= high <= 1 for low, high in intervals.values())
-    assert np.mean(inside) >= 0.9
 
 
 def test_intervals_narrow_with_more_gold() -> None:

@@ -124,6 +124,7 @@ def test_one_sentence_says_what_more_questions_bought(tmp_path: Path) -> None:
     figures[place] = first._replace(
         questions=1.0,
         behind=first.behind._replace(difference=0.003, interval=Interval(-0.005, 0.012)),
+        holm=0.4,
         accuracy_behind=first.accuracy_behind._replace(difference=-0.01, interval=Interval(-0.03, 0.0)),
     )
     changed = replace(result, learned=replace(result.learned, figures=figures))

@@ -12,6 +12,7 @@ import pytest
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.weights import Evidence, Interval
 from pcs_annotator.judging.metrics.metrics import Estimate
+from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.judging.spending.frugal import Spending
 from pcs_annotator.pipeline.report.page import render, write_report
 from tests.pipeline.report.reading import Page, section
@@ -117,33 +118,31 @@ def test_a_confidence_auroc_is_shown_with_its_interval_or_is_a_dash(tmp_path: Pa
 @pytest.mark.parametrize(
     ("auroc", "accuracy", "verdict"),
     [
-        (Interval(0.01, 0.09), Interval(0.0, 0.1), "PCS separates the labels better than a majority vote."),
-        (Interval(-0.09, -0.01), None, "PCS separates the labels worse than a majority vote."),
-        (Interval(-0.01, 0.09), None, "No difference between PCS and a majority vote"),
-        (Interval(-0.01, 0.09), Interval(0.02, 0.1), "PCS is right more often than a majority vote."),
-        (
-            Interval(0.01, 0.09),
-            Interval(0.02, 0.1),
-            "PCS separates the labels better and is right more often than a majority vote.",
-        ),
-        (
-            Interval(0.01, 0.09),
-            Interval(-0.2, -0.1),
-            "PCS separates the labels better and is right less often than a majority vote.",
-        ),
+        ((0.05, 0.01), (0.05, 0.05), "PCS separates the labels better than a majority vote."),
+        ((-0.05, 0.01), None, "PCS separates the labels worse than a majority vote."),
+        ((0.05, 0.2), None, "No difference between PCS and a majority vote"),
+        ((0.05, 0.2), (0.06, 0.01), "PCS is right more often than a majority vote."),
+        ((0.05, 0.01), (0.06, 0.01), "PCS separates the labels better and is right more often than a majority vote."),
+        ((0.05, 0.01), (-0.15, 0.01), "PCS separates the labels better and is right less often than a majority vote."),
     ],
 )
-def test_the_verdict_follows_the_intervals(
-    auroc: Interval, accuracy: Interval | None, verdict: str, tmp_path: Path
+def test_the_verdict_follows_the_adjusted_p_value(
+    auroc: tuple[float, float], accuracy: tuple[float, float] | None, verdict: str, tmp_path: Path
 ) -> None:
     result = made_run(tmp_path)
     first, _, majority, *_ = result.learned.figures
     assert majority.behind is not None
     assert majority.accuracy_behind is not None
-    by_accuracy = None if accuracy is None else majority.accuracy_behind._replace(interval=accuracy)
-    changed = majority._replace(behind=majority.behind._replace(interval=auroc), accuracy_behind=by_accuracy)
+    # the interval of one comparison by itself excludes 0 in all cases
+    by_auroc = BootstrapTest(auroc[0], Interval(auroc[0] - 0.01, auroc[0] + 0.01), 0.001, 40)
+    changed = majority._replace(behind=by_auroc, holm=auroc[1], accuracy_behind=None)
+    if accuracy is not None:
+        by_accuracy = by_auroc._replace(difference=accuracy[0])
+        changed = changed._replace(accuracy_behind=by_accuracy, holm_accuracy=accuracy[1])
     learned = replace(result.learned, figures=[first, changed])
-    assert verdict in Page(render(replace(result, learned=learned))).text
+    text = Page(render(replace(result, learned=learned))).text
+    assert verdict in text
+    assert "p is adjusted for the number of methods compared (Holm)" in text
 
 
 def test_without_gold_the_quality_is_unknown(tmp_path: Path) -> None:
@@ -156,12 +155,15 @@ def test_without_gold_the_quality_is_unknown(tmp_path: Path) -> None:
     assert "differs from gold" not in text
 
 
-def test_weights_come_with_intervals(tmp_path: Path) -> None:
+def test_weights_come_with_stability_ranges(tmp_path: Path) -> None:
     result = made_run(tmp_path)
     weights = result.learned.model.weights
     low, high = weights.diagnostics.annotator_intervals["model-0"].rounded(2)
     row = f"model-0 {weights.by_annotator['model-0']:.2f} [{low:.2f}, {high:.2f}]"
-    assert row in Page(render(result)).text
+    shown = section(render(result), "weights")
+    assert row in shown
+    assert "Solid lines are stability ranges" in shown
+    assert "interval" not in shown
 
 
 def test_the_choice_of_auto_and_a_class_aware_optimiser_are_shown(tmp_path: Path) -> None:

@@ -68,10 +68,11 @@ def _figures_json(figures: Any) -> dict[str, Any]:
             "n": estimate.n,
         }
     result |= {"questions": figures.questions, "uses_log_probabilities": figures.graded}
-    for name, metric in (("behind", "auroc"), ("accuracy_behind", "accuracy")):
+    for name, metric, adjusted in (("behind", "auroc", "holm"), ("accuracy_behind", "accuracy", "holm_accuracy")):
         test = getattr(figures, name)
         if test:
-            result[name] = {metric: test.difference, **test.interval._asdict(), "p_value": test.p_value}
+            p_values = {"p_value": test.p_value, "p_holm": getattr(figures, adjusted)}
+            result[name] = {metric: test.difference, **test.interval._asdict(), **p_values}
     return result
 
 
@@ -100,6 +101,7 @@ def print_learned(learned: learn.Learned, votes: Votes, outcomes: Sequence[Outco
         console.print(Text(certificate_text.about_ece(learned.figures), style="dim"))
         console.print()
         console.print(_comparisons(learned.figures))
+        console.print(Text(certificate_text.about_tests(learned.figures), style="dim"))
         if found := certificate_text.what_more_questions_bought(learned.figures):
             console.print(f"\n{found}", markup=False)
     else:
@@ -118,7 +120,7 @@ def _bars(title: str, shares: Mapping[str, Share | None]) -> Table:
     table = plain_table()
     table.add_column(title, style="bold", no_wrap=True)
     table.add_column("weight", justify="right")
-    table.add_column("95 % interval", justify="center", style="dim")
+    table.add_column("stability range", justify="center", style="dim")
     table.add_column("")
     for name, share in sorted(shares.items(), key=lambda pair: -pair[1].weight if pair[1] else 1):
         if share is None:
@@ -151,15 +153,15 @@ def _span(interval: Interval, between: str = "–") -> str:
 
 def _comparisons(figures: Sequence[Any]) -> Table:
     first, *others = figures
-    table = plain_table(left=(f"{first.method} against", "in"), right=("gain", "95 % interval", "p"))
-    tests = [(other.method, "class AUROC", other.behind) for other in others]
+    table = plain_table(left=(f"{first.method} against", "in"), right=("gain", "95 % interval", "p (Holm)"))
+    tests = [(other.method, "class AUROC", other.behind, other.holm) for other in others]
     for other in others:
         if other.method.startswith("zero-shot"):
             # a single answer has only one score per label, so class AUROC alone would flatter PCS
-            tests.append((other.method, "accuracy", other.accuracy_behind))
-    for method, metric, test in tests:
+            tests.append((other.method, "accuracy", other.accuracy_behind, other.holm_accuracy))
+    for method, metric, test, adjusted in tests:
         low, high = test.interval.rounded(3)
-        table.add_row(method, metric, f"{test.difference:+.3f}", f"{low:+.3f} to {high:+.3f}", f"{test.p_value:.3f}")
+        table.add_row(method, metric, f"{test.difference:+.3f}", f"{low:+.3f} to {high:+.3f}", f"{adjusted:.3f}")
     return table
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,16 +18,19 @@ from pcs_annotator.judging.evaluation.methods import (
     MAJORITY,
     SCALED_LOGPROB,
     ZERO_SHOT,
+    BestAnnotator,
     Entrant,
     Method,
     OnCells,
     Resampled,
     all_figures,
+    estimates_of,
     original_of,
     ready,
 )
-from pcs_annotator.judging.metrics.metrics import Estimate, estimate_of
-from pcs_annotator.judging.metrics.significance import BootstrapTest, bootstrap_test
+from pcs_annotator.judging.metrics.bootstrap import WIDENING
+from pcs_annotator.judging.metrics.metrics import Estimate
+from pcs_annotator.judging.metrics.significance import BootstrapTest, bootstrap_test, holm
 from pcs_annotator.judging.weighing.crossfit import Splits
 
 REFERENCES = ("uniform", MAJORITY, ZERO_SHOT)
@@ -34,6 +38,7 @@ LOGPROB = LogProb.name
 FIRST_QUESTION = "first question only"
 ESTIMATES = ("auroc", "accuracy", "ece_score", "ece_confidence", "auroc_confidence")
 TESTS = ("behind", "accuracy_behind")
+ADJUSTED = ("holm", "holm_accuracy")
 
 
 class Figures(NamedTuple):
@@ -48,6 +53,8 @@ class Figures(NamedTuple):
         ece_confidence: Calibration error of the calibrated probability.
         behind: By how much the first method's class AUROC is higher, tested on the same rows; None for the first one.
         accuracy_behind: The same for accuracy.
+        holm: p-value of `behind`, adjusted for the number of methods compared with the first.
+        holm_accuracy: The same for `accuracy_behind`.
         questions: Questions per text; None when an earlier version did not count them.
         graded: Whether it uses the log-probabilities of answers.
         auroc_confidence: The confidence AUROC: right labels against wrong ones, by calibrated probability; None where
@@ -64,6 +71,8 @@ class Figures(NamedTuple):
     questions: float | None = None
     graded: bool = False
     auroc_confidence: Estimate | None = None
+    holm: float | None = None
+    holm_accuracy: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -71,6 +80,7 @@ class Figures(NamedTuple):
             "method": self.method,
             **{name: _plain(getattr(self, name)) for name in ESTIMATES},
             **{name: None if (test := getattr(self, name)) is None else list(test) for name in TESTS},
+            **{name: getattr(self, name) for name in ADJUSTED},
             "questions": self.questions,
             "graded": self.graded,
         }
@@ -80,7 +90,7 @@ class Figures(NamedTuple):
         """Return the figures that `to_dict` wrote."""
         estimates: dict[str, Any] = {name: _estimate(values.get(name)) for name in ESTIMATES}
         tests: dict[str, Any] = {name: _test(values.get(name)) for name in TESTS}
-        counted: dict[str, Any] = {name: values[name] for name in ("questions", "graded") if name in values}
+        counted: dict[str, Any] = {name: values[name] for name in ("questions", "graded", *ADJUSTED) if name in values}
         return cls(method=values["method"], **estimates, **tests, **counted)
 
 
@@ -120,7 +130,7 @@ def cross_validate(
 ) -> list[Figures]:
     """Return cross-validated figures of every method on fully labelled rows, all on the same splits.
 
-    The method `zero-shot` is one question to one annotator: the most accurate one on these same rows, which favours it.
+    The method `zero-shot` is one question to one annotator: for every fold, the most accurate one on the others.
     `first question only` is the first method on the votes about the unchanged text.
     """
     splits = splits or Splits()
@@ -133,7 +143,7 @@ def cross_validate(
             f"{folds}-fold cross-validation needs at least {2 * folds} gold rows and two classes, "
             f"there {there} of {classes}: {remedy}"
         )
-    entrants = [ready(_method(method, methods[0], votes, gold), votes) for method in methods]
+    entrants = [_entrant(method, methods[0], votes, gold) for method in methods]
     fits = [entrant.cross_fits(gold, splits) for entrant in entrants]
     # the first method labels the run, so its label is the most probable one even if its weights are not learned
     fits = [
@@ -141,41 +151,53 @@ def cross_validate(
         for one, entrant in zip(fits, entrants, strict=True)
     ]
     observed, resampled = all_figures(fits, gold, votes.labels, resamples, splits.seed)
-    return [_figures(entrant, place, observed, resampled, len(gold)) for place, entrant in enumerate(entrants)]
+    return with_holm([_figures(entrant, place, observed, resampled, gold) for place, entrant in enumerate(entrants)])
 
 
-def _method(name: str, first: str, votes: Votes, gold: Codes) -> Method:
-    """Return the method of this name; `first` is the name of the first one."""
+def with_holm(figures: Sequence[Figures]) -> list[Figures]:
+    """Return the figures with p-values adjusted for the number of methods compared with the first."""
+    adjusted = [_adjusted([getattr(one, name) for one in figures]) for name in TESTS]
+    return [
+        one._replace(holm=auroc, holm_accuracy=accuracy)
+        for one, auroc, accuracy in zip(figures, *adjusted, strict=True)
+    ]
+
+
+def _adjusted(tests: Sequence[BootstrapTest | None]) -> list[float | None]:
+    found = iter(holm([test.p_value for test in tests if test]))
+    return [next(found) if test else None for test in tests]
+
+
+def _entrant(name: str, first: str, votes: Votes, gold: Codes) -> Entrant:
+    """Return the method of this name, ready; `first` is the name of the first one."""
     if name == ZERO_SHOT:
-        return _best_zero_shot(votes, gold)
+        return _zero_shot(votes, gold)
+    method: Method = LogProb() if name == LOGPROB else name
     if name == MAJORITY == first:  # it labels the run, so it sees the votes as the model does
-        return OnCells(name=name, optimiser=MAJORITY, relations=[original_of(votes)])
-    if name == FIRST_QUESTION:
-        return OnCells(name=name, optimiser=first, relations=[ORIGINAL], draws=1)
-    return LogProb() if name == LOGPROB else name
+        method = OnCells(name=name, optimiser=MAJORITY, relations=[original_of(votes)])
+    elif name == FIRST_QUESTION:
+        method = OnCells(name=name, optimiser=first, relations=[ORIGINAL], draws=1)
+    return ready(method, votes)
 
 
-def _best_zero_shot(votes: Votes, gold: Codes) -> OnCells:
-    """Return the first vote on the original text of the annotator that is right most often there."""
-    relation = original_of(votes)
-    right = (votes.codes[:, :, votes.relations.index(relation), 0] == gold[:, np.newaxis]).mean(axis=0)
-    best = votes.annotators[int(np.argmax(right))]
-    name = f"{ZERO_SHOT} {best}"
-    return OnCells(name=name, optimiser="uniform", annotators=[best], relations=[relation], draws=1, hard=True)
+def _zero_shot(votes: Votes, gold: Codes) -> Entrant:
+    """Return one question to the best annotator, chosen on other folds; the name says which is best on all rows."""
+    entrant = ready(ZERO_SHOT, votes)
+    weights = BestAnnotator().fit(entrant.votes, gold, seed=0)
+    return replace(entrant, name=f"{ZERO_SHOT} {max(weights.by_annotator, key=weights.by_annotator.__getitem__)}")
 
 
 def _figures(
-    entrant: Entrant, place: int, observed: Sequence[Mapping[str, float]], resampled: Sequence[Resampled], n: int
+    entrant: Entrant, place: int, observed: Sequence[Mapping[str, float]], resampled: Sequence[Resampled], gold: Codes
 ) -> Figures:
     def test(name: str) -> BootstrapTest | None:
         if not place:
             return None
         difference = observed[0][name] - observed[place][name]
-        return bootstrap_test(difference, resampled[0][name] - resampled[place][name], n)
+        return bootstrap_test(difference, resampled[0][name] - resampled[place][name], len(gold), WIDENING)
 
-    estimates: dict[str, Any] = {
-        name: estimate_of(observed[place][name], resampled[place][name], n) for name in ESTIMATES
-    }
+    found = estimates_of(observed[place], resampled[place], gold)
+    estimates: dict[str, Any] = {name: found.get(name) for name in ESTIMATES}
     return Figures(
         method=entrant.name,
         **estimates,

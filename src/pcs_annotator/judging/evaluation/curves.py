@@ -15,7 +15,7 @@ from scipy.special import betaincinv
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.fit_model import Trial
-from pcs_annotator.judging.metrics.bootstrap import interval_around, resample_counts
+from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around, least_auroc, resample_counts
 from pcs_annotator.judging.metrics.metrics import Estimate, ReliabilityBin, auroc, auroc_on, ends_of_runs, reliability
 from pcs_annotator.judging.promising.acceptance import steps_of
 
@@ -123,7 +123,7 @@ def _roc_of(trial: Trial, label: int, drawn: bool, resamples: int, seed: int) ->
     both = np.stack([-scores, scores], axis=1)  # either side of a binary question ranks the same
     value = auroc(both, codes)
     found = np.concatenate([auroc_on(both, codes, times) for times in resample_counts(codes, resamples, seed)])
-    interval = Interval(*(round(end, DIGITS) for end in interval_around(value, found)))
+    interval = Interval(*(round(end, DIGITS) for end in interval_around(value, found, least_auroc(codes), WIDENING)))
     roc = Roc(trial.labels[label], Estimate(round(value, DIGITS), interval, int(positive.sum())), [], [])
     if not drawn:
         return roc

@@ -22,12 +22,15 @@ from pcs_annotator.judging.evaluation.methods import (
     Entrant,
     Fits,
     Method,
+    about_intervals,
     all_figures,
+    estimates_of,
     method_name,
     ready,
     self_consistency,
 )
-from pcs_annotator.judging.metrics.metrics import Estimate, estimate_of
+from pcs_annotator.judging.metrics.bootstrap import WIDENING
+from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest, PairedTest, bootstrap_test, delong, holm
 
 HARD_AND_GRADED = (
@@ -155,11 +158,7 @@ def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: Evaluati
         MethodFigures(
             method=entrant.name,
             calls=entrant.calls,
-            figures={
-                name: estimate
-                for name, value in observed[place].items()
-                if (estimate := estimate_of(value, resampled[place][name], len(gold)))
-            },
+            figures=estimates_of(observed[place], resampled[place], gold),
             against=tests[place],
             graded=entrant.graded,
         )
@@ -216,8 +215,8 @@ def _notes(votes: Votes, gold: Codes, how: EvaluationOptions) -> list[str]:
     """Return the notes about rows, splits and calls."""
     seeds = ", ".join(map(str, how.seeds))
     notes = [
-        f"{len(gold)} gold rows; {how.folds}-fold stratified cross-validation, seeds {seeds}; 95 % intervals from "
-        f"{how.resamples} resamples of the rows.",
+        f"{len(gold)} gold rows; {how.folds}-fold stratified cross-validation, seeds {seeds}.",
+        about_intervals(how.resamples),
         "Class AUROC and the first ECE are of the raw score. Accuracy, F1 and hard class AUROC are of the label: the "
         "most probable one for methods that learn from gold, else the one with the highest score. Confidence AUROC, "
         "the second ECE, Brier, AURC, accuracy at coverage and rows for review are of the probability calibrated on "
@@ -246,12 +245,12 @@ def _tests(
 
     def bootstrap(place: int, name: str) -> BootstrapTest:
         difference = observed[0][name] - observed[place][name]
-        return bootstrap_test(difference, resampled[0][name] - resampled[place][name], len(gold))
+        return bootstrap_test(difference, resampled[0][name] - resampled[place][name], len(gold), WIDENING)
 
     others = range(1, len(fits))
     by_auroc = [bootstrap(place, "auroc") for place in others]
     by_accuracy = [bootstrap(place, "accuracy") for place in others]
-    by_delong = [_delong(fits[0].splits[0].scores, fits[place].splits[0].scores, gold) for place in others]
+    by_delong = [_delong(fits[0].splits[0].ranks, fits[place].splits[0].ranks, gold) for place in others]
     adjusted = holm([test.p_value for test in by_auroc])
     adjusted_accuracy = holm([test.p_value for test in by_accuracy])
     adjusted_delong = iter(holm([test.p_value for test in by_delong if test]))

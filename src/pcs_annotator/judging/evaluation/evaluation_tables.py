@@ -5,6 +5,7 @@ from __future__ import annotations
 from pcs_annotator.core.result_table import Content, Figure, ResultTable
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, MethodFigures
 from pcs_annotator.judging.evaluation.methods import FIGURES
+from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.metrics.significance import p_value_text, stars
 
 TITLES = dict(
@@ -101,10 +102,10 @@ def _tests(evaluation: Evaluation) -> ResultTable:
         "Accuracy difference", "p accuracy (Holm)",
     )  # fmt: skip
     notes = [
-        f"Positive differences favour {first}. p: paired bootstrap on the same rows, at least "
-        f"{2 / (evaluation.how.resamples + 1):.4f} with {evaluation.how.resamples} resamples; DeLong's test is on the "
-        "first split; Holm's adjustment over all methods compared. Stars are of p (Holm). Rows are resampled, fits "
-        "are not: another sample of gold could also learn other weights.",
+        f"Positive differences favour {first}. p: paired t-test with the standard error of {evaluation.how.resamples} "
+        f"resamples of the same rows, {WIDENING:g} times as large because other gold rows would also have learned "
+        "other weights; DeLong's test is on the first split, without that. Each interval is for one comparison by "
+        "itself; p (Holm) is adjusted for all methods compared, and stars are of p (Holm).",
     ]
     if any(row[5] is None for row in rows):
         notes.append("DeLong's test needs two rows of every class.")

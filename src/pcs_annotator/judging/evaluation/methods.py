@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
@@ -18,8 +18,8 @@ from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.baselines.baseline import Baseline
 from pcs_annotator.judging.baselines.logprob import graded_rows
-from pcs_annotator.judging.metrics.bootstrap import resample_counts
-from pcs_annotator.judging.metrics.metrics import auroc_on, chosen_on
+from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_auroc, least_share, resample_counts
+from pcs_annotator.judging.metrics.metrics import Estimate, auroc_on, chosen_on, estimate_of
 from pcs_annotator.judging.weighing import crossfit
 from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.judging.weighing.scoring import choose
@@ -57,6 +57,17 @@ ABOUT_ECE = (
     "ECE is the error above noise: what chance alone would show on these rows, if the confidence were right, is taken "
     "off; it is never below 0."
 )
+
+
+def about_intervals(resamples: int) -> str:
+    """Return what the intervals are about, for the notes of a table."""
+    return (
+        "95 % intervals are about this way of learning from as many gold rows, judged on new rows like these: from "
+        f"{resamples} resamples of the rows, {WIDENING:g} times as wide because other gold rows would also have "
+        "learned other weights."
+    )
+
+
 Resampled = dict[str, Floats]
 """Name of a figure → its value on every resample."""
 
@@ -84,6 +95,21 @@ def all_figures(
     return observed, joined
 
 
+def estimates_of(observed: Mapping[str, float], resampled: Resampled, gold: Codes) -> dict[str, Estimate]:
+    """Return a method's figures with their intervals; those that are undefined are left out."""
+    rows = len(gold)
+    least = dict.fromkeys(FIGURES, least_share(rows)) | dict.fromkeys(("auroc", "auroc_hard"), least_auroc(gold))
+    least["auroc_confidence"] = least_confidence(observed["accuracy"], rows)
+    found = {name: estimate_of(value, resampled[name], rows, least[name]) for name, value in observed.items()}
+    return {name: estimate for name, estimate in found.items() if estimate is not None}
+
+
+def least_confidence(accuracy: float, rows: int) -> float:
+    """Return the lower end of the 95 % interval of a perfect confidence AUROC; see `least_auroc`."""
+    right = np.clip(round(accuracy * rows), 1, rows - 1)
+    return least_auroc((np.arange(rows) < right).astype(np.int8))
+
+
 def _figures(fits: Fits, gold: Codes, labels: Sequence[str], counts: Floats) -> Resampled:
     """Return the mean over splits of every figure, `[resample]`."""
     splits = fits.splits
@@ -92,7 +118,7 @@ def _figures(fits: Fits, gold: Codes, labels: Sequence[str], counts: Floats) -> 
     sure = [chosen_on(fit.probabilities, gold, counts, COVERAGES, TARGETS) for fit in splits]
     deciding = [fit.probabilities for fit in splits] if fits.learns else [fit.scores for fit in distinct]
     parts = (
-        [(auroc_on(fit.scores, gold, counts),) for fit in distinct],
+        [(auroc_on(fit.ranks, gold, counts),) for fit in distinct],
         [(auroc_on(hard_scores(values, labels), gold, counts),) for values in deciding],
         [(one.auroc,) for one in sure],
         [(one.accuracy, one.macro_f1) for one in (sure if fits.learns else raw)],
@@ -189,7 +215,7 @@ class Entrant:
         assert self.scores is not None, "a method has an optimiser or scores"
         fold = crossfit.stratified_folds(gold, min(folds, len(gold)), seed)
         probabilities = crossfit.calibrated_out_of_fold(self.scores, gold, fold, self.votes.labels, calibration)
-        return crossfit.CrossFit(self.scores, probabilities)
+        return crossfit.CrossFit(self.scores, probabilities, ranks=self.scores)
 
 
 @dataclass(frozen=True, slots=True)

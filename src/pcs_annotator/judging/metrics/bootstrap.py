@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
@@ -13,7 +15,13 @@ from pcs_annotator.errors import UndefinedMetric
 CHUNK = 1 << 20
 """Counts held at a time, so that memory stays small however many rows there are."""
 TRIES = 20
-LEVEL = 0.95
+TAIL = 0.025
+WIDENING = 1.2
+"""How much wider the intervals of cross-validated figures are than resampled rows alone would make them.
+
+Resamples keep the fits, but other gold rows would also have learned other weights: over many draws of gold rows,
+figures and differences vary more than resampled rows say. See `docs/design/intervals.md`.
+"""
 
 
 def resample_counts(gold: Codes, resamples: int, seed: int) -> Iterator[Floats]:
@@ -39,12 +47,46 @@ def _counted(drawn: Integers, rows: int) -> Floats:
     return np.ascontiguousarray(counts.T, dtype=np.float64)
 
 
-def interval_around(value: float, resampled: Floats) -> Interval:
-    """Return the 95 % interval of resampled figures, shifted so that their mean is the figure itself.
+def interval_around(value: float, resampled: Floats, least: float, widening: float = 1.0) -> Interval:
+    """Return the 95 % interval of a figure from its values on resampled rows.
 
-    Resampling repeats rows, and that alone raises figures such as the ECE. The interval always contains the figure,
-    even where many resampled figures are equal.
+    Their quantiles are shifted so that their mean is the figure itself, because resampling repeats rows and that alone
+    raises figures such as the ECE.
+
+    Args:
+        value: The figure.
+        resampled: The figure on every resample.
+        least: Lower end for a perfect figure on these rows, see `least_share` and `least_auroc`. No interval has a
+            higher lower end than a perfect figure has, nor a lower upper end than a figure of 0.
+        widening: Factor on both sides; `WIDENING` for cross-validated figures.
     """
-    low, high = np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) + (value - resampled.mean())
-    top = max(value, float(resampled.max()))
-    return Interval(max(0.0, min(float(low), value)), min(max(float(high), value), top))
+    low, high = value + widening * (np.quantile(resampled, [TAIL, 1 - TAIL]) - resampled.mean())
+    most = max(1.0, float(resampled.max()))
+    return Interval(max(0.0, min(float(low), value, least)), min(max(float(high), value, 1 - least), most))
+
+
+def least_share(rows: int) -> float:
+    """Return the lower end of the exact 95 % interval of a share when all rows are right (Clopper–Pearson)."""
+    return float(TAIL ** (1 / rows))
+
+
+def least_auroc(gold: Codes) -> float:
+    """Return the lower end of the 95 % interval of a perfect AUROC; the mean over labels, each against the others.
+
+    It is exact under Hanley and McNeil's model of scores (1982), in which one class has the other's distribution raised
+    to a power θ, so that AUROC is θ / (1 + θ): n positive rows all rank above m others with probability
+    ∏ iθ / (iθ + m), i = 1 … n. The class that is raised is the one that gives the lower end.
+    """
+    counts = np.unique(gold, return_counts=True)[1]
+    if len(counts) < 2:
+        return 1.0  # there is no AUROC to bound
+    return float(np.mean([min(_least(a, len(gold) - a), _least(len(gold) - a, a)) for a in counts.tolist()]))
+
+
+def _least(positive: int, negative: int) -> float:
+    ranks = np.arange(1, positive + 1)
+
+    def above_tail(log_odds: float) -> float:
+        return float(-np.log1p(negative / (ranks * np.exp(log_odds))).sum() - np.log(TAIL))
+
+    return float(expit(brentq(above_tail, -30, 30)))

@@ -18,7 +18,7 @@ from scipy.special import betaincinv
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import UndefinedMetric
-from pcs_annotator.judging.metrics.bootstrap import interval_around
+from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around, least_auroc, least_share
 
 Metric = Callable[[Floats, Codes], float]
 
@@ -148,9 +148,9 @@ def exact_interval(right: float, rows: int, level: float = 0.95) -> Interval:
 
 
 def bootstrap_estimate(
-    metric: Metric, scores: Floats, gold: Codes, *, resamples: int = 1000, seed: int = 0
+    metric: Metric, scores: Floats, gold: Codes, *, resamples: int = 1000, seed: int = 0, widening: float = 1.0
 ) -> Estimate:
-    """Return any metric with its 95 % bootstrap interval over rows.
+    """Return any metric with its 95 % bootstrap interval over rows; see `interval_around`.
 
     Resamples on which the metric is undefined, such as AUROC when chance drew a single class, are drawn again.
     """
@@ -164,16 +164,20 @@ def bootstrap_estimate(
         except UndefinedMetric:
             continue
         if len(values) == resamples:
-            return Estimate(value, interval_around(value, np.array(values)), len(gold))
+            least = min(least_share(len(gold)), least_auroc(gold))  # the metric may rank rows or count them
+            return Estimate(value, interval_around(value, np.array(values), least, widening), len(gold))
     raise UndefinedMetric(f"{len(gold)} rows are too few for a bootstrap interval: label more rows")
 
 
-def estimate_of(value: float, resampled: Floats, n: int) -> Estimate | None:
-    """Return a figure with its interval; None if it is undefined (nan) on the rows or on too many resamples."""
+def estimate_of(value: float, resampled: Floats, n: int, least: float) -> Estimate | None:
+    """Return a cross-validated figure with its interval; None if undefined (nan) on the rows or too many resamples.
+
+    For `least` see `interval_around`.
+    """
     defined = resampled[~np.isnan(resampled)]
     if np.isnan(value) or len(defined) < LEAST_DEFINED * len(resampled):
         return None
-    return Estimate(value, interval_around(value, defined), n)
+    return Estimate(value, interval_around(value, defined, least, WIDENING), n)
 
 
 def _once(gold: Codes) -> Floats:

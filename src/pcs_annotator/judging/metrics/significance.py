@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, stdtr
+from scipy.special import ndtr, stdtr, stdtrit
 
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.metrics.bootstrap import TAIL, least_share
 from pcs_annotator.judging.metrics.metrics import auroc
 
 Stars = Literal["***", "**", "*", "n.s."]
@@ -112,15 +113,23 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in adjusted]
 
 
-def bootstrap_test(difference: float, resampled: Floats, n: int) -> BootstrapTest:
-    """Return the paired bootstrap test of a difference between two methods, both resampled on the same rows.
+def bootstrap_test(difference: float, resampled: Floats, n: int, widening: float = 1.0) -> BootstrapTest:
+    """Return the paired test of a difference between two methods, both resampled on the same rows.
 
-    p is twice the smaller share of resamples on one side of zero, and never below 2 / (resamples + 1).
+    The standard error is that of the resampled differences; interval and p-value come from it and Student's t with
+    n − 1 degrees of freedom, so p is below .05 if and only if the 95 % interval excludes 0. Where the difference never
+    varies, the interval is as wide as that of a share without a single case among n rows.
+
+    Args:
+        difference: First method minus second.
+        resampled: The difference on every resample.
+        n: Number of rows.
+        widening: Factor on the standard error; `bootstrap.WIDENING` for cross-validated figures.
     """
-    tail = min(np.sum(resampled <= 0), np.sum(resampled >= 0))
-    low, high = np.quantile(resampled, [0.025, 0.975])
-    p_value = min(1.0, 2 * (float(tail) + 1) / (len(resampled) + 1))
-    return BootstrapTest(difference, Interval(float(low), float(high)), p_value, n)
+    quantile = float(stdtrit(n - 1, 1 - TAIL))
+    error = widening * float(resampled.std()) or (1 - least_share(n)) / quantile
+    interval = Interval(difference - quantile * error, difference + quantile * error)
+    return BootstrapTest(difference, interval, float(2 * stdtr(n - 1, -abs(difference) / error)), n)
 
 
 def delong(ours: Floats, theirs: Floats, gold: Codes) -> PairedTest:

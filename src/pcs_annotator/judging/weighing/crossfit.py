@@ -63,10 +63,18 @@ class HeldOut(NamedTuple):
 
 
 class CrossFit(NamedTuple):
-    """Out-of-fold results for gold rows: raw scores, and probabilities calibrated on the scores of other folds."""
+    """Out-of-fold results for gold rows, `[row, label]` each.
+
+    Attributes:
+        scores: Raw scores.
+        probabilities: Calibrated on the scores of other folds.
+        ranks: The share of all gold rows that the row's own fit scores lower, ties counting half. Fits of different
+            folds need not score on the same scale, so rows of different folds are ranked by this.
+    """
 
     scores: Floats
     probabilities: Floats
+    ranks: Floats
 
 
 @runtime_checkable
@@ -122,7 +130,9 @@ def cross_fit(
         parts = [ask_policy(part, fold.weights, one) for part, (fold, one) in zip(parts, usual, strict=True)]
         scores = _scored(parts, folds)
         calibrators = [tempered(one, whole[~rows], scores[~rows], gold[~rows], labels) for (rows, _), one in usual]
-    return CrossFit(scores, _probabilities(calibrators, scores, [rows for rows, _ in folds], labels))
+    return CrossFit(
+        scores, _probabilities(calibrators, scores, [rows for rows, _ in folds], labels), _ranks(votes, folds)
+    )
 
 
 def _scored(parts: Sequence[Votes], folds: Sequence[HeldOut]) -> Floats:
@@ -131,6 +141,17 @@ def _scored(parts: Sequence[Votes], folds: Sequence[HeldOut]) -> Floats:
     for part, (rows, weights) in zip(parts, folds, strict=True):
         scores[rows] = score(part, weights).round(DIGITS)
     return scores
+
+
+def _ranks(votes: Votes, folds: Sequence[HeldOut]) -> Floats:
+    ranks = np.empty((len(votes), len(votes.labels)))
+    for rows, weights in folds:
+        scores = score(votes, weights).round(DIGITS)
+        for label, own in enumerate(scores.T):
+            ordered = np.sort(own)
+            lower, upper = (np.searchsorted(ordered, own[rows], side) for side in ("left", "right"))
+            ranks[rows, label] = (lower + upper) / (2 * len(own))
+    return ranks
 
 
 def held_out(chosen: Optimiser, votes: Votes, gold: Codes, splits: Splits, turn: int = 0) -> tuple[HeldOut, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ def fit_weights(
         optimiser: A registry name (`lr`, `auto`, `logit`, …) or your own optimiser.
         seed: Random seed. The order of items, annotators, relations and labels does not matter; if no relation is
             called `original`, the first one stands for it.
-        resamples: Bootstrap resamples of the gold rows for an interval per weight; 0 for none.
+        resamples: Bootstrap resamples of the gold rows for the stability range of every weight; 0 for none.
 
     Returns:
         The weights; `weights.diagnostics` describes the fit.
@@ -59,14 +59,14 @@ def fit_coded(votes: Votes, gold: Codes, optimiser: str | Optimiser, *, seed: in
     flags = (*weights.diagnostics.flags, *_flags(ordered, codes, weights, chosen.needs_gold))
     for flag in flags:
         warnings.warn(flag.detail, PcsWarning, stacklevel=3)
-    intervals = _intervals(_refitted(chosen, weights), ordered, codes, seed, resamples)
+    ranges = _stability_ranges(_refitted(chosen, weights), weights, ordered, codes, seed, resamples)
     diagnostics = replace(
         weights.diagnostics,
         optimiser=weights.diagnostics.optimiser or name,
         gold_rows=int((codes != UNLABELLED).sum()),
         flags=flags,
-        annotator_intervals=intervals.annotators,
-        relation_intervals=intervals.relations,
+        annotator_intervals=ranges.annotators,
+        relation_intervals=ranges.relations,
     )
     return replace(weights, diagnostics=diagnostics).reordered(votes.annotators, votes.relations)
 
@@ -90,7 +90,7 @@ def in_canonical_order(votes: Votes, gold: Codes) -> tuple[Votes, Codes]:
     return replace(ordered, codes=codes, ids=ids, labels=labels, stated=None, grades=grades), recode[gold[rows]]
 
 
-class _Intervals(NamedTuple):
+class _Ranges(NamedTuple):
     annotators: dict[str, Interval]
     relations: dict[str, Interval]
 
@@ -104,28 +104,33 @@ def _refitted(chosen: Optimiser, weights: Weights) -> Optimiser:
         return chosen
 
 
-def _intervals(chosen: Optimiser, votes: Votes, gold: Codes, seed: int, resamples: int) -> _Intervals:
-    """Return the central 95 % interval of every weight over fits on resampled rows."""
+def _stability_ranges(
+    chosen: Optimiser, weights: Weights, votes: Votes, gold: Codes, seed: int, resamples: int
+) -> _Ranges:
+    """Return where 95 % of fits on resampled rows put every weight, widened to contain the weight itself."""
     if not resamples:
-        return _Intervals({}, {})
+        return _Ranges({}, {})
     if chosen.needs_gold:
         votes, gold = votes.take(gold != UNLABELLED), gold[gold != UNLABELLED]
         if len(gold) < MIN_ROWS_TO_CALIBRATE or len(np.unique(gold)) < 2:  # resamples of so few rows know no more
-            return _Intervals({}, {})
+            return _Ranges({}, {})
     rng = np.random.default_rng(seed)
     fits = []
     for _ in range(resamples):
         rows = rng.integers(len(votes), size=len(votes))
         fits.append(fit_optimiser(chosen, votes.resampled(rows), gold[rows], seed))
-    return _Intervals(
-        _central(votes.annotators, np.array([fit.annotator_weights for fit in fits])),
-        _central(votes.relations, np.array([fit.relation_weights for fit in fits])),
+    return _Ranges(
+        _central(weights.by_annotator, np.array([fit.annotator_weights for fit in fits])),
+        _central(weights.by_relation, np.array([fit.relation_weights for fit in fits])),
     )
 
 
-def _central(names: Sequence[str], values: Floats) -> dict[str, Interval]:
-    ends = np.quantile(values, [0.025, 0.975], axis=0).T
-    return {name: Interval(float(low), float(high)) for name, (low, high) in zip(names, ends, strict=True)}
+def _central(weights: Mapping[str, float], refitted: Floats) -> dict[str, Interval]:
+    ends = np.quantile(refitted, [0.025, 0.975], axis=0).T
+    return {
+        name: Interval(min(float(low), weight), max(float(high), weight))
+        for (name, weight), (low, high) in zip(weights.items(), ends, strict=True)
+    }
 
 
 def _flags(votes: Votes, gold: Codes, weights: Weights, needs_gold: bool) -> Iterator[Flag]:

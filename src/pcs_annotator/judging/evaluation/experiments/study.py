@@ -14,8 +14,8 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.evaluation import methods
 from pcs_annotator.judging.evaluation.evaluate import HARD_AND_GRADED, EvaluationOptions, labelled_rows
-from pcs_annotator.judging.metrics.bootstrap import interval_around, resample_counts
-from pcs_annotator.judging.metrics.metrics import auroc_confidence_on, auroc_on, estimate_of
+from pcs_annotator.judging.metrics.bootstrap import WIDENING, interval_around, least_auroc, resample_counts
+from pcs_annotator.judging.metrics.metrics import accuracy, auroc_confidence_on, auroc_on, estimate_of
 from pcs_annotator.judging.metrics.significance import (
     Difference,
     PairedTest,
@@ -100,7 +100,7 @@ class Scored:
 
     def figure(self) -> Figure:
         """Return the class AUROC of the scores with its interval."""
-        return Figure(self.auroc, interval_around(self.auroc, self._resampled()))
+        return Figure(self.auroc, interval_around(self.auroc, self._resampled(), least_auroc(self.gold), WIDENING))
 
     def confidence(self) -> Figure | None:
         """Return the confidence AUROC with its interval; None where nearly all labels are right, or wrong."""
@@ -108,14 +108,16 @@ class Scored:
         if "confidence" not in self._kept:
             drawn = resample_counts(self.gold, self.how.resamples, self.how.seed)
             self._kept["confidence"] = np.concatenate([self._mean_confidence(counts) for counts in drawn])
-        found = estimate_of(value, self._kept["confidence"], len(self.gold))
+        right = float(np.mean([accuracy(fit.probabilities, self.gold) for fit in self.fits]))
+        least = methods.least_confidence(right, len(self.gold))
+        found = estimate_of(value, self._kept["confidence"], len(self.gold), least)
         return None if found is None else Figure(found.value, found.interval)
 
     def hard(self) -> Scored:
         """Return the results of the chosen labels alone."""
         deciding = [fit.probabilities if self.learns else fit.scores for fit in self.fits]
         scores = [methods.hard_scores(values, self.labels) for values in deciding]
-        fits = [fit._replace(scores=own) for fit, own in zip(self.fits, scores, strict=True)]
+        fits = [fit._replace(ranks=own) for fit, own in zip(self.fits, scores, strict=True)]
         return replace(self, fits=fits, _kept={})
 
     @property
@@ -129,11 +131,11 @@ class Scored:
 
     def _influence(self) -> Floats:
         """Return how much every row moves the AUROC."""
-        return np.asarray(np.mean([influence(scores, self.gold) for scores in self._scores()], axis=0))
+        return np.asarray(np.mean([influence(ranks, self.gold) for ranks in self._ranks()], axis=0))
 
-    def _scores(self) -> list[Floats]:
-        scores = [fit.scores for fit in self.fits]
-        return scores[:1] if all(np.array_equal(one, scores[0]) for one in scores) else scores
+    def _ranks(self) -> list[Floats]:
+        ranks = [fit.ranks for fit in self.fits]
+        return ranks[:1] if all(np.array_equal(one, ranks[0]) for one in ranks) else ranks
 
     def _resampled(self) -> Floats:
         if "resampled" not in self._kept:
@@ -146,7 +148,7 @@ class Scored:
         return np.asarray(np.mean(parts, axis=0))
 
     def _mean_auroc(self, counts: Floats) -> Floats:
-        return np.asarray(np.mean([auroc_on(one, self.gold, counts) for one in self._scores()], axis=0))
+        return np.asarray(np.mean([auroc_on(one, self.gold, counts) for one in self._ranks()], axis=0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -248,7 +250,8 @@ class Study:
         return [
             f"Class AUROC: macro one-vs-rest, scores learned on other folds ({how.folds}-fold stratified "
             f"cross-validation), mean over seeds {', '.join(map(str, how.seeds))}; weights by "
-            f"{self.settings.optimiser}; 95 % intervals from {how.resamples} resamples of the rows. Rows: {sizes}.",
+            f"{self.settings.optimiser}. Rows: {sizes}.",
+            methods.about_intervals(how.resamples),
             *self.trouble(),
         ]
 

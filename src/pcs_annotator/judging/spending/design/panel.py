@@ -15,6 +15,7 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import Cell
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError, GoldError
+from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.metrics.metrics import Estimate, auroc, bootstrap_estimate
 from pcs_annotator.judging.spending.design.search import Group, Step, Tariff, affordable, groups_of, search
 from pcs_annotator.judging.spending.strategy import only
@@ -148,7 +149,7 @@ def design_panel(
         PricedPanel(
             cells=step.cells,
             cost=step.cost,
-            auroc=bootstrap_estimate(auroc, held_out, gold, resamples=RESAMPLES, seed=seed),
+            auroc=bootstrap_estimate(auroc, held_out, gold, resamples=RESAMPLES, seed=seed, widening=WIDENING),
         )
         for step, held_out in zip(steps, scores, strict=True)
     )

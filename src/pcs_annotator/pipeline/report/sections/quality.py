@@ -8,7 +8,7 @@ from typing import Any
 from pcs_annotator.core.weights import Share
 from pcs_annotator.judging.evaluation.compare import FIRST_QUESTION, LOGPROB
 from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
-from pcs_annotator.pipeline.certificate_text import about_auroc, about_ece, what_more_questions_bought
+from pcs_annotator.pipeline.certificate_text import SHOWN, about_auroc, about_ece, what_more_questions_bought
 from pcs_annotator.pipeline.report.formats import DASH, capital, counted, estimate, interval, number, signed, span
 from pcs_annotator.pipeline.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
 from pcs_annotator.pipeline.report.view import View
@@ -44,7 +44,15 @@ VERDICTS = {
     "class AUROC": ("separates the labels worse", "separates the labels better"),
     "accuracy": ("is right less often", "is right more often"),
 }
+ABOUT_P = (
+    "Each interval of a difference is for one comparison by itself; p is adjusted for the number of methods compared "
+    "(Holm), and the words in bold follow p below .05."
+)
 NO_DIFFERENCE = "No difference between PCS and {} can be shown on these rows."
+STABILITY = (
+    "Solid lines are stability ranges: where 95 % of fits on resampled gold rows put the weight. Weights are drawn "
+    "towards equal ones when there is little gold, so a range need not contain what endless gold would give."
+)
 CLASS_AWARE = "This optimiser also learns which labels each model confuses; the weights are a summary of that."
 AVERAGING = (
     "This optimiser averages the log-odds of a model's answers, so its questions count the same. It learns a scale per "
@@ -74,7 +82,8 @@ def quality(view: View) -> Markup:
         "Quality",
         sentence(
             f"Cross-validated on {counted(first.auroc.n, 'gold row')} in {folds} folds: each row is scored with "
-            "weights learned without it. Brackets show 95 % intervals."
+            "weights learned without it. Brackets show 95 % intervals for this way of learning from as many gold "
+            "rows, on new rows like these."
         ),
         _table(learned.figures, view),
         _bought(view),
@@ -83,6 +92,7 @@ def quality(view: View) -> Markup:
             about_auroc(learned.figures),
             GLOSSARY,
             about_ece(learned.figures),
+            f" {ABOUT_P}",
             _zero_shot(learned.figures[1:]),
             _log_probs(learned.figures),
             kind="note",
@@ -108,7 +118,7 @@ def _log_probs(figures: Sequence[Any]) -> str:
 def _zero_shot(rivals: Sequence[Any]) -> str:
     if not any(rival.method.startswith(ZERO_SHOT) for rival in rivals):
         return ""
-    return " Zero-shot is one question to the model that does best on these same rows, which favours it."
+    return " Zero-shot is one question to one model, for every fold the one that does best on the others."
 
 
 def _table(figures: Sequence[Any], view: View) -> Markup:
@@ -156,19 +166,17 @@ def _name(one: Any, view: View) -> Markup:
 
 def _verdict(other: Any) -> Markup:
     rival = RIVALS.get(other.method, other.method)
-    tests = [("class AUROC", other.behind), *([("accuracy", other.accuracy_behind)] if other.accuracy_behind else [])]
-    shown = [
-        VERDICTS[metric][test.interval.low > 0]
-        for metric, test in tests
-        if not test.interval.low <= 0 <= test.interval.high
-    ]
+    tests = [("class AUROC", other.behind, other.holm)]
+    if other.accuracy_behind:
+        tests.append(("accuracy", other.accuracy_behind, other.holm_accuracy))
+    shown = [VERDICTS[metric][test.difference > 0] for metric, test, p_value in tests if p_value < SHOWN]
     found = f"PCS {' and '.join(shown)} than {rival}." if shown else NO_DIFFERENCE.format(rival)
-    differences = [f"in {metric} {_difference(test)}" for metric, test in tests]
+    differences = [f"in {metric} {_difference(test, p_value)}" for metric, test, p_value in tests]
     return sentence(tag("strong", found, dir="auto"), f" Difference {'; '.join(differences)}.", kind="verdict")
 
 
-def _difference(test: Any) -> str:
-    return f"{signed(test.difference)} {interval(test.interval, 3)}, {_p_value(test.p_value)}"
+def _difference(test: Any, p_value: float) -> str:
+    return f"{signed(test.difference)} {interval(test.interval, 3)}, {_p_value(p_value)}"
 
 
 def _p_value(value: float) -> str:
@@ -177,7 +185,7 @@ def _p_value(value: float) -> str:
 
 
 def weights(view: View) -> Markup:
-    """Return the learned weights with their intervals."""
+    """Return the learned weights with their stability ranges."""
     learned = view.result.learned.model.weights
     annotators, relations = learned.shares(view.result.votes)
     shown = [share for share in (*annotators.values(), *relations.values()) if share is not None]
@@ -214,9 +222,9 @@ def _how(view: View) -> str:
     return f"{text}, which had the lowest log-loss in cross-validation ({losses})."
 
 
-def _legend(has_intervals: bool) -> str:
-    intervals = "; solid lines are 95 % bootstrap intervals" if has_intervals else ""
-    return f"Bars are weights, which sum to 1 in each chart{intervals}; the dashed line is an equal weight for all."
+def _legend(has_ranges: bool) -> str:
+    bars = "Bars are weights, which sum to 1 in each chart; the dashed line is an equal weight for all."
+    return f"{bars} {STABILITY}" if has_ranges else bars
 
 
 def _chart(title: str, shares: Mapping[str, Share | None]) -> Markup:
@@ -235,7 +243,7 @@ def _chart(title: str, shares: Mapping[str, Share | None]) -> Markup:
         for name, share in sorted(given.items(), key=lambda pair: -pair[1].weight)
     ]
     rows += [[user_text(name), tag("small", "cast no votes"), DASH, ""] for name in shares if name not in given]
-    columns = [(title, ""), ("", "chart"), ("weight", "number"), ("95 %", "number quiet")]
+    columns = [(title, ""), ("", "chart"), ("weight", "number"), ("range", "number quiet")]
     if not ends:
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     return table(columns, rows, kind="bars")
