@@ -185,6 +185,15 @@ def test_other_columns_of_the_table_are_kept_and_mentioned(capsys: pytest.Captur
 VOTES = "id,gold,a|x,text\n1,yes,yes,hello\n2,no,no,there\n"
 
 
+def test_rows_that_repeat_a_text_count_once(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"{row},{'yes' if row % 2 else 'no'},{'no' if row % 5 else 'yes'},Text {row % 20}" for row in range(40)]
+    Path("votes.csv").write_text("id,gold,a|x,text\n" + "\n".join(rows) + "\n")
+    assert main(["fit", "votes.csv", "--json", *QUICK]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["gold_rows"] == 20
+    assert "20 gold rows repeat a text and count once" in shown["look_at"][-1]["detail"]
+
+
 def test_outputs_overwrite_only_what_a_fit_of_the_same_table_wrote(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
