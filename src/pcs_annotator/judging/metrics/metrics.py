@@ -29,7 +29,8 @@ TRIES_PER_RESAMPLE = 10
 LEAST_DEFINED = 0.99
 """Share of resamples on which a figure must be defined: for the confidence AUROC, about five wrong labels.
 
-Measured: with one wrong label its interval covers 3 times in 10, with three 7 to 8 times, from five on 8 to 9.
+Measured on simulated scores, without widening: intervals of an AUROC of .6 or .8 cover in 25 % of cases with one wrong
+label, 78 % with three, 87 % with five and 93 % with ten; those of .95 in 32, 67, 75 and 82 %.
 """
 MEAN_DISTANCE = float(np.sqrt(2 / np.pi))  # of a normal variable from its mean, in standard deviations
 
