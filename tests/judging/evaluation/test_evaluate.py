@@ -18,6 +18,7 @@ from pcs_annotator.judging.evaluation.evaluate import HARD_AND_GRADED, Evaluatio
 from pcs_annotator.judging.evaluation.evaluation_tables import evaluation_tables
 from pcs_annotator.judging.evaluation.methods import FIGURES, NO_CONFIDENCE_AUROC, Method, OnCells, hard_scores
 from pcs_annotator.judging.metrics import metrics
+from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.metrics.significance import delong, holm
 from pcs_annotator.judging.weighing.crossfit import Splits, cross_fit
 from pcs_annotator.judging.weighing.optimiser import optimisers
@@ -103,7 +104,7 @@ def test_the_first_method_is_tested_against_every_other() -> None:
     assert tests[0].auroc.difference == first.figures["auroc"].value - others[0].figures["auroc"].value > 0
     assert tests[0].auroc.interval.low > 0
     ours, theirs = (cross_fit(optimisers.create(name), votes, gold, Splits()).scores for name in ("lr", "uniform"))
-    assert tests[1].delong == pytest.approx(delong(ours, theirs, gold))
+    assert tests[1].delong == pytest.approx(delong(ours, theirs, gold, WIDENING))
 
 
 def test_a_method_against_itself_does_not_differ() -> None:

@@ -226,6 +226,14 @@ def test_a_mean_over_datasets_adds_their_variances() -> None:
     assert found.n == 160
 
 
+def test_widening_is_a_factor_on_the_standard_error() -> None:
+    ours, theirs, gold = noisy_rows(60, 3, seed=0)
+    plain, wide = delong(ours, theirs, gold), delong(ours, theirs, gold, 1.2)
+    assert wide.difference == plain.difference
+    assert wide.statistic == pytest.approx(plain.statistic / 1.2)
+    assert wide.p_value > plain.p_value
+
+
 def test_no_difference_cannot_be_tested() -> None:
     with pytest.raises(UndefinedMetric, match="at least one difference"):
         mean_difference_test([])

@@ -272,6 +272,6 @@ def _tests(
 
 def _delong(ours: Floats, theirs: Floats, gold: Codes) -> PairedTest | None:
     try:
-        return delong(ours, theirs, gold)
+        return delong(ours, theirs, gold, WIDENING)
     except UndefinedMetric:
         return None

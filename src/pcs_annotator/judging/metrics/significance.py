@@ -132,22 +132,27 @@ def bootstrap_test(difference: float, resampled: Floats, n: int, widening: float
     return BootstrapTest(difference, interval, float(2 * stdtr(n - 1, -abs(difference) / error)), n)
 
 
-def delong(ours: Floats, theirs: Floats, gold: Codes) -> PairedTest:
+def delong(ours: Floats, theirs: Floats, gold: Codes, widening: float = 1.0) -> PairedTest:
     """Return DeLong's test for two correlated AUROCs on the same rows (DeLong et al. 1988).
 
     For more than two labels it compares the macro means: a row's structural components are averaged over labels, and
     variances are taken within every true class. With two labels this is DeLong's own formula.
     """
     difference = auroc(ours, gold) - auroc(theirs, gold)
-    return mean_difference_test([Difference("", difference, influence(ours, gold) - influence(theirs, gold), gold)])
+    moved = influence(ours, gold) - influence(theirs, gold)
+    return mean_difference_test([Difference("", difference, moved, gold)], widening)
 
 
-def mean_difference_test(differences: Sequence[Difference]) -> PairedTest:
+def mean_difference_test(differences: Sequence[Difference], widening: float = 1.0) -> PairedTest:
     """Return DeLong's test of the mean of several differences, such as those of overlapping combinations of models.
 
     A row moves all differences on its dataset at once: its influences are added before variances are taken, so that
     nothing is assumed about how much the combinations share. The test is about new rows of these datasets, with these
     models.
+
+    Args:
+        differences: One for every combination and dataset.
+        widening: Factor on the standard error; `bootstrap.WIDENING` for cross-validated figures.
     """
     if not differences:
         raise UndefinedMetric("a test needs at least one difference, got none")
@@ -159,7 +164,7 @@ def mean_difference_test(differences: Sequence[Difference]) -> PairedTest:
     mean, rows = float(np.mean([one.value for one in differences])), sum(map(len, datasets.values()))
     if variance <= 1e-24:
         return _certain(mean, rows)
-    statistic = mean / np.sqrt(variance)
+    statistic = mean / (widening * np.sqrt(variance))
     return PairedTest(mean, float(statistic), float(2 * ndtr(-abs(statistic))), rows)
 
 

@@ -283,7 +283,7 @@ def test_a_relation_that_one_dataset_lacks_is_a_dash_with_a_note() -> None:
     assert [note for note in table.notes if "irony" in note] == ["two: irony is not recorded."]
     assert not any(name.startswith("paper") for name in (*table.columns, *tests.columns))
     single = next(row for row in tests.rows if row[0] == "PCS vs irony")
-    assert single[1:4] == [1, "<0.001", "***"]
+    assert single[1:4] == [1, "0.001", "**"]
     assert single[6] is None  # the t-test needs two pairs
 
 

@@ -13,6 +13,7 @@ from pcs_annotator.judging.evaluation.evaluation_tables import ABOUT_LOG_PROBS, 
 from pcs_annotator.judging.evaluation.experiments.study import NO_TEST, ExperimentBench, Scored, Study, compared
 from pcs_annotator.judging.evaluation.methods import ABOUT_AUROC, NO_CONFIDENCE_AUROC, method_name
 from pcs_annotator.judging.evaluation.published import BASELINES, PCS, published_key
+from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.metrics.significance import holm, p_value_text, stars
 
 COLUMNS = (
@@ -57,9 +58,10 @@ def published_baselines(study: Study) -> Experiment:
             "Calls: questions per item, and rewriting calls where a model wrote the variants.",
             *([ABOUT_LOG_PROBS] if graded else []),
             ABOUT_AUROC,
-            "p (Holm): DeLong's test of the class AUROC of PCS against each baseline on the same rows, two-sided, with "
-            "Holm's adjustment over this table; *** p < 0.001, ** p < 0.01, * p < 0.05. It is about new rows of a "
-            "dataset, with the same model, and needs two rows of every class. The paper reports paired t-tests.",
+            "p (Holm): DeLong's test of the class AUROC of PCS against each baseline on the same rows, its standard "
+            f"error widened by {WIDENING:g} as the intervals are, two-sided, with Holm's adjustment over this table; "
+            "*** p < 0.001, ** p < 0.01, * p < 0.05. It is about new rows of a dataset, with the same model, and needs "
+            "two rows of every class. The paper reports paired t-tests.",
             "spuq takes paraphrases and dummy tokens where they are recorded, else whatever relations there are.",
             *(f"{name} is {NOT_RECORDED}: {reason}." for name, reason in reasons.items()),
             *([NO_CONFIDENCE_AUROC] if undefined else []),

@@ -39,7 +39,8 @@ T_TEST = "paired t-test, as in the paper"
 NO_TEST = "no test"
 ABOUT_TESTS = (
     "p: DeLong's test of the mean difference in class AUROC; a row moves all models and combinations on its dataset at "
-    "once, so that what they share is not counted twice. Two-sided, with Holm's adjustment over all comparisons shown; "
+    f"once, so that what they share is not counted twice. Its standard error is {WIDENING:g} times as large because "
+    "other gold rows would also have learned other weights. Two-sided, with Holm's adjustment over all comparisons; "
     "stars are of this p: *** p < 0.001, ** p < 0.01, * p < 0.05. It is about new rows of these datasets, with these "
     "models: a few datasets cannot show what another one would give. It needs the scores of every row and two rows of "
     f"every class. The {T_TEST}, takes (model, dataset) pairs as independent and is too often significant where there "
@@ -350,7 +351,8 @@ def compared(ours: Sequence[Scored | None], theirs: Sequence[Scored | None]) -> 
     """Return the comparison over all panels on which both methods have results."""
     pairs = [(one, other) for one, other in zip(ours, theirs, strict=True) if one is not None and other is not None]
     found = compared_figures([one.auroc for one, _ in pairs], [other.auroc for _, other in pairs])
-    return found._replace(test=_defined(lambda: mean_difference_test([one.minus(other) for one, other in pairs])))
+    differences = [one.minus(other) for one, other in pairs]
+    return found._replace(test=_defined(lambda: mean_difference_test(differences, WIDENING)))
 
 
 def compared_figures(ours: Sequence[float], theirs: Sequence[float]) -> Compared:
