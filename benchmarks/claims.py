@@ -19,7 +19,15 @@ from benchmarks.claim_checks.claim import Claim
 from benchmarks.development_data import DATA
 from pcs_annotator.errors import PcsWarning
 
-CHECKS: tuple[str, ...] = ("calibration", "drift", "intervals", "no_gold", "printed_tests")
+CHECKS: tuple[str, ...] = (
+    "calibration",
+    "drift",
+    "growing_audits",
+    "intervals",
+    "no_gold",
+    "printed_tests",
+    "promises",
+)
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import log
@@ -95,6 +96,13 @@ def simulated_run(
     data = write_texts(folder / "data.csv", range(rows), gold_rows)
     with simulated_models(graded):
         return run(RunRequest(data=data, folder=folder / "run", config=config))
+
+
+def copy_run(made: Path, to: Path) -> Path:
+    """Copy a run folder as if it had been made there, so that it may look for new promises."""
+    shutil.copytree(made, to)
+    (to / "looks.json").unlink(missing_ok=True)
+    return to
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

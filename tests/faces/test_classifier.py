@@ -103,10 +103,11 @@ def test_with_little_gold_probabilities_are_raw_scores_and_calibrated_is_false()
 
 
 def test_a_promised_error_decides_which_labels_are_accepted() -> None:
-    promising = classifier(Reader(), max_error=0.2).fit(TEXTS, GOLD)
+    texts = [f"{text} Again, {turn}." for turn in range(3) for text in TEXTS]
+    promising = classifier(Reader(), max_error=0.2).fit(texts, 3 * GOLD)
     assert promising.certificate_ is not None
     assert promising.certificate_.holds
-    assert promising.certificate_.gold_rows == len(GOLD)
+    assert promising.certificate_.gold_rows == len(texts)
     assert {outcome.decision for outcome in promising.label(TEXTS)} == {"accept"}
     assert promising.label(["nothing at all"])[0].decision == "review"
 

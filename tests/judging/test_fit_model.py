@@ -113,7 +113,7 @@ def test_fewer_than_ten_gold_rows_promise_nothing_and_the_reason_names_the_numbe
     votes, gold = simulated_votes([0.9, 0.6], items=40)
     model = quiet_learn(votes, [*gold[:rows], *[None] * (40 - rows)])
     assert reason_of(model).startswith(f"{rows} gold row")
-    assert "at least 22" in reason_of(model)
+    assert "at least 44" in reason_of(model)
     assert model.calibrator is None
     assert {outcome.decision for outcome in model.judge(votes)} == {"review"}
     assert {outcome.confidence for outcome in model.judge(votes)} == {None}
@@ -269,3 +269,16 @@ def test_copies_of_a_text_count_once_for_everything_that_is_learned() -> None:
     sampled_model = fit_model(copies, codes, HOW, random_sample=drawn, distinct=np.arange(180) < 60).model
     assert sampled_model.certificate is not None
     assert sampled_model.certificate.gold_rows == 30
+
+
+def test_a_promise_that_is_refused_or_used_up_says_so() -> None:
+    votes, gold = simulated_votes([0.95, 0.9], items=200)
+    promise = Promise(max_error=0.2)
+    refused, used_up = (
+        learn_model(votes, gold, Learning(promise=promise, **more)).certificate
+        for more in ({"refused": "this folder is a copy"}, {"spent": 0.1})
+    )
+    assert refused is not None
+    assert (refused.why_not, refused.level) == ("this folder is a copy", 0)
+    assert used_up is not None
+    assert "used up all errors" in used_up.why_not

@@ -47,7 +47,8 @@ def test_calibrated_or_missing_confidence_is_not_called_rough() -> None:
 def test_a_promise_is_one_sentence_and_what_it_is_based_on() -> None:
     text = promised(HOLDING)
     assert text.headline == "promise: at most 5 % of the accepted labels are wrong, with 90 % certainty"
-    threshold, basis = text.details
+    guaranteed, threshold, basis = text.details
+    assert "at most 10 % end in a promise that is broken; not guaranteed: that this one is kept" in guaranteed
     assert threshold.endswith("confidence ≥ 0.912")
     assert basis.endswith("100 gold rows")
 
@@ -69,7 +70,7 @@ def test_a_promise_per_label_names_every_threshold() -> None:
     by_label = replace(HOLDING, promise=replace(PROMISE, per_label=True), thresholds={"bad": 0.8, "good": 0.95})
     text = promised(by_label)
     assert text.headline.endswith("per label")
-    assert "bad ≥ 0.800, good ≥ 0.950; other labels" in text.details[0]
+    assert "bad ≥ 0.800, good ≥ 0.950; other labels" in text.details[1]
 
 
 def test_the_other_promise_is_stated_as_the_weaker_one() -> None:
@@ -82,10 +83,11 @@ def test_the_other_promise_is_stated_as_the_weaker_one() -> None:
     ("wrong", "words"), [(0, "confirms it"), (2, "neither confirms nor revokes it yet"), (30, "revokes it")]
 )
 def test_an_audit_is_reported_in_numbers(wrong: int, words: str) -> None:
-    text = promised(replace(HOLDING, audit=audit(PROMISE, 0.5, 60, wrong)))
+    text = promised(replace(HOLDING, audit=audit(PROMISE, 0.5, 120, wrong)))
     sentence = text.headline if wrong == 30 else text.details[-1]
     assert words in sentence
-    assert f"{wrong} of 60 accepted rows" in sentence
+    assert f"{wrong} of 120 accepted rows" in sentence
+    assert "(90 % interval, valid at every look while the audit grows)" in sentence
     assert text.headline.startswith("no promise") == (wrong == 30)
 
 
@@ -156,3 +158,10 @@ def test_a_gain_that_cannot_be_shown_is_not_claimed() -> None:
         "Asking twice bought +0.0 points of class AUROC [−4.1, 4.1] and +0.0 points of accuracy [−4.1, 4.1] for 2 × "
         "the questions; a gain in class AUROC cannot be shown on these rows."
     )
+
+
+def test_a_promise_says_what_earlier_looks_used_and_an_older_audit_has_no_level() -> None:
+    details = promised(replace(HOLDING, level=0.025, spent=0.05)).details
+    assert any("tested at 2.5 %" in detail and "have used 5 % of the 10 %" in detail for detail in details)
+    older = audit(PROMISE, 0.5, 120, 2)._replace(level=None)
+    assert "interval" not in promised(replace(HOLDING, audit=older)).details[-1]

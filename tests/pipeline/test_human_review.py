@@ -50,11 +50,11 @@ def test_informative_rows_support_no_promise_and_the_random_rows_written_next_do
 
 
 def test_with_a_promise_all_rows_left_for_review_are_written_the_least_certain_first(tmp_path: Path) -> None:
-    result = simulated_run(tmp_path, rows=120, gold_rows=40)
+    result = simulated_run(tmp_path, rows=240, gold_rows=150)
     rows = read_csv(tmp_path / "run" / "to_label.csv")
     assert {row["drawn"] for row in rows} == {"for review"}
     by_id = {outcome.id: outcome for outcome in result.outcomes}
-    wanted = {one.id for one in result.outcomes if one.decision == "review" and int(one.id[1:]) >= 40}
+    wanted = {one.id for one in result.outcomes if one.decision == "review" and int(one.id[1:]) >= 150}
     assert {row["id"] for row in rows} == wanted
     confidence = [by_id[row["id"]].confidence or 0.0 for row in rows]
     assert confidence == sorted(confidence)
@@ -74,13 +74,13 @@ def test_nothing_left_for_review_leaves_no_file_behind(tmp_path: Path) -> None:
 
 
 def test_as_many_random_rows_are_drawn_as_the_promise_probably_needs_up_to_a_limit(tmp_path: Path) -> None:
-    result = simulated_run(tmp_path, rows=400, gold_rows=40, learn=LearnSettings(optimiser="lr", folds=3, resamples=5))
+    result = simulated_run(tmp_path, rows=400, gold_rows=80, learn=LearnSettings(optimiser="lr", folds=3, resamples=5))
     certificate = result.learned.model.certificate
     assert certificate is not None
     assert result.to_label is not None
     assert certificate.rows_needed is not None
     assert result.to_label.kind == "at random"
-    assert result.to_label.rows == min(max(30, certificate.rows_needed - 40), MOST_ROWS_TO_LABEL)
+    assert result.to_label.rows == min(max(30, certificate.rows_needed.likely - 80), MOST_ROWS_TO_LABEL)
 
 
 def test_without_a_requested_promise_random_rows_are_written(tmp_path: Path) -> None:

@@ -18,7 +18,16 @@ from pcs_annotator.files.runs import read_json, write_json
 from pcs_annotator.pipeline.human_review import FromPeople
 from pcs_annotator.pipeline.label import Labelled, Saving, default_out, label, plan_labelling
 from pcs_annotator.pipeline.run import RunRequest, fit_run
-from tests.simulated import MODELS, read_csv, simulated_models, simulated_run, truth_of, write_csv, write_texts
+from tests.simulated import (
+    MODELS,
+    copy_run,
+    read_csv,
+    simulated_models,
+    simulated_run,
+    truth_of,
+    write_csv,
+    write_texts,
+)
 
 NEW = range(1000, 1100)
 PRICES = {MODELS[0]: [10.0, 10.0], MODELS[1]: [1.0, 1.0], MODELS[2]: [1.0, 1.0]}
@@ -27,14 +36,14 @@ PRICES = {MODELS[0]: [10.0, 10.0], MODELS[1]: [1.0, 1.0], MODELS[2]: [1.0, 1.0]}
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("labelling")
-    simulated_run(folder, rows=160, gold_rows=80)
+    simulated_run(folder, rows=260, gold_rows=150)
     return folder / "run"
 
 
 @pytest.fixture
 def folder(made: Path, tmp_path: Path) -> Iterator[Path]:
     """A run whose promise holds, with its models at hand."""
-    shutil.copytree(made, tmp_path / "run")
+    copy_run(made, tmp_path / "run")
     with simulated_models():
         yield tmp_path / "run"
 
@@ -43,7 +52,7 @@ def folder(made: Path, tmp_path: Path) -> Iterator[Path]:
 def revoked(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose promise an audit revokes."""
     folder = tmp_path_factory.mktemp("revoked") / "run"
-    shutil.copytree(made, folder)
+    copy_run(made, folder)
     fit_run(folder, None, FromPeople(audit=40))
     rows = [{**row, "verdict": "wrong"} for row in read_csv(folder / "audit.csv")]
     fit_run(folder, None, FromPeople(verdicts=write_csv(folder.parent / "verdicts.csv", rows)))

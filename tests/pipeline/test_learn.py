@@ -13,6 +13,7 @@ from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.judging.evaluation.compare import Figures
 from pcs_annotator.judging.weighing.optimisers.regression import LinearRegression
 from pcs_annotator.pipeline.learn import (
+    KnownRows,
     check_drift,
     evaluation_file,
     fit_for_classifier,
@@ -116,7 +117,7 @@ def test_gold_rows_that_differ_from_the_others_raise_a_warning() -> None:
     alike = [label if row % 2 else None for row, label in enumerate(gold)]
     learn(votes, alike, settings)
     chosen = np.array([row % 2 == 1 for row in range(300)])
-    learn(votes, alike, settings, random_sample=chosen)
+    learn(votes, alike, settings, KnownRows(random_sample=chosen))
 
 
 def test_new_votes_that_differ_from_those_learned_from_raise_a_warning_and_others_do_not() -> None:
@@ -168,7 +169,7 @@ def repeated(times: int, items: int = 60) -> tuple[Votes, list[str], list[str]]:
 
 def test_gold_rows_that_repeat_a_text_count_once_and_are_counted() -> None:
     votes, gold, texts = repeated(3)
-    learned, plain = learn(votes, gold, QUICK, texts=texts), learn(*repeated(1)[:2], QUICK)
+    learned, plain = learn(votes, gold, QUICK, KnownRows(texts=texts)), learn(*repeated(1)[:2], QUICK)
     assert learned.model.certificate is not None
     assert learned.model.certificate.gold_rows == learned.model.certificate.assumed_rows == 60
     assert learned.model.weights.diagnostics.gold_rows == 60
@@ -177,14 +178,14 @@ def test_gold_rows_that_repeat_a_text_count_once_and_are_counted() -> None:
         "120 gold rows repeat a text and count once: copies say nothing new"
     ]
     assert not plain.model.weights.diagnostics.flags
-    twice = learn(votes.take(slice(61)), gold[:61], QUICK, texts=texts[:61])
+    twice = learn(votes.take(slice(61)), gold[:61], QUICK, KnownRows(texts=texts[:61]))
     assert "1 gold row repeats a text and counts once" in twice.model.weights.diagnostics.flags[0].detail
 
 
 def test_copies_with_different_gold_are_not_learned_from_and_named() -> None:
     votes, gold, texts = repeated(2)
     gold[0] = next(label for label in votes.labels if label != gold[60])
-    learned = learn(votes, gold, QUICK, texts=texts)
+    learned = learn(votes, gold, QUICK, KnownRows(texts=texts))
     kinds = {flag.kind: flag.detail for flag in learned.model.weights.diagnostics.flags}
     assert "these 2 rows are not learned from: '0', '60'; correct them" in kinds["gold contradictory"]
     assert learned.model.weights.diagnostics.gold_rows == 59
@@ -194,7 +195,7 @@ def test_gold_that_all_contradicts_itself_is_an_error() -> None:
     votes, gold, texts = repeated(2)
     others = [next(one for one in votes.labels if one != label) for label in gold[:60]]
     with pytest.raises(GoldError, match=r"these 120 rows are not learned from: '0', '1', .*; correct them"):
-        learn_if_possible(votes, [*gold[:60], *others], QUICK, texts=texts)
+        learn_if_possible(votes, [*gold[:60], *others], QUICK, KnownRows(texts=texts))
 
 
 def test_copies_count_once_for_the_classifier_too() -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -29,21 +28,20 @@ from pcs_annotator.pipeline.run_folder import (
     read_variants,
     write_page,
 )
-from tests.simulated import QUICK, read_csv, simulated_run, truth_of, write_csv
+from tests.simulated import QUICK, copy_run, read_csv, simulated_run, truth_of, write_csv
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recorded")
-    simulated_run(folder, rows=160, gold_rows=60)
+    simulated_run(folder, rows=260, gold_rows=150)
     return folder / "run"
 
 
 @pytest.fixture
 def folder(made: Path, tmp_path: Path) -> Path:
-    """A run of 160 rows, 60 with gold, whose promise holds."""
-    shutil.copytree(made, tmp_path / "run")
-    return tmp_path / "run"
+    """A run of 260 rows, 150 with gold, whose promise holds."""
+    return copy_run(made, tmp_path / "run")
 
 
 def certificate_of(result: RunResult) -> Certificate:
@@ -55,7 +53,7 @@ def decisions_of(result: RunResult) -> set[str | None]:
     return {outcome.decision for outcome in result.outcomes}
 
 
-def audited(folder: Path, right: Callable[[int], bool], rows: int = 40) -> FromPeople:
+def audited(folder: Path, right: Callable[[int], bool], rows: int = 60) -> FromPeople:
     """Draw an audit and fill in verdicts."""
     assert fit_run(folder, None, FromPeople(audit=rows)).to_audit == rows
     drawn = read_csv(folder / "audit.csv")
@@ -107,19 +105,19 @@ def test_a_model_file_that_does_not_say_how_it_was_learned_is_fitted_like_the_ru
 
 
 def test_gold_of_a_person_is_kept_for_later_fits(folder: Path) -> None:
-    given = write_csv(folder.parent / "mine.csv", [{"id": f"t{row}", "gold": truth_of(row)} for row in range(100, 150)])
+    given = write_csv(folder.parent / "mine.csv", [{"id": f"t{row}", "gold": truth_of(row)} for row in range(200, 250)])
     first = fit_run(folder, None, FromPeople(gold=given))
     for result in (first, fit_run(folder), open_run(folder)):
-        assert sum(label is not None for label in result.dataset.gold) == 110
+        assert sum(label is not None for label in result.dataset.gold) == 200
 
 
 def test_later_gold_wins_over_earlier_gold(folder: Path) -> None:
     mine = folder.parent / "mine.csv"
-    wrong = {"good": "bad", "bad": "good"}[truth_of(100)]
-    fit_run(folder, None, FromPeople(gold=write_csv(mine, [{"id": "t100", "gold": wrong}])))
-    assert open_run(folder).dataset.gold[100] == wrong
-    fit_run(folder, None, FromPeople(gold=write_csv(mine, [{"id": "t100", "gold": truth_of(100)}])))
-    assert open_run(folder).dataset.gold[100] == truth_of(100)
+    wrong = {"good": "bad", "bad": "good"}[truth_of(200)]
+    fit_run(folder, None, FromPeople(gold=write_csv(mine, [{"id": "t200", "gold": wrong}])))
+    assert open_run(folder).dataset.gold[200] == wrong
+    fit_run(folder, None, FromPeople(gold=write_csv(mine, [{"id": "t200", "gold": truth_of(200)}])))
+    assert open_run(folder).dataset.gold[200] == truth_of(200)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +140,7 @@ def test_an_audit_that_finds_no_error_confirms(folder: Path) -> None:
     result = fit_run(folder, None, audited(folder, lambda place: True))
     audit = certificate_of(result).audit
     assert audit is not None
-    assert (audit.finding, audit.rows, audit.wrong) == ("confirmed", 40, 0)
+    assert (audit.finding, audit.rows, audit.wrong) == ("confirmed", 60, 0)
     assert certificate_of(result).holds
     assert certificate_of(fit_run(folder)).audit == audit
     assert certificate_of(open_run(folder)).audit == audit
@@ -161,13 +159,13 @@ def test_a_revoked_promise_stays_revoked_until_gold_changes(folder: Path) -> Non
     assert not certificate_of(revoked).holds
     assert "an audit revokes it" in fallen_away(revoked)
     assert decisions_of(revoked) == {"review"}
-    assert (certificate_of(revoked).accepted_share, certificate_of(revoked).review_rows) == (0, 160)
+    assert (certificate_of(revoked).accepted_share, certificate_of(revoked).review_rows) == (0, 260)
     assert revoked.to_label is not None
     assert revoked.to_label.kind == "at random"
     for result in (fit_run(folder), open_run(folder)):
         assert not certificate_of(result).holds
         assert decisions_of(result) == {"review"}
-    more = write_csv(folder.parent / "mine.csv", [{"id": "t100", "gold": truth_of(100)}])
+    more = write_csv(folder.parent / "mine.csv", [{"id": "t200", "gold": truth_of(200)}])
     forgotten = certificate_of(fit_run(folder, None, FromPeople(gold=more)))
     assert forgotten.audit is None
     assert forgotten.holds
@@ -221,9 +219,9 @@ def test_two_verdicts_on_one_row_count_once(folder: Path) -> None:
     write_csv(people.verdicts, [*rows, *rows])
     audit = certificate_of(fit_run(folder, None, people)).audit
     assert audit is not None
-    assert audit.rows == 40
+    assert audit.rows == 60
     write_csv(people.verdicts, [*rows, {**rows[2], "verdict": "wrong"}])
-    with pytest.raises(GoldError, match=rf"row 41: '{rows[2]['id']}' has another verdict in row 3"):
+    with pytest.raises(GoldError, match=rf"row 61: '{rows[2]['id']}' has another verdict in row 3"):
         fit_run(folder, None, people)
 
 
@@ -254,7 +252,7 @@ def test_an_audit_draws_no_row_with_gold(folder: Path) -> None:
     fit_run(folder, None, FromPeople(audit=200))
     drawn = read_csv(folder / "audit.csv")
     assert drawn
-    assert all(int(row["id"].removeprefix("t")) >= 60 for row in drawn)
+    assert all(int(row["id"].removeprefix("t")) >= 150 for row in drawn)
     assert {row["verdict"] for row in drawn} == {""}
 
 
@@ -273,7 +271,7 @@ def test_a_promise_is_void_when_votes_gold_or_version_change(what: str, folder: 
         first["label"] = {"good": "bad", "bad": "good"}[first["label"]]
         write_table(pa.Table.from_pylist(votes), folder / "votes.parquet")
     elif what == "gold":
-        write_csv(folder / "gold.csv", [{"id": "t100", "gold": truth_of(100), "drawn": "at random"}])
+        write_csv(folder / "gold.csv", [{"id": "t200", "gold": truth_of(200), "drawn": "at random"}])
     else:
         model = json.loads((folder / "model.json").read_text())
         model["certificate"]["fingerprint"]["version"] = "0.0.0"

@@ -110,6 +110,11 @@ class RunFolder:
         return self.path / "labelled.json"
 
     @property
+    def looks(self) -> Path:
+        """Looks at the gold labels, each of which may have shown a promise."""
+        return self.path / "looks.json"
+
+    @property
     def has_results(self) -> bool:
         """Whether there is something to lose: results, or labels that people gave."""
         return self.labels.exists() or self.gold.exists()
@@ -117,7 +122,7 @@ class RunFolder:
     def set_results_aside(self) -> Path:
         """Move all results and gold labels into one dated folder within this one; the ledger stays where it is."""
         results = (self.items, self.to_label, self.audit, self.drawn, self.variants, self.votes, self.model)
-        shown = (self.evaluation, self.methods, self.report, self.labelled)
+        shown = (self.evaluation, self.methods, self.report, self.labelled, self.looks)
         place = self.path / "earlier"
         if place.exists():  # left by an interruption
             set_aside(place)

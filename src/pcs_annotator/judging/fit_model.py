@@ -31,6 +31,10 @@ from pcs_annotator.judging.weighing.optimiser import Optimiser, optimisers
 from pcs_annotator.judging.weighing.scoring import choose
 
 MOST_REPLAYED = 2_000
+USED_UP = (
+    "earlier looks at the gold labels have used up all errors that promises may have: label other rows at random in a "
+    "new folder, or ask for less certainty"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +48,8 @@ class Learning:
         promise: The promise about accepted labels; None for no decisions.
         sets: Whether outcomes list the labels that cannot be ruled out.
         version: Version of the code, for the certificate's fingerprint.
+        spent: How much of the promise's δ earlier looks at the gold labels have used.
+        refused: Why no promise may be made, whatever the gold rows show; empty when one may.
     """
 
     optimiser: str | Optimiser = "lr"
@@ -52,6 +58,8 @@ class Learning:
     promise: Promise | None = None
     sets: bool = False
     version: str = ""
+    spent: float = 0.0
+    refused: str = ""
 
 
 class Trial(NamedTuple):
@@ -194,22 +202,25 @@ def _certificate(trial: Trial | None, rows: Votes, gold: Codes, at_random: Mask,
     promise = how.promise
     assert promise is not None
     usable = int(at_random.sum())
-    why = _no_confidence(rows, gold, usable, promise, how.splits.calibration)
+    why = _no_confidence(rows, gold, usable, how)
     if trial is None or why:
         return no_promise(promise, usable, why)
-    found = certify(trial.judged.take(at_random), rows.labels, promise, how.splits.seed)
+    found = certify(trial.judged.take(at_random), rows.labels, promise, how.spent, how.splits.seed)
     return replace(found, split=_split(len(gold), usable, how.splits))
 
 
-def _no_confidence(rows: Votes, gold: Codes, usable: int, promise: Promise, calibration: str) -> str:
+def _no_confidence(rows: Votes, gold: Codes, usable: int, how: Learning) -> str:
     """Return why no promise is possible, whatever the tests would show; empty when one is."""
+    assert how.promise is not None
+    if how.refused or how.spent >= how.promise.delta:
+        return how.refused or USED_UP
     if len(gold) < MIN_ROWS_TO_CALIBRATE:
-        least = max(MIN_ROWS_TO_CALIBRATE, promise.least_rows)
+        least = max(MIN_ROWS_TO_CALIBRATE, how.promise.least_rows(how.spent))
         rows_are = "1 gold row is" if len(gold) == 1 else f"{len(gold)} gold rows are"
         return f"{rows_are} too few to promise anything: it takes at least {least}, and mostly more"
     if len(np.unique(gold)) < 2:
         return f"all {len(gold)} gold rows say {rows.labels[gold[0]]!r}: label rows of another class too"
-    if calibration == "none":
+    if how.splits.calibration == "none":
         return "without calibration there is no confidence to promise anything about: use softmax"
     if not usable:
         return (

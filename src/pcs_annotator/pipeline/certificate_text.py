@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pcs_annotator.core.outcome import Outcome
@@ -32,20 +32,34 @@ class Promised(NamedTuple):
 
 def promised(certificate: Certificate) -> Promised:
     """Return a certificate as text."""
-    promise = certificate.promise
     what = _what(certificate)
     if not certificate.holds:
         why = certificate.why_not if certificate.audit is None else _audited(certificate.audit)
         return Promised(f"no promise that {what}: {why}", ())
-    details = [_threshold(certificate), f"based on {certificate.split}"]
+    details = [*_guarantee(certificate), _threshold(certificate), f"based on {certificate.split}"]
     if certificate.assumed_rows:
         rows = f"{certificate.assumed_rows:,} gold labels that came with the data"
         details.append(f"assuming that the {rows} are of rows drawn at random")
-    if promise.kind == "accepted-and-wrong":
-        details.append("this promise holds on average over samples of gold rows; error-among-accepted is stricter")
     if certificate.audit is not None:
         details.append(_audited(certificate.audit))
     return Promised(f"promise: {what}", tuple(details))
+
+
+def _guarantee(certificate: Certificate) -> Iterator[str]:
+    """Yield what is guaranteed and what is not."""
+    promise = certificate.promise
+    if promise.kind == "accepted-and-wrong":
+        yield "this promise holds on average over samples of gold rows; error-among-accepted is stricter"
+        return
+    yield (
+        f"guaranteed: over all fits with other gold rows of these texts, at most {_percent(promise.delta)} end in a "
+        "promise that is broken; not guaranteed: that this one is kept, nor anything for other kinds of texts"
+    )
+    if certificate.spent:
+        yield (
+            f"tested at {_percent(certificate.level)}, because earlier looks at the gold labels without a promise have "
+            f"used {_percent(certificate.spent)} of the {_percent(promise.delta)}"
+        )
 
 
 def without_gold(outcomes: Sequence[Outcome]) -> Promised:
@@ -97,7 +111,10 @@ def _audited(audit: Audit) -> str:
         "open": "an audit neither confirms nor revokes it yet",
     }[audit.finding]
     low, high = (_percent(end) for end in audit.error)
-    return f"{found}: {audit.wrong} of {audit.rows} accepted rows were wrong, an error rate of {low} to {high}"
+    rate = f"{audit.wrong} of {audit.rows} accepted rows were wrong, an error rate of {low} to {high}"
+    if audit.level is None:  # by an earlier version
+        return f"{found}: {rate}"
+    return f"{found}: {rate} ({_percent(audit.level)} interval, valid at every look while the audit grows)"
 
 
 def about_auroc(figures: Sequence[Figures]) -> str:

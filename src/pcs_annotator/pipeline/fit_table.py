@@ -21,7 +21,7 @@ from pcs_annotator.files import runs, tables
 from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.pipeline import human_review
 from pcs_annotator.pipeline.findings import Facts
-from pcs_annotator.pipeline.learn import Learned, learn_if_possible, model_file
+from pcs_annotator.pipeline.learn import KnownRows, Learned, learn_if_possible, model_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,7 +95,8 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     votes = table.votes.plain()
     # what a person chose to label may be easier or harder than the rest
     from_table = np.array([label is not None for label in table.gold], dtype=np.bool_)
-    learned = learn_if_possible(votes, gold, settings, from_table, texts=list(texts.values()) or None)
+    known = KnownRows(from_table, texts=list(texts.values()) or None)
+    learned = learn_if_possible(votes, gold, settings, known)
     outcomes = list(learned.model.judge(votes))
     for path in in_the_way:
         runs.set_aside(path)

@@ -249,7 +249,8 @@ def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Mode
     if model.calibrator is None:
         kind, chosen = "informative", rows_to_label(votes, rows, gold=codes, seed=seed)
     elif certificate is None or not certificate.holds:
-        missing = 0 if certificate is None else (certificate.rows_needed or 0) - certificate.gold_rows
+        needed = certificate and certificate.rows_needed
+        missing = needed.likely - certificate.gold_rows if certificate and needed else 0
         wanted = min(max(rows, missing), MOST_ROWS_TO_LABEL)
         kind, chosen = "at random", draw_rows(unlabelled, wanted, seed)
     else:
@@ -338,6 +339,11 @@ def with_verdicts(
             continue
         raise GoldError(
             f"{path.name}, row {one.row}: {one.id!r} {why}: correct the file, or draw new rows with --audit"
+        )
+    if certificate.audit is not None and certificate.audit.rows > len(checked):
+        raise GoldError(
+            f"{path.name}: an earlier audit checked {certificate.audit.rows} rows and this file has verdicts on "
+            f"{len(checked)}: give all of them, because leaving some out would change what the audit finds"
         )
     wrong = sum(not one.right for one in checked.values())
     found = audit(certificate.promise, certificate.accepted_share, len(checked), wrong)

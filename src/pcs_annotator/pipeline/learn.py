@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,7 +62,38 @@ class Learned:
     drift: Drift | None = None
 
 
-def learning_of(settings: LearnSettings) -> Learning:
+class Looked(NamedTuple):
+    """What earlier looks at the gold labels mean for a promise.
+
+    Attributes:
+        spent: How much of the errors that promises may have they used.
+        refused: Why no promise may be made; empty when one may.
+    """
+
+    spent: float = 0.0
+    refused: str = ""
+
+
+class KnownRows(NamedTuple):
+    """What is known about the rows beside their votes and gold.
+
+    Attributes:
+        random_sample: Which rows were drawn at random and so can support a promise; None for all.
+        assumed: Those of them that we did not draw, so that the promise says that it relies on this; None for all.
+        texts: The text of every row, because copies of a text count once; None if unknown.
+        looked: What earlier looks at the gold labels mean for a promise.
+    """
+
+    random_sample: Mask | None = None
+    assumed: Mask | None = None
+    texts: Sequence[str] | None = None
+    looked: Looked = Looked()
+
+
+NOTHING_KNOWN = KnownRows()
+
+
+def learning_of(settings: LearnSettings, looked: Looked = NOTHING_KNOWN.looked) -> Learning:
     """Return how to learn with these settings."""
     promise = None
     if settings.max_error is not None:
@@ -79,6 +110,8 @@ def learning_of(settings: LearnSettings) -> Learning:
         promise=promise,
         sets=settings.sets,
         version=__version__,
+        spent=looked.spent,
+        refused=looked.refused,
     )
 
 
@@ -88,16 +121,11 @@ def check_learning(settings: LearnSettings) -> None:
 
 
 def learn_if_possible(
-    votes: Votes,
-    gold: Sequence[object],
-    settings: LearnSettings,
-    random_sample: Mask | None = None,
-    assumed: Mask | None = None,
-    texts: Sequence[str] | None = None,
+    votes: Votes, gold: Sequence[object], settings: LearnSettings, known: KnownRows = NOTHING_KNOWN
 ) -> Learned:
     """Learn from the rows that have gold; without gold, all votes count the same and nothing is accepted."""
     if any(gold):
-        return learn(votes, gold, settings, random_sample, assumed, texts)
+        return learn(votes, gold, settings, known)
     check_learning(settings)  # a setting that cannot be used is an error even without gold
     weights = fit_coded(votes, np.full(len(votes), UNLABELLED, dtype=np.int8), "uniform", seed=settings.seed)
     model = Model(weights=weights, calibrator=None, by_agreement=settings.max_error is not None)
@@ -108,17 +136,11 @@ def learn(
     votes: Votes,
     gold: Iterable[object] | Mapping[str, object],
     settings: LearnSettings,
-    random_sample: Mask | None = None,
-    assumed: Mask | None = None,
-    texts: Sequence[str] | None = None,
+    known: KnownRows = NOTHING_KNOWN,
 ) -> Learned:
-    """Learn weights, calibrator and promise from the rows that have gold, and compare with simple methods.
-
-    `random_sample` marks the rows that were drawn at random and so can support a promise; `assumed` those of them that
-    we did not draw, so that the promise says that it relies on this. By default, both are all rows. Copies of a text
-    count once; `texts` has the text of every row, None if they are unknown.
-    """
-    how = learning_of(settings)
+    """Learn weights, calibrator and promise from the rows that have gold, and compare with simple methods."""
+    random_sample, assumed, texts, looked = known
+    how = learning_of(settings, looked)
     codes = gold_codes(votes, gold)
     once = counted_once(votes, codes, texts, random_sample)
     _refuse_if_all_contradictory(once, votes, codes)

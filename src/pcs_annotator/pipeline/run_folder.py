@@ -23,11 +23,12 @@ from pcs_annotator.files import tables, vote_files
 from pcs_annotator.files.config import Config, LearnSettings, config_from_dict, known_learn_settings
 from pcs_annotator.files.runs import RunFolder, atomic_path, expecting, read_json, set_aside, write_json
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.certificate import fingerprint, in_force
+from pcs_annotator.judging.promising.certificate import Certificate, fingerprint, in_force
 from pcs_annotator.pipeline import folder_votes, human_review, ledgers, resolve_config
 from pcs_annotator.pipeline.certificate_text import fallen_away
 from pcs_annotator.pipeline.findings import Facts
-from pcs_annotator.pipeline.learn import Learned, evaluation_file, learn_if_possible, model_file
+from pcs_annotator.pipeline.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
+from pcs_annotator.pipeline.looks import key_of, read_looks, write_looks
 from pcs_annotator.version import __version__
 
 if TYPE_CHECKING:
@@ -161,13 +162,26 @@ class Recorded:
 
     def learn(self, settings: LearnSettings) -> Learned:
         """Learn from the recorded votes; an earlier audit of the same promise still counts."""
-        gold = self.gold
-        learned = learn_if_possible(self.votes, gold.labels, settings, gold.random_sample, gold.assumed, self.texts)
+        gold, key = self.gold, key_of(self.votes, self.gold.labels, settings)
+        looks = read_looks(self.folder, self._gold_ids(), key)
+        looked = Looked(looks.spent_before(key), looks.refused)
+        known = KnownRows(gold.random_sample, gold.assumed, self.texts, looked)
+        learned = learn_if_possible(self.votes, gold.labels, settings, known)
         values = self._earlier_model()
         if values is None:
             return learned
         earlier = Model.from_dict(values)
         return replace(learned, model=fallen_away(earlier, _with_earlier_audit(learned.model, earlier)))
+
+    def _note_look(self, certificate: Certificate, settings: LearnSettings) -> None:
+        key, ids = key_of(self.votes, self.gold.labels, settings), self._gold_ids()
+        before = read_looks(self.folder, ids, key)
+        after = before.with_look(key, certificate, ids)
+        if after is not before:
+            write_looks(self.folder, after)
+
+    def _gold_ids(self) -> list[str]:
+        return [item.id for item, label in zip(self.dataset.items, self.gold.labels, strict=True) if label]
 
     def _earlier_model(self) -> Mapping[str, Any] | None:
         """Return the folder's `model.json`; None if there is none, or a damaged one, which gets another name."""
@@ -191,6 +205,8 @@ class Recorded:
         self, learned: Learned, settings: LearnSettings, fits: Mapping[str, Any], *, spreadsheet_safe: bool = False
     ) -> list[Outcome]:
         """Write model, figures and labels, and return the outcomes; `fits` is what `pcs fit` was given."""
+        if learned.model.certificate is not None:  # noted first: an interruption must not hide a look
+            self._note_look(learned.model.certificate, settings)
         write_json(self.folder.model, {**model_file(learned, settings, self.votes.labels), "fit": fits})
         write_json(self.folder.evaluation, evaluation_file(learned))
         outcomes = list(learned.model.judge(self.votes))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,16 @@ from pcs_annotator.faces.cli.main import main
 from pcs_annotator.files.runs import read_json, write_json
 from pcs_annotator.files.tables import write_table
 from tests.builders import simulated_votes
-from tests.simulated import MODELS, read_csv, simulated_models, simulated_run, truth_of, write_csv, write_texts
+from tests.simulated import (
+    MODELS,
+    copy_run,
+    read_csv,
+    simulated_models,
+    simulated_run,
+    truth_of,
+    write_csv,
+    write_texts,
+)
 from tests.stub import Behaviour, stub_process
 
 Captured = pytest.CaptureFixture[str]
@@ -27,7 +35,7 @@ PROMISE = ["--max-error", "0.1", "--certainty", "0.9"]
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("decide")
-    simulated_run(folder, rows=160, gold_rows=80)
+    simulated_run(folder, rows=260, gold_rows=150)
     return folder / "run"
 
 
@@ -40,8 +48,8 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
 
 @pytest.fixture
 def run(made: Path) -> str:
-    """A run of 160 rows, 80 with gold, whose promise holds; 60 new texts beside it."""
-    shutil.copytree(made, "run")
+    """A run of 260 rows, 150 with gold, whose promise holds; 60 new texts beside it."""
+    copy_run(made, Path("run"))
     write_texts(Path("new.csv"), range(1000, 1060))
     return "run"
 
@@ -202,9 +210,9 @@ def test_gold_of_a_run_that_contradicts_itself_is_refused_before_any_call(capsys
 
 
 def test_a_run_is_fitted_audited_and_judged(run: str, capsys: Captured) -> None:
-    assert main(["fit", run, "--audit", "40"]) == 0
+    assert main(["fit", run, "--audit", "60"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "40 accepted rows to check" in text
+    assert "60 accepted rows to check" in text
     assert "--verdicts" in text
     drawn = read_csv(Path(run, "audit.csv"))
     write_csv(Path("verdicts.csv"), [{**row, "verdict": "right"} for row in drawn])
@@ -213,7 +221,7 @@ def test_a_run_is_fitted_audited_and_judged(run: str, capsys: Captured) -> None:
     write_csv(Path("verdicts.csv"), [{**row, "verdict": "wrong"} for row in drawn])
     revoked = shown(["fit", run, "--verdicts", "verdicts.csv"], capsys)
     assert revoked["certificate"]["audit"]["finding"] == "revoked"
-    assert revoked["decisions"] == {"review": 160}
+    assert revoked["decisions"] == {"review": 260}
     assert {row["decision"] for row in read_csv(Path(run, "labels.csv"))} == {"review"}
     assert main(["fit", run]) == 0
     assert "audit revokes" in " ".join(capsys.readouterr().out.split())
@@ -231,8 +239,8 @@ def test_a_run_keeps_its_settings_and_hands_rows_out(run: str, capsys: Captured)
     assert again["to_label"]["file"] == "run/to_label.csv"
     row = {"id": "t150", "gold": "awful"}
     assert "'awful'" in refused(["fit", run, "--gold", str(write_csv(Path("mine.csv"), [row]))], capsys)
-    taken = write_csv(Path("mine.csv"), [{"id": f"t{row}", "gold": truth_of(row)} for row in range(100, 120)])
-    assert shown(["fit", run, "--gold", str(taken)], capsys)["gold_rows"] == 100
+    taken = write_csv(Path("mine.csv"), [{"id": f"t{row}", "gold": truth_of(row)} for row in range(200, 220)])
+    assert shown(["fit", run, "--gold", str(taken)], capsys)["gold_rows"] == 170
 
 
 def test_a_run_without_gold_picks_the_most_informative_rows_to_label(capsys: Captured) -> None:

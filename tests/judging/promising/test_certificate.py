@@ -18,15 +18,16 @@ from pcs_annotator.judging.promising.certificate import (
     in_force,
     no_promise,
 )
+from pcs_annotator.judging.promising.rows_needed import RowsNeeded
 from tests.judging.promising.test_acceptance import LABELS, drawn, judged
 
 PROMISE = Promise(max_error=0.1)
 
 
 def test_enough_right_rows_support_the_promise() -> None:
-    found = certify(judged([0.9] * 30, [True] * 30), LABELS, PROMISE)
+    found = certify(judged([0.9] * 50, [True] * 50), LABELS, PROMISE)
     assert found.holds
-    assert found.gold_rows == 30
+    assert found.gold_rows == 50
     assert found.thresholds == {EVERY_LABEL: 0.9}
     assert found.why_not == ""
 
@@ -35,25 +36,31 @@ def test_with_too_few_rows_the_certificate_says_how_many_are_needed() -> None:
     found = certify(judged([0.9] * 12, [True] * 12), LABELS, PROMISE)
     assert not found.holds
     assert "12 gold rows" in found.why_not
-    assert "22" in found.why_not
-    assert found.rows_needed == 22
+    assert "it takes 44" in found.why_not
+    assert found.level == 0  # nothing was tested, so nothing is used up
 
 
 def test_rows_that_are_wrong_a_little_too_often_need_more() -> None:
-    rows = drawn(60, seed=3)
-    found = certify(rows, LABELS, Promise(max_error=0.05))
+    sure = judged([0.99] * 120 + [0.7] * 80, [False] * 2 + [True] * 118 + [True, False] * 40)
+    found = certify(sure, LABELS, Promise(max_error=0.05))
     assert not found.holds
-    assert "60 gold rows" in found.why_not
+    assert "on 200 gold rows not even" in found.why_not
     assert found.rows_needed is not None
-    assert found.rows_needed > 60
-    assert f"{found.rows_needed:,}" in found.why_not
+    assert 200 < found.rows_needed.even_odds <= found.rows_needed.likely
+    assert f"with {found.rows_needed.likely:,} four to one" in found.why_not
+    assert found.level == pytest.approx(0.05)
 
 
 def test_more_rows_do_not_help_where_labels_are_never_reliable() -> None:
-    coin = judged([0.6] * 100, [True, False] * 50)
-    found = certify(coin, LABELS, PROMISE)
+    found = certify(judged([0.6] * 200, [True, False] * 100), LABELS, PROMISE)
     assert found.rows_needed is None
     assert "better models" in found.why_not
+
+
+def test_few_rows_cannot_tell_that_more_would_not_help() -> None:
+    found = certify(judged([0.6] * 100, [True, False] * 50), LABELS, PROMISE)
+    assert found.rows_needed is None
+    assert "cannot be told yet: label up to 200" in found.why_not
 
 
 def test_the_number_of_rows_is_the_same_for_the_same_seed() -> None:
@@ -69,7 +76,7 @@ def test_without_a_promise_nothing_is_accepted() -> None:
 
 
 def test_a_certificate_says_what_it_means_for_the_rows_at_hand() -> None:
-    found = certify(judged([0.9] * 30, [True] * 30), LABELS, PROMISE)
+    found = certify(judged([0.9] * 50, [True] * 50), LABELS, PROMISE)
     taken = found.accepts(np.array([0.95, 0.9, 0.5, 0.2]), np.array([0, 1, 0, 0]), LABELS)
     shown = found.with_coverage(taken)
     assert (shown.accepted_share, shown.review_rows) == (0.5, 2)
@@ -79,8 +86,8 @@ def test_a_certificate_says_what_it_means_for_the_rows_at_hand() -> None:
 @pytest.mark.parametrize(
     "found",
     [
-        certify(judged([0.9] * 30, [True] * 30), LABELS, PROMISE),
-        no_promise(PROMISE, 3, "too few", 40),
+        certify(judged([0.9] * 50, [True] * 50), LABELS, PROMISE),
+        no_promise(PROMISE, 3, "too few", RowsNeeded(40, 60)),
         replace(
             certify(judged([0.9] * 60, [True] * 60), LABELS, Promise(max_error=0.1, per_label=True)),
             fingerprint=Fingerprint("a", "b", "1"),
@@ -92,8 +99,14 @@ def test_a_certificate_survives_json(found: Certificate) -> None:
     assert Certificate.from_dict(json.loads(json.dumps(found.to_dict()))) == found
 
 
+def test_a_certificate_of_an_earlier_version_has_one_number_of_rows() -> None:
+    values = no_promise(PROMISE, 3, "too few", RowsNeeded(40, 60)).to_dict() | {"rows_needed": 45}
+    del values["level"], values["spent"]
+    assert Certificate.from_dict(values).rows_needed == (45, 45)
+
+
 def test_a_revoked_certificate_accepts_nothing() -> None:
-    found = certify(judged([0.9] * 30, [True] * 30), LABELS, PROMISE)
+    found = certify(judged([0.9] * 50, [True] * 50), LABELS, PROMISE)
     revoked = replace(found, audit=audit(PROMISE, 0.5, 20, 9))
     assert not revoked.holds
     assert not revoked.accepts(np.array([1.0]), np.array([0]), LABELS).any()
@@ -101,14 +114,24 @@ def test_a_revoked_certificate_accepts_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("rows", "wrong", "finding"),
-    [(30, 0, "confirmed"), (30, 2, "open"), (30, 9, "revoked"), (5, 5, "revoked"), (5, 0, "open")],
+    [(60, 0, "confirmed"), (30, 0, "open"), (30, 2, "open"), (30, 11, "revoked"), (5, 5, "revoked"), (5, 0, "open")],
 )
 def test_an_audit_confirms_or_revokes_only_with_enough_evidence(rows: int, wrong: int, finding: str) -> None:
     found = audit(PROMISE, 0.5, rows, wrong)
     assert found.finding == finding
     assert found.error.low <= wrong / rows <= found.error.high
-    assert (found.finding == "revoked") == (found.error.low >= PROMISE.max_error)
+    assert found.level == PROMISE.certainty
+    assert (found.finding == "revoked") == (found.error.low > PROMISE.max_error)
     assert (found.finding == "confirmed") == (found.error.high <= PROMISE.max_error)
+
+
+def test_an_audit_that_grows_until_it_decides_is_rarely_wrong() -> None:
+    rng, found = np.random.default_rng(0), []
+    for _ in range(200):
+        wrong = np.cumsum(rng.random(400) < PROMISE.max_error)
+        looks = (audit(PROMISE, 1.0, rows, int(wrong[rows - 1])).finding for rows in range(10, 401, 10))
+        found.append(next((one for one in looks if one != "open"), "open"))
+    assert found.count("confirmed") + found.count("revoked") <= 0.1 * len(found)
 
 
 def test_an_audit_of_controlled_risk_allows_more_errors_among_the_accepted() -> None:
@@ -122,12 +145,12 @@ NOW = Fingerprint("v", "g", "1")
 
 
 def test_a_certificate_is_in_force_while_nothing_changed() -> None:
-    found = replace(certify(judged([0.9] * 30, [True] * 30), LABELS, PROMISE), fingerprint=NOW)
+    found = replace(certify(judged([0.9] * 50, [True] * 50), LABELS, PROMISE), fingerprint=NOW)
     assert in_force(found, NOW) is found
 
 
 def test_a_certificate_without_a_fingerprint_cannot_be_checked_and_stays() -> None:
-    found = certify(judged([0.9] * 30, [True] * 30), LABELS, PROMISE)
+    found = certify(judged([0.9] * 50, [True] * 50), LABELS, PROMISE)
     assert in_force(found, NOW) is found
 
 
@@ -144,7 +167,7 @@ def test_a_certificate_is_void_and_says_why_when_votes_gold_or_version_changed(
     changes: dict[str, str], named: str
 ) -> None:
     found = replace(
-        certify(judged([0.9] * 30, [True] * 30), LABELS, PROMISE), fingerprint=NOW, audit=audit(PROMISE, 0.5, 30, 0)
+        certify(judged([0.9] * 50, [True] * 50), LABELS, PROMISE), fingerprint=NOW, audit=audit(PROMISE, 0.5, 30, 0)
     )
     void = in_force(found, NOW._replace(**changes))
     assert void.why_not.startswith(named)
@@ -152,7 +175,7 @@ def test_a_certificate_is_void_and_says_why_when_votes_gold_or_version_changed(
     assert not void.holds
     assert not void.thresholds
     assert void.audit is None
-    assert (void.promise, void.gold_rows, void.fingerprint) == (PROMISE, 30, NOW)
+    assert (void.promise, void.gold_rows, void.fingerprint) == (PROMISE, 50, NOW)
     assert not void.accepts(np.array([1.0]), np.array([0]), LABELS).any()
 
 

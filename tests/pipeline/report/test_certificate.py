@@ -53,7 +53,7 @@ def test_without_a_promise_it_shows_why_and_how_many_rows_are_needed(tmp_path: P
     text = shown(result)
     assert "no promise No promise that at most 5 %" in text
     assert "40 gold rows" in text
-    assert f"gold rows needed about {certificate.rows_needed:,}" in text
+    assert f"{certificate.rows_needed.likely:,} for four to one" in text
     assert "100 % to review (40)" in text
 
 

@@ -2,9 +2,9 @@ r"""Which labels can be accepted with a promised error rate.
 
 Learn then Test (Angelopoulos et al., 2021): when $e$ of the $m$ rows at or above a threshold are wrong, the exact
 binomial p-value of an error rate above $\alpha$ is $P(\mathrm{Bin}(m,\alpha)\le e)$. Thresholds are tested one after
-another, each at the full level $\delta$, until the first one fails; all that passed hold simultaneously with certainty
-$1-\delta$. The sequence starts where the test is most likely to pass if rows are right as often as their confidence
-says, and continues to looser thresholds.
+another, each at the full level of this look, until the first one fails; all that passed hold simultaneously with that
+certainty. The levels of all looks together are at most $\delta$. The sequence starts where the test is most likely to
+pass if rows are right as often as their confidence says, and continues to looser thresholds.
 
 Conformal risk control (Angelopoulos et al., 2022) bounds something else: the share of *all* rows that are accepted and
 wrong, on average over draws of the gold rows. It is a different promise with its own name.
@@ -26,6 +26,7 @@ from pcs_annotator.judging.metrics.metrics import ends_of_runs
 
 PromiseKind = Literal["error-among-accepted", "accepted-and-wrong"]
 EVERY_LABEL = ""
+ROWS_FOR_HALF = 150
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,8 @@ class Promise:
 
     Attributes:
         max_error: α: the share of accepted labels that may be wrong; for `accepted-and-wrong`, the share of all rows.
-        certainty: 1 − δ: the probability that the promise holds; `accepted-and-wrong` holds on average and has none.
+        certainty: 1 − δ: how often such promises hold, over draws of the gold rows, however often somebody looks;
+            `accepted-and-wrong` holds on average and has none.
         kind: Which of the two promises.
         per_label: Whether it must hold for each label separately.
     """
@@ -51,15 +53,27 @@ class Promise:
 
     @property
     def delta(self) -> float:
-        """The probability that the promise is broken."""
+        """How often such promises are broken at most."""
         return round(1 - self.certainty, 12)
 
-    @property
-    def least_rows(self) -> int:
-        """The minimum number of rows, all of them right, that the promise needs."""
+    def level(self, rows: int, spent: float = 0.0) -> float:
+        """Return how much of δ a look at this many gold rows may use, when earlier looks have spent some of it.
+
+        Promises from few rows are rarely possible, and then mostly luck, so such a look gets little. Half of what is
+        left remains for later looks, so that all looks together never use more than δ.
+        """
+        share = 1 / 2 if rows >= ROWS_FOR_HALF else 1 / 10
+        return (self.delta - spent) * share
+
+    def least_rows(self, spent: float = 0.0) -> int:
+        """Return the minimum number of rows, all of them right, that the promise needs."""
         if self.kind == "accepted-and-wrong":
             return int(np.ceil(round(1 / self.max_error - 1, 9)))
-        return int(np.ceil(np.log(self.delta) / np.log1p(-self.max_error)))
+        few, many = (self._rows_at(self.level(rows, spent)) for rows in (0, ROWS_FOR_HALF))
+        return few if few < ROWS_FOR_HALF else max(many, ROWS_FOR_HALF)
+
+    def _rows_at(self, level: float) -> int:
+        return int(np.ceil(np.log(level) / np.log1p(-self.max_error)))
 
 
 _REMEDIES = {
@@ -90,14 +104,18 @@ Thresholds = Mapping[str, float]
 """Label → the minimum confidence to accept it, or `EVERY_LABEL` → one for all; other labels are never accepted."""
 
 
-def find_thresholds(judged: Judged, labels: Sequence[str], promise: Promise) -> dict[str, float]:
-    """Return the loosest thresholds that keep the promise; empty when none does."""
+def find_thresholds(judged: Judged, labels: Sequence[str], promise: Promise, spent: float = 0.0) -> dict[str, float]:
+    """Return the loosest thresholds that keep the promise; empty when none does.
+
+    `spent` is what earlier looks at the gold labels have used of δ.
+    """
+    level = promise.level(len(judged.right), spent)
     if not promise.per_label:
-        found = _threshold(judged, promise, promise.delta)
+        found = _threshold(judged, promise, level)
         return {} if found is None else {EVERY_LABEL: found}
-    # each label gets an equal share of δ, so that all thresholds hold simultaneously
+    # each label gets an equal share, so that all thresholds hold simultaneously
     by_label = {
-        label: _threshold(judged.take(judged.best == code), promise, promise.delta / len(labels))
+        label: _threshold(judged.take(judged.best == code), promise, level / len(labels))
         for code, label in enumerate(labels)
     }
     return {label: found for label, found in by_label.items() if found is not None}

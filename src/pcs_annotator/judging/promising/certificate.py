@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import bdtr, bdtrc, betaincinv
+from scipy.special import betaln, xlog1py, xlogy
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, accepted, find_thresholds
+from pcs_annotator.judging.promising.rows_needed import ENOUGH_TO_FORETELL, RowsNeeded, rows_needed
 from pcs_annotator.judging.weighing.fitting import in_canonical_order
 
 DIGITS = 16
+HALVINGS = 50
 
 
 class Fingerprint(NamedTuple):
@@ -57,9 +59,10 @@ class Audit(NamedTuple):
         rows: Number of rows checked.
         wrong: Number of wrong labels.
         limit: The highest error rate among accepted rows that keeps the promise.
-        error: Interval of the error rate; each end is a one-sided bound at the promise's certainty.
-        finding: `revoked` when the error rate is above the limit, `confirmed` when it is below, each with the
-            promise's certainty; else `open`.
+        error: Interval of the error rate.
+        finding: `revoked` when the interval is above the limit, `confirmed` when it is below; else `open`.
+        level: How often such an interval contains the error rate, however often it is looked at while the audit grows;
+            None for an audit by an earlier version, whose interval holds for a single look.
     """
 
     rows: int
@@ -67,6 +70,7 @@ class Audit(NamedTuple):
     limit: float
     error: Interval
     finding: Finding
+    level: float | None = None
 
 
 def draw_rows(among: Mask, rows: int, seed: int) -> Integers:
@@ -81,55 +85,35 @@ def audit(promise: Promise, accepted_share: float, rows: int, wrong: int) -> Aud
     limit = promise.max_error
     if promise.kind == "accepted-and-wrong":  # a bound on all rows allows a higher error rate among the accepted ones
         limit = min(1.0, limit / accepted_share)
-    delta = promise.delta
-    finding: Finding = "open"
-    if wrong and bdtrc(wrong - 1, rows, limit) <= delta:
-        finding = "revoked"
-    elif bdtr(wrong, rows, limit) <= delta:
-        finding = "confirmed"
-    low = float(betaincinv(wrong, rows - wrong + 1, delta)) if wrong else 0.0
-    high = float(betaincinv(wrong + 1, rows - wrong, 1 - delta)) if wrong < rows else 1.0
-    return Audit(rows, wrong, limit, Interval(low, high), finding)
+    error = confidence_sequence(wrong, rows, promise.certainty)
+    finding: Finding = "revoked" if error.low > limit else "confirmed" if error.high <= limit else "open"
+    return Audit(rows, wrong, limit, error, finding, promise.certainty)
 
 
-DRAWS = 40
-LIKELY = 0.8
-WORTHWHILE = 0.05
-HALVINGS = 3
-MOST_ROWS = 5_000
+def confidence_sequence(wrong: int, rows: int, level: float) -> Interval:
+    r"""Return the interval of an error rate that holds at every look at a growing sample together.
 
-
-def rows_needed(judged: Judged, labels: Sequence[str], promise: Promise, seed: int = 0) -> int | None:
-    """Return how many gold rows the promise would probably need; None when thousands would not be enough.
-
-    This simulates larger samples by drawing from the rows at hand with replacement, more and more of them, until four
-    out of five samples would accept a useful share of rows. With few rows at hand it is a rough guess, not a promise.
+    The likelihood of the rows under a mixture of error rates, Beta(½, ½), over that under the true rate is a
+    martingale: it ever reaches $1/\delta$ with a probability of at most $\delta$ (Ville). Rates with a lower ratio stay
+    in the interval.
     """
-    rng = np.random.default_rng(seed)
+    least = betaln(wrong + 0.5, rows - wrong + 0.5) - betaln(0.5, 0.5) + np.log1p(-level)
 
-    def enough(size: int) -> bool:
-        draws = (rng.integers(len(judged.right), size=size) for _ in range(DRAWS))
-        return bool(np.mean([_worthwhile(judged.take(rows), labels, promise) for rows in draws]) >= LIKELY)
+    def inside(rate: float) -> bool:
+        return bool(xlogy(wrong, rate) + xlog1py(rows - wrong, -rate) >= least)
 
-    too_few, size = len(judged.right), max(promise.least_rows, len(judged.right) + 1)
-    while not enough(size):
-        too_few, size = size, 2 * size
-        if size > MOST_ROWS:
-            return None
+    observed = wrong / rows
+    return Interval(_edge(inside, observed, 0.0), _edge(inside, observed, 1.0))
+
+
+def _edge(inside: Callable[[float], bool], within: float, beyond: float) -> float:
+    """Return the end of an interval on the way from a point within it, by bisection; it is rounded outwards."""
+    if inside(beyond):
+        return beyond
     for _ in range(HALVINGS):
-        middle = (too_few + size) // 2
-        if middle >= promise.least_rows and enough(middle):
-            size = middle
-        else:
-            too_few = middle
-    return size
-
-
-def _worthwhile(judged: Judged, labels: Sequence[str], promise: Promise) -> bool:
-    thresholds = find_thresholds(judged, labels, promise)
-    if not thresholds:
-        return False
-    return bool(accepted(judged.confidence, judged.best, labels, thresholds).mean() >= WORTHWHILE)
+        middle = (within + beyond) / 2
+        within, beyond = (middle, beyond) if inside(middle) else (within, middle)
+    return beyond
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +126,9 @@ class Certificate:
         assumed_rows: Those of them that came with the data, so that they are only assumed to be a random sample.
         thresholds: The minimum confidence at which a label is accepted; empty when nothing is promised.
         why_not: Why nothing is promised; empty when something is.
-        rows_needed: Gold rows that the promise would probably need; None when it holds, or when that is unknown.
+        rows_needed: Gold rows that the promise would probably need, in all; None when it holds, or that is unknown.
+        level: How much of δ the test of this fit may use; 0 when there was none.
+        spent: How much of δ earlier looks have used.
         split: How gold was split, in a sentence.
         accepted_share: Share of the rows at hand that are accepted.
         review_rows: Number of the rows at hand that a person must review.
@@ -154,7 +140,9 @@ class Certificate:
     gold_rows: int
     thresholds: Mapping[str, float]
     why_not: str = ""
-    rows_needed: int | None = None
+    rows_needed: RowsNeeded | None = None
+    level: float = 0.0
+    spent: float = 0.0
     split: str = ""
     accepted_share: float = 0.0
     review_rows: int = 0
@@ -200,7 +188,9 @@ class Certificate:
             "accepted_share": self.accepted_share,
             "review_rows": self.review_rows,
             "why_not": self.why_not,
-            "rows_needed": self.rows_needed,
+            "rows_needed": self.rows_needed and list(self.rows_needed),
+            "level": self.level,
+            "spent": self.spent,
             "split": self.split,
             "fingerprint": self.fingerprint and self.fingerprint._asdict(),
             "audit": self.audit and self.audit._asdict(),
@@ -223,28 +213,42 @@ class Certificate:
             thresholds=by_label or ({} if common is None else {EVERY_LABEL: common}),
             fingerprint=values["fingerprint"] and Fingerprint(**values["fingerprint"]),
             audit=audit and Audit(**{**audit, "error": Interval(*audit["error"])}),
-            **{name: values[name] for name in ("why_not", "rows_needed", "split", "accepted_share", "review_rows")},
+            rows_needed=_needed(values["rows_needed"]),
+            level=values.get("level", 0.0),
+            spent=values.get("spent", 0.0),
+            **{name: values[name] for name in ("why_not", "split", "accepted_share", "review_rows")},
         )
 
 
-def certify(judged: Judged, labels: Sequence[str], promise: Promise, seed: int = 0) -> Certificate:
+def _needed(stored: int | Sequence[int] | None) -> RowsNeeded | None:
+    """Return what `to_dict` wrote; an earlier version wrote a single number."""
+    if stored is None:
+        return None
+    return RowsNeeded(stored, stored) if isinstance(stored, int) else RowsNeeded(*stored)
+
+
+def certify(judged: Judged, labels: Sequence[str], promise: Promise, spent: float = 0.0, seed: int = 0) -> Certificate:
     """Return the certificate that the gold rows support, or one that says why they support none.
 
     Args:
         judged: The rows, each judged by a model that did not see it.
         labels: Names of the label codes.
         promise: What is asked for.
+        spent: How much of δ earlier looks at the gold labels have used.
         seed: Seed of the simulation of how many rows are needed.
     """
     rows = len(judged.right)
-    thresholds = find_thresholds(judged, labels, promise)
+    tested = promise.kind == "error-among-accepted" and rows >= promise.least_rows(spent)
+    level = promise.level(rows, spent) if tested else 0.0
+    thresholds = find_thresholds(judged, labels, promise, spent)
     if thresholds:
-        return Certificate(promise=promise, gold_rows=rows, thresholds=thresholds)
-    needed = rows_needed(judged, labels, promise, seed)
-    return no_promise(promise, rows, f"{_shortfall(rows, promise)}; {_remedy(needed)}", needed)
+        return Certificate(promise=promise, gold_rows=rows, thresholds=thresholds, level=level, spent=spent)
+    needed = rows_needed(judged, labels, promise, spent + level, seed)
+    why = f"{_shortfall(rows, promise, spent)}; {_remedy(needed, rows)}"
+    return replace(no_promise(promise, rows, why, needed), level=level, spent=spent)
 
 
-def no_promise(promise: Promise, rows: int, why: str, needed: int | None = None) -> Certificate:
+def no_promise(promise: Promise, rows: int, why: str, needed: RowsNeeded | None = None) -> Certificate:
     """Return a certificate that promises nothing and says why."""
     return Certificate(promise=promise, gold_rows=rows, thresholds={}, why_not=why, rows_needed=needed)
 
@@ -259,13 +263,19 @@ def in_force(certificate: Certificate, now: Fingerprint) -> Certificate:
     return replace(no_promise(certificate.promise, certificate.gold_rows, why), fingerprint=then)
 
 
-def _shortfall(rows: int, promise: Promise) -> str:
-    if rows >= promise.least_rows:
+def _shortfall(rows: int, promise: Promise, spent: float) -> str:
+    least = promise.least_rows(spent)
+    if rows >= least:
         return f"on {rows:,} gold rows not even the most confident labels are shown to be right often enough"
-    return f"{rows:,} gold rows are too few: even without a single error it takes {promise.least_rows:,} of them"
+    return f"{rows:,} gold rows are too few: even without a single error it takes {least:,} of them"
 
 
-def _remedy(needed: int | None) -> str:
-    if needed is None:
-        return "thousands more of this kind would hardly help: use better models, or allow more error"
-    return f"about {needed:,} would probably do, as far as these rows can tell"
+def _remedy(needed: RowsNeeded | None, rows: int) -> str:
+    if needed is not None:
+        return (
+            f"with {needed.even_odds:,} gold rows in all the odds are even, with {needed.likely:,} four to one, as far "
+            "as these rows can tell"
+        )
+    if rows < ENOUGH_TO_FORETELL:
+        return f"how many it takes cannot be told yet: label up to {ENOUGH_TO_FORETELL} first"
+    return "thousands more of this kind would hardly help: use better models, or allow more error"

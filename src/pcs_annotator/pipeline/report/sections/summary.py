@@ -156,7 +156,8 @@ def _stamped(stamp: str, kind: str, text: str, *more: Child) -> Markup:
 def _basis(certificate: Certificate) -> Markup:
     facts = [("gold rows used", count(certificate.gold_rows))]
     if certificate.rows_needed is not None:
-        facts.append(("gold rows needed", f"about {count(certificate.rows_needed)}"))
+        even, likely = map(count, certificate.rows_needed)
+        facts.append(("gold rows needed", f"{even} for even odds, {likely} for four to one"))
     if certificate.fingerprint is not None:
         votes, gold, version = certificate.fingerprint
         facts.append(("fingerprint", f"votes {votes} · gold {gold} · version {version}"))
