@@ -161,7 +161,8 @@ def _comparisons(figures: Sequence[Any]) -> Table:
             tests.append((other.method, "accuracy", other.accuracy_behind, other.holm_accuracy))
     for method, metric, test, adjusted in tests:
         low, high = test.interval.rounded(3)
-        table.add_row(method, metric, f"{test.difference:+.3f}", f"{low:+.3f} to {high:+.3f}", f"{adjusted:.3f}")
+        p_value = "<0.001" if adjusted < 0.001 else f"{adjusted:.3f}"
+        table.add_row(method, metric, f"{test.difference:+.3f}", f"{low:+.3f} to {high:+.3f}", p_value)
     return table
 
 

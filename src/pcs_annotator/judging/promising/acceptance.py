@@ -26,7 +26,7 @@ from pcs_annotator.judging.metrics.metrics import ends_of_runs
 
 PromiseKind = Literal["error-among-accepted", "accepted-and-wrong"]
 EVERY_LABEL = ""
-ROWS_FOR_HALF = 150
+ERRORS_FOR_HALF = 7.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,18 +59,23 @@ class Promise:
     def level(self, rows: int, spent: float = 0.0) -> float:
         """Return how much of δ a look at this many gold rows may use, when earlier looks have spent some of it.
 
-        Promises from few rows are rarely possible, and then mostly luck, so such a look gets little. Half of what is
-        left remains for later looks, so that all looks together never use more than δ.
+        Promises from few rows are rarely possible, and then mostly luck, so such a look gets a tenth of what is left;
+        with 7.5 or more errors allowed among the rows it gets half. So all looks together never use more than δ.
         """
-        share = 1 / 2 if rows >= ROWS_FOR_HALF else 1 / 10
+        share = 1 / 2 if rows >= self._rows_for_half else 1 / 10
         return (self.delta - spent) * share
+
+    @property
+    def _rows_for_half(self) -> int:
+        return int(np.ceil(ERRORS_FOR_HALF / self.max_error - 1e-9))
 
     def least_rows(self, spent: float = 0.0) -> int:
         """Return the minimum number of rows, all of them right, that the promise needs."""
         if self.kind == "accepted-and-wrong":
             return int(np.ceil(round(1 / self.max_error - 1, 9)))
-        few, many = (self._rows_at(self.level(rows, spent)) for rows in (0, ROWS_FOR_HALF))
-        return few if few < ROWS_FOR_HALF else max(many, ROWS_FOR_HALF)
+        enough = self._rows_for_half
+        few, many = (self._rows_at(self.level(rows, spent)) for rows in (0, enough))
+        return few if few < enough else max(many, enough)
 
     def _rows_at(self, level: float) -> int:
         return int(np.ceil(np.log(level) / np.log1p(-self.max_error)))
