@@ -330,7 +330,7 @@ def test_a_timeout_that_lets_no_model_answer_is_refused(capsys: pytest.CaptureFi
 
 
 def test_ctrl_c_is_code_130_and_the_next_run_resumes(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("data.csv").write_text("text\n" + "".join(f"Text {row}.\n" for row in range(300)), encoding="utf-8")
+    Path("data.csv").write_text("text\n" + "".join(f"Text {row}.\n" for row in range(3000)), encoding="utf-8")
     with stub_process(Behaviour(latency_s=0.2)) as stub:
         options = [
             "run",

@@ -22,17 +22,16 @@ if TYPE_CHECKING:  # this module imports the code that asks models
 
 BAR_WIDTH = 30
 LEGEND = "* uses the log-probabilities of answers, which not every provider gives; the others use labels only"
-METRICS = (
+SHOWN = (  # what fits into 80 columns
     ("auroc", "class AUROC"),
     ("auroc_confidence", "confidence AUROC"),
     ("accuracy", "accuracy"),
-    ("ece_score", "ECE of PCS"),
     ("ece_confidence", "ECE of confidence"),
 )
 
 
 def learned_json(learned: learn.Learned, votes: Votes) -> dict[str, Any]:
-    """Return everything that `print_learned` shows as plain values."""
+    """Return everything that `print_learned` shows, and the calibration error of the raw score, as plain values."""
     weights = learned.model.weights
     details = weights.diagnostics
     annotators, relations = weights.shares(votes)
@@ -59,7 +58,7 @@ def _intervals(shares: Mapping[str, Share | None]) -> dict[str, list[float]]:
 
 def _figures_json(figures: Any) -> dict[str, Any]:
     result: dict[str, Any] = {"method": figures.method}
-    for name, _ in METRICS:
+    for name in (*(name for name, _ in SHOWN), "ece_score"):
         estimate = getattr(figures, name)
         result[name] = estimate and {
             "value": estimate.value,
@@ -135,10 +134,10 @@ def _bars(title: str, shares: Mapping[str, Share | None]) -> Table:
 def _figures_table(figures: Sequence[Any]) -> Table:
     table = plain_table()
     table.add_column("method", style="bold", no_wrap=True)
-    for _, title in METRICS:
+    for _, title in SHOWN:
         table.add_column(title, justify="right", min_width=max(map(len, title.split())))
     for row in figures:
-        cells = (getattr(row, name) for name, _ in METRICS)
+        cells = (getattr(row, name) for name, _ in SHOWN)
         table.add_row(
             f"{row.method} *" if row.graded else row.method,
             *(f"{cell.value:.3f} [dim]{_span(cell.interval)}[/]" if cell else DASH for cell in cells),

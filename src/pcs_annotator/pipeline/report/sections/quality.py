@@ -17,7 +17,6 @@ METRICS = (
     ("auroc", "class AUROC"),
     ("auroc_confidence", "confidence AUROC"),
     ("accuracy", "accuracy"),
-    ("ece_score", "ECE of PCS"),
     ("ece_confidence", "ECE of confidence"),
 )
 NAMES = {
