@@ -115,9 +115,14 @@ class RunFolder:
         return self.path / "looks.json"
 
     @property
+    def review(self) -> Path:
+        """Draws and verdicts of a review, in the order in which they happened."""
+        return self.path / "review.jsonl"
+
+    @property
     def has_results(self) -> bool:
         """Whether there is something to lose: results, or labels that people gave."""
-        return self.labels.exists() or self.gold.exists()
+        return self.labels.exists() or self.gold.exists() or self.review.exists()
 
     def set_results_aside(self) -> Path:
         """Move all results and gold labels into one dated folder within this one; the ledger stays where it is."""
@@ -128,7 +133,7 @@ class RunFolder:
             set_aside(place)
         place.mkdir()
         # What says that there are results, and of what data, moves last: an interruption must not look like no results.
-        for path in (*results, *shown, self.gold, self.labels, self.settings):
+        for path in (*results, *shown, self.review, self.gold, self.labels, self.settings):
             if path.exists():
                 path.rename(place / path.name)
         return set_aside(place)

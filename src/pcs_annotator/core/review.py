@@ -1,0 +1,146 @@
+"""A review: which rows were drawn for people and how, what they decided, and what follows for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Literal
+
+Queue = Literal["random", "learn", "audit", "doubtful", "conflicts", "chosen"]
+"""How a row came to a person; `chosen` is by the person: searched for, gone to, or accepted with others."""
+SEQUENCE: tuple[Queue, ...] = ("random", "learn")
+"""Queues that draw from one frame, one row after the other, so that estimates can use both together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """A row that was drawn for people.
+
+    Attributes:
+        number: Its place among all events of the review.
+        id: The row.
+        text_hash: Hash of its text.
+        queue: The queue that drew it.
+        at: When, in UTC, ISO 8601.
+        probability: How probable this row was for this draw, given all earlier ones; None if the order is
+            deterministic, so that nothing may be estimated from it.
+        pool: How many rows could have been drawn.
+        frame: Hash of the IDs of all rows that the queue draws from. Draws with another frame are another sequence.
+        reached: How many rows of the frame's fixed random order have been reached; they are a simple random sample.
+    """
+
+    number: int
+    id: str
+    text_hash: str
+    queue: Queue
+    at: str
+    probability: float | None = None
+    pool: int = 0
+    frame: str = ""
+    reached: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a person decided about a row.
+
+    Attributes:
+        number: Its place among all events of the review.
+        id: The row.
+        text_hash: Hash of the text that they saw.
+        label: The label; None if they skipped the row.
+        reviewer: Who decided.
+        at: When, in UTC, ISO 8601.
+        seconds: How long it took.
+        queue: The queue that showed the row.
+        proposed: The label that the models gave.
+        confidence: Its confidence, if there was one.
+        note: What the person wrote down.
+        group: Verdicts with the same group were given, and are undone, together; empty for a single one.
+    """
+
+    number: int
+    id: str
+    text_hash: str
+    label: str | None
+    reviewer: str
+    at: str
+    queue: Queue
+    seconds: float | None = None
+    proposed: str | None = None
+    confidence: float | None = None
+    note: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undo:
+    """Verdicts that a person took back; the ones before them count again."""
+
+    number: int
+    verdicts: tuple[int, ...]
+    reviewer: str
+    at: str
+
+
+Event = Draw | Verdict | Undo
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """What people say about a row.
+
+    Attributes:
+        by_reviewer: Reviewer → the verdict that counts, skipped rows included.
+        deciding: The verdict that decides the row; None if people differ, or all skipped it.
+        in_conflict: Whether people gave different labels and nobody has settled it.
+    """
+
+    by_reviewer: Mapping[str, Verdict]
+    deciding: Verdict | None
+    in_conflict: bool
+
+    @property
+    def label(self) -> str | None:
+        """The label that people gave; None if they differ, or all skipped the row."""
+        return None if self.deciding is None else self.deciding.label
+
+    @classmethod
+    def of(cls, verdicts: Iterable[Verdict]) -> Reviewed:
+        """Return what the verdicts on one row say, in the order in which they were given."""
+        latest = {one.reviewer: one for one in verdicts}
+        given = [one for one in latest.values() if one.label is not None]
+        settling = [one for one in given if one.queue == "conflicts"]
+        in_conflict = not settling and len({one.label for one in given}) > 1
+        candidates = [] if in_conflict else settling or given
+        return cls(latest, max(candidates, key=lambda one: one.number, default=None), in_conflict)
+
+
+def standing(events: Iterable[Event]) -> dict[str, list[Verdict]]:
+    """Return row → the verdicts on it that were not taken back, in the order in which they were given."""
+    known = list(events)
+    undone = {number for event in known if isinstance(event, Undo) for number in event.verdicts}
+    found: dict[str, list[Verdict]] = {}
+    for event in known:
+        if isinstance(event, Verdict) and event.number not in undone:
+            found.setdefault(event.id, []).append(event)
+    return found
+
+
+def reviewed_rows(events: Iterable[Event]) -> dict[str, Reviewed]:
+    """Return row → what people say about it."""
+    return {name: Reviewed.of(verdicts) for name, verdicts in standing(events).items()}
+
+
+def fixed_order(ids: Iterable[str]) -> list[str]:
+    """Return IDs in an order that is random and always the same: sorted by their hashes."""
+    return sorted(ids, key=lambda name: (blake2b(name.encode("utf-8", "replace"), digest_size=8).digest(), name))
+
+
+def frame_hash(ids: Iterable[str]) -> str:
+    """Return a hash of the IDs of a frame, in whatever order."""
+    found = blake2b(digest_size=8)
+    for name in sorted(ids):
+        found.update(f"{name}\0".encode("utf-8", "replace"))
+    return found.hexdigest()
