@@ -44,7 +44,7 @@ def check(repetitions: int) -> Iterator[Claim]:
         grouped = _false_alarms(votes, _grouped, f"{name}, 200 texts, groups of {GROUP}", (200, 200), repetitions)
         yield grouped._replace(asked="not claimed", kept=True)
     for rows in (50, 100, 400, 2000):
-        yield from _smallest_shift(rows, 3 * repetitions)
+        yield from _smallest_shift(rows, times)
     for name, (votes, gold, _) in {
         "babe": babe(("flan_ul2", "gpt_3_5", "mistral_7b")),
         "simulated": _sentiment(),
@@ -103,7 +103,7 @@ def _smallest_shift(rows: int, repetitions: int) -> Iterator[Claim]:
     for part, asked in ((1.0, f"≥ {POWER:.0%}"), (0.5, f"< {POWER:.0%}")):
         seen = np.mean([_shifted(np.random.default_rng(seed), rows, part * smallest)[0] for seed in range(repetitions)])
         where = f"{rows} texts, {100 * part * smallest:.0f} points"
-        by_chance = 3 * np.sqrt(POWER * (1 - POWER) / repetitions)
+        by_chance = 2 * np.sqrt(POWER * (1 - POWER) / repetitions)
         kept = seen >= POWER - by_chance if part == 1 else seen < POWER
         yield Claim("a shift of this size is seen", where, asked, f"{seen:.1%}", bool(kept))
 

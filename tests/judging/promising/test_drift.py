@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from scipy.stats import chi2_contingency
+from scipy.stats import binom, chi2_contingency
 
 from pcs_annotator.core.arrays import Array
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
@@ -158,12 +158,16 @@ def test_too_few_texts_are_not_compared() -> None:
     assert not compared(sample(rng, 0, 0.5), sample(rng, 0, 0.5)).found
 
 
-def test_a_shift_as_large_as_the_smallest_that_is_said_to_be_seen_is_seen_in_four_of_five_cases() -> None:
-    rng = np.random.default_rng(14)
-    small = smallest_shift(150, 80, answers=2, comparisons=4)
-    counts = rng.binomial([150, 80], [0.5 - small / 2, 0.5 + small / 2], size=(1000, 2))
-    p_values = [homogeneity(np.array([old, 150 - old]), np.array([new, 80 - new])) for old, new in counts.tolist()]
-    assert np.mean(np.array(p_values) < 0.001 / 4) == pytest.approx(0.8, abs=0.04)
+@pytest.mark.parametrize(("before", "now"), [(150, 80), (400, 400)])
+def test_a_shift_as_large_as_the_smallest_that_is_said_to_be_seen_is_seen_in_four_of_five_cases(
+    before: int, now: int
+) -> None:
+    half = smallest_shift(before, now, answers=2, comparisons=14) / 2
+    old, new = (np.arange(texts + 1) for texts in (before, now))
+    likely = np.outer(binom.pmf(old, before, 0.5 - half), binom.pmf(new, now, 0.5 + half))
+    pairs = np.argwhere(likely > 1e-9)
+    p_values = [homogeneity(np.array([a, before - a]), np.array([b, now - b])) for a, b in pairs.tolist()]
+    assert 0.8 <= likely[tuple(pairs.T)] @ (np.array(p_values) < 0.001 / 14) < 0.84
 
 
 def test_fewer_texts_more_comparisons_and_more_answers_hide_larger_shifts_and_small_ones_are_never_found() -> None:

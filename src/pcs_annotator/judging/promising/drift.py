@@ -168,7 +168,8 @@ def smallest_shift(before: int, now: int, answers: int, comparisons: int) -> flo
 
     It holds whatever the shares are: a share is hardest to compare at one half. Holm's correction is strictest for the
     first of all comparisons, which is assumed. The change must make Pearson's statistic large enough, whose
-    noncentrality is `4 * change² / (1 / before + 1 / now)`, and the observed change must reach 10 %.
+    noncentrality is `4 * change² / (1 / before + 1 / now)`, and the observed change must reach 10 %. Shares move in
+    steps of one text, so half a step is added.
 
     Args:
         before: Number of texts in the calibration set.
@@ -178,7 +179,8 @@ def smallest_shift(before: int, now: int, answers: int, comparisons: int) -> flo
     """
     spread = 1 / before + 1 / now
     noncentrality = chndtrinc(chdtri(answers - 1, MAX_P_VALUE / comparisons), answers - 1, 1 - POWER)
-    return float(max(np.sqrt(noncentrality * spread) / 2, MIN_CHANGE + ndtri(POWER) * np.sqrt(spread) / 2))
+    enough = max(np.sqrt(noncentrality * spread) / 2, MIN_CHANGE + ndtri(POWER) * np.sqrt(spread) / 2)
+    return float(enough + spread / 4)
 
 
 def _pooled(table: Array) -> Array:
