@@ -18,7 +18,7 @@ from pcs_annotator.judging.promising.acceptance import _learn_then_test as learn
 ALPHAS = (0.05, 0.1)
 DELTA = 0.1
 OPTIMISERS = ("lr", "auto")
-CONDITIONS = ("imbalance", "ties", "copies", "useless votes", "wrong gold")
+CONDITIONS = ("imbalance", "ties", "copies", "useless votes", "wrong gold", "stopped early")
 UNDER_CONDITIONS = ("simulated sentiment", "babe A")
 IN_A_LOOP = ("simulated sentiment", "babe A", "simulated politifact", "graded sentiment")
 

@@ -18,6 +18,8 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.promising.acceptance import Judged
+from pcs_annotator.judging.spending.frugal import learn_frugal
+from pcs_annotator.judging.spending.strategy import simulate
 from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.pipeline.learn import counted_once
 
@@ -140,7 +142,11 @@ def one_fit(cell: Cell, seed: int) -> Fit:
         texts = [str(row // COPIES) for row in range(len(votes))]
         distinct = counted_once(votes, gold, texts).distinct
     how = Learning(optimiser=cell.optimiser, splits=Splits(seed=seed))
-    model, trial = fit_model(votes, gold, how, distinct=distinct)
+    if cell.condition == "stopped early":
+        model, strategy, _, trial = learn_frugal(votes, gold, how)
+        votes = simulate(votes, strategy).votes
+    else:
+        model, trial = fit_model(votes, gold, how, distinct=distinct)
     assert trial is not None
     verdicts = model.judged(votes)
     assert verdicts.probabilities is not None
