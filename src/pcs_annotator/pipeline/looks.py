@@ -111,14 +111,13 @@ def read_looks(folder: RunFolder, gold: Iterable[str], key: str) -> Looks:
             f"this folder is a copy of {found.place}, and both would use the same certainty: continue there, or label "
             "other rows at random in a new folder"
         )
-    return replace(found, refused=refused)
+    return replace(found, place=here, refused=refused)
 
 
 def write_looks(folder: RunFolder, looks: Looks) -> None:
-    """Write the looks of a folder, with the place where it is now."""
+    """Write the looks of a folder."""
     looked = [look._asdict() for look in looks.looks]
-    place = str(folder.path.resolve())
-    write_json(folder.looks, {"run": looks.run, "place": place, "gold": looks.gold, "looks": looked})
+    write_json(folder.looks, {"run": looks.run, "place": looks.place, "gold": looks.gold, "looks": looked})
 
 
 def _read(path: Path) -> Looks:
