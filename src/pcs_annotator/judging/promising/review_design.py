@@ -1,0 +1,149 @@
+r"""Which row a person sees next, with a known probability, and what may be concluded from rows drawn so.
+
+All rows of a frame are drawn one after the other, none twice. Each draw has one flip: with probability $\varepsilon$
+the frame's fixed random order advances by one row. If that row was not drawn before, it is the draw. Otherwise the draw
+comes from $p$, a distribution over the $U$ rows not drawn yet. With $N$ rows of which the order has reached $r$, row
+$i$ is drawn with probability
+
+$$q(i) = \frac{\varepsilon}{N-r} + \Bigl(1 - \frac{\varepsilon U}{N-r}\Bigr)\, p(i).$$
+
+How far the order is reached depends on flips alone, so the rows it has reached are a simple random sample after every
+draw, whatever $p$ prefers. Shares are estimated from all draws, weighted by $q$ (Farquhar, Gal and Rainforth, 2021).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+
+AT_RANDOM = 0.1
+"""ε of the queue that learns: the share of its draws that advance the fixed random order."""
+SPREAD = 0.02
+"""By how many places, as a share of all rows, the probability of a row falls to 1/e; see docs/design/review.md."""
+
+
+class Drawn(NamedTuple):
+    """A row that was drawn.
+
+    Attributes:
+        row: Its position in the frame.
+        probability: How probable this row was, given all earlier draws.
+        pool: How many rows could have been drawn.
+        reached: How many rows of the fixed random order have been reached now.
+    """
+
+    row: int
+    probability: float
+    pool: int
+    reached: int
+
+
+class Shares(NamedTuple):
+    """The estimated share of every label among all rows of the frame, and its standard error.
+
+    Both are unknown (nan) before the first draw. The standard error is unknown after a single draw, and 0 when all rows
+    were drawn.
+    """
+
+    share: Floats
+    standard_error: Floats
+
+
+def draw_learning(order: Integers, reached: int, drawn: Mask, doubt: Integers, rng: np.random.Generator) -> Drawn:
+    """Return the next row of the queue that learns: mostly one of the least certain, sometimes any.
+
+    Args:
+        order: The frame's rows in their fixed random order.
+        reached: How many of them have been reached.
+        drawn: Which rows were drawn already; at least one was not.
+        doubt: The frame's rows, least certain first, such as from `review_order`.
+        rng: Decides.
+    """
+    return _draw(order, reached, drawn, learning_distribution(doubt, drawn), (AT_RANDOM, rng))
+
+
+def draw_at_random(order: Integers, reached: int, drawn: Mask, rng: np.random.Generator) -> Drawn:
+    """Return the next row of the queue at random; each row that was not drawn is equally probable.
+
+    The fixed random order advances by exactly one row. If that one was drawn already, another row is the draw.
+    """
+    return _draw(order, reached, drawn, ~drawn / (~drawn).sum(), (1.0, rng))
+
+
+def draw_for_audit(open_rows: Mask, rng: np.random.Generator) -> Drawn:
+    """Return one of the rows that may still be audited, each equally probable; at least one must be left."""
+    rows = np.flatnonzero(open_rows)
+    return Drawn(int(rng.choice(rows)), 1 / len(rows), len(rows), 0)
+
+
+def learning_distribution(doubt: Integers, drawn: Mask) -> Floats:
+    """Return how probable the queue that learns makes every row, its rows at random aside.
+
+    The probability falls with the number of rows that are less certain, not with confidence itself: so the queue is
+    equally concentrated whatever the confidence is worth.
+    """
+    left = doubt[~drawn[doubt]]
+    falling = np.exp(-np.arange(len(left)) / max(SPREAD * len(doubt), 1.0))
+    found = np.zeros(len(doubt))
+    found[left] = falling / falling.sum()
+    return found
+
+
+def _draw(
+    order: Integers, reached: int, drawn: Mask, preferred: Floats, flip: tuple[float, np.random.Generator]
+) -> Drawn:
+    at_random, rng = flip
+    pool, unreached = int((~drawn).sum()), len(order) - reached
+    row = -1
+    if rng.random() < at_random:
+        row = int(order[reached])
+        reached += 1
+    if row < 0 or drawn[row]:
+        row = int(rng.choice(len(order), p=preferred))
+    advance = at_random / unreached
+    return Drawn(row, advance + (1 - advance * pool) * float(preferred[row]), pool, reached)
+
+
+def draw_weights(probability: Floats, rows: int) -> Floats:
+    """Return the weight of every draw; the mean of weighted values estimates the mean over all rows without bias.
+
+    Args:
+        probability: How probable each draw was, from the first draw on.
+        rows: Number of rows in the frame.
+    """
+    drawn = len(probability)
+    left = rows - np.arange(drawn)
+    share_left = (rows - drawn) / np.maximum(left - 1, 1)  # after the last row of all, 0 of 0 are left
+    return 1 + share_left * (1 / (left * probability) - 1)
+
+
+def estimate_shares(codes: Codes, labels: int, probability: Floats, rows: int) -> Shares:
+    r"""Return the share of every label among all rows, without bias for a fixed number of draws.
+
+    Each draw $m$ gives an estimate by itself: what is known from earlier draws, and $y_m/q_m$ for the rest. The result
+    is a mean of these estimates with fixed weights, and their errors are martingale differences. So the squared
+    deviations, with squared weights, estimate the variance.
+
+    Args:
+        codes: The label of every row drawn, from the first draw on; negative if people could not give any, so that
+            shares add up to less than 1.
+        labels: Number of labels.
+        probability: How probable each draw was.
+        rows: Number of rows in the frame.
+    """
+    drawn = len(codes)
+    unknown = np.full(labels, np.nan)
+    if not drawn:
+        return Shares(unknown, unknown)
+    values = (codes[:, np.newaxis] == np.arange(labels)).astype(np.float64)
+    share = (draw_weights(probability, rows)[:, np.newaxis] * values).mean(axis=0)
+    if drawn in (1, rows):
+        return Shares(share, np.zeros(labels) if drawn == rows else unknown)
+    left = rows - np.arange(drawn, dtype=np.float64)
+    alone = (values.cumsum(axis=0) - values + values / probability[:, np.newaxis]) / rows
+    weight = rows * (rows - drawn) / (drawn * left * (left - 1))
+    squares = (weight[:, np.newaxis] ** 2 * (alone - share) ** 2).sum(axis=0)
+    return Shares(share, np.sqrt(squares / (1 - (weight**2).sum())))  # deviations from the mean itself are smaller
