@@ -8,8 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from pcs_annotator import __version__
 from pcs_annotator.errors import TableError
-from pcs_annotator.files.runs import SCHEMA, RunFolder, atomic_path, clear_leftovers, read_json, set_aside, write_json
+from pcs_annotator.files.runs import (
+    SCHEMA,
+    Origin,
+    RunFolder,
+    atomic_path,
+    clear_leftovers,
+    read_json,
+    read_origin,
+    set_aside,
+    write_json,
+    write_page,
+)
 from tests.simulated import simulated_run
 
 
@@ -116,3 +128,24 @@ def test_a_run_clears_what_a_killed_one_left(tmp_path: Path) -> None:
     leftover.touch()
     simulated_run(tmp_path, rows=12, gold_rows=6)
     assert not leftover.exists()
+
+
+def test_the_origin_names_version_and_file_but_not_the_folders_above(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    write_json(folder.settings, {"version": "1.2.3", "data": "/home/somebody/news.csv"})
+    assert read_origin(folder) == Origin("1.2.3", "news.csv")
+
+
+def test_a_folder_without_settings_has_the_version_of_this_package(tmp_path: Path) -> None:
+    assert read_origin(RunFolder(tmp_path)) == Origin(__version__, "")
+
+
+def test_a_page_is_written_whatever_its_characters(tmp_path: Path) -> None:
+    write_page(tmp_path / "page.html", "é \ud800")
+    assert (tmp_path / "page.html").read_bytes() == "é ?".encode()
+
+
+def test_a_page_that_cannot_be_written_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TableError, match="file"):
+        write_page(tmp_path / "file" / "page.html", "x")

@@ -1,4 +1,4 @@
-"""Votes of a run, written and read back along the axes of that run."""
+"""Votes and variants of a run, written and read back."""
 
 from __future__ import annotations
 
@@ -7,10 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pyarrow.parquet import read_table, write_table
 
-from pcs_annotator import ABSTAINED, NOT_ASKED, Votes
+from pcs_annotator import ABSTAINED, NOT_ASKED, Item, Variant, Votes
+from pcs_annotator.core.variant import VariantCount, Verdict
 from pcs_annotator.errors import UnknownNameError
-from pcs_annotator.files.vote_files import VoteAxes, read_votes, write_votes
+from pcs_annotator.files.vote_files import (
+    VoteAxes,
+    count_variants,
+    read_variants,
+    read_votes,
+    write_votes,
+    writing_variants,
+)
 from tests.builders import votes_of
 
 
@@ -97,3 +106,57 @@ def test_a_name_that_the_run_does_not_have_is_an_error(tmp_path: Path) -> None:
     write_votes(tmp_path / "votes.parquet", votes)
     with pytest.raises(UnknownNameError, match=r"annotator.*'m/1s-top-2'"):
         read_votes(tmp_path / "votes.parquet", axes_of(votes)._replace(annotators=["m"]))
+
+
+ITEMS = [Item(id=name, text=f"text {name}") for name in "abc"]
+CHANGED = Variant(relation="voice", status="changed", text="rewritten")
+IDLE = Variant(relation="voice", status="not_applicable", reason="no object")
+REFUSED = Variant(relation="synonym", status="rejected", reason="a number changed", refused="text 7")
+
+
+def file_with_variants(folder: Path) -> Path:
+    path = folder / "variants.parquet"
+    with writing_variants(path) as note:
+        for item in ITEMS:
+            note(item, Variant(relation="original", status="original", text=item.text))
+            note(item, CHANGED if item.id == "a" else IDLE)
+            note(item, REFUSED)
+    return path
+
+
+def test_variants_are_read_back_by_item_and_relation(tmp_path: Path) -> None:
+    found = read_variants(file_with_variants(tmp_path))
+    assert len(found) == 6
+    assert found["a", "voice"] == CHANGED
+    assert found["b", "voice"] == IDLE
+    assert found["c", "synonym"] == REFUSED
+
+
+def test_variants_of_some_items_only(tmp_path: Path) -> None:
+    found = read_variants(file_with_variants(tmp_path), ["a", "unknown"])
+    assert {item for item, _ in found} == {"a"}
+    assert read_variants(file_with_variants(tmp_path), []) == {}
+
+
+def test_results_of_rewrites_are_counted_the_most_common_first(tmp_path: Path) -> None:
+    assert list(count_variants(file_with_variants(tmp_path))) == [
+        VariantCount("synonym", "rejected", "a number changed", 3),
+        VariantCount("voice", "not_applicable", "no object", 2),
+        VariantCount("voice", "changed", "", 1),
+    ]
+
+
+def test_reasons_are_counted_without_details_of_the_text_if_the_run_kept_them(tmp_path: Path) -> None:
+    path = tmp_path / "variants.parquet"
+    checks = (Verdict("numbers", False, "the number 5 is missing"),)
+    rejected = Variant(relation="voice", status="rejected", reason=checks[0].detail, refused="-", checks=checks)
+    with writing_variants(path) as note:
+        note(Item(id="a", text="5"), rejected)
+    assert [one.reason for one in count_variants(path)] == ["failed the check of numbers"]
+    write_table(read_table(path).drop_columns(["cause"]), path)  # as an earlier version wrote it
+    assert [one.reason for one in count_variants(path)] == ["the number 5 is missing"]
+
+
+def test_without_a_file_there_are_no_variants(tmp_path: Path) -> None:
+    assert read_variants(tmp_path / "variants.parquet") == {}
+    assert list(count_variants(tmp_path / "variants.parquet")) == []

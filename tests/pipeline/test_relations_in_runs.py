@@ -14,7 +14,7 @@ from pcs_annotator.core.chat import Request
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.files.runs import RunFolder
-from pcs_annotator.pipeline.run_folder import read_variants
+from pcs_annotator.files.vote_files import read_variants
 
 OTHER = "Choose the label that describes the post: good, bad."
 WITH_WRITER: dict[str, Any] = {
@@ -92,7 +92,7 @@ def test_variants_tell_unchanged_texts_from_rewrites(data: Path) -> None:
     result = run(data, "here", models=["scripted:hash"], relations=relations, optimiser="lr")
     assert result.votes.relations == tuple(relations)
     assert (result.votes.codes >= 0).all()
-    variants = read_variants(RunFolder(Path("here")), {"1"})
+    variants = read_variants(RunFolder(Path("here")).variants, {"1"})
     assert {relation: variant.status for (_, relation), variant in variants.items()} == {
         "order": "original",
         "layout": "original",

@@ -10,24 +10,14 @@ import pyarrow as pa
 import pytest
 from pyarrow.parquet import read_table, write_table
 
-from pcs_annotator import Item, Variant, __version__
 from pcs_annotator.asking.engine.ledger_lock import lock_ledger
-from pcs_annotator.core.variant import VariantCount, Verdict
 from pcs_annotator.errors import ConfigError, GoldError, LabelError, TableError
-from pcs_annotator.files.runs import RunFolder, read_json, write_json
-from pcs_annotator.files.vote_files import writing_variants
+from pcs_annotator.files.runs import read_json, write_json
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.pipeline.findings import what_to_look_at
 from pcs_annotator.pipeline.human_review import FromPeople
 from pcs_annotator.pipeline.run import fit_run, open_run
-from pcs_annotator.pipeline.run_folder import (
-    Origin,
-    RunResult,
-    count_variants,
-    read_origin,
-    read_variants,
-    write_page,
-)
+from pcs_annotator.pipeline.run_folder import RunResult
 from tests.simulated import QUICK, copy_run, read_csv, simulated_run, truth_of, write_csv
 
 
@@ -306,78 +296,3 @@ def test_a_run_that_decides_nothing_opens_without_a_certificate(folder: Path) ->
     assert opened.learned.model.certificate is None
     assert decisions_of(opened) == {None}
     assert certificate_of(fit_run(folder, {"max_error": 0.1})).audit is None
-
-
-ITEMS = [Item(id=name, text=f"text {name}") for name in "abc"]
-CHANGED = Variant(relation="voice", status="changed", text="rewritten")
-IDLE = Variant(relation="voice", status="not_applicable", reason="no object")
-REFUSED = Variant(relation="synonym", status="rejected", reason="a number changed", refused="text 7")
-
-
-def folder_with_variants(path: Path) -> RunFolder:
-    folder = RunFolder(path)
-    with writing_variants(folder.variants) as note:
-        for item in ITEMS:
-            note(item, Variant(relation="original", status="original", text=item.text))
-            note(item, CHANGED if item.id == "a" else IDLE)
-            note(item, REFUSED)
-    return folder
-
-
-def test_variants_are_read_back_by_item_and_relation(tmp_path: Path) -> None:
-    found = read_variants(folder_with_variants(tmp_path))
-    assert len(found) == 6
-    assert found["a", "voice"] == CHANGED
-    assert found["b", "voice"] == IDLE
-    assert found["c", "synonym"] == REFUSED
-
-
-def test_variants_of_some_items_only(tmp_path: Path) -> None:
-    found = read_variants(folder_with_variants(tmp_path), ["a", "unknown"])
-    assert {item for item, _ in found} == {"a"}
-    assert read_variants(folder_with_variants(tmp_path), []) == {}
-
-
-def test_results_of_rewrites_are_counted_the_most_common_first(tmp_path: Path) -> None:
-    assert list(count_variants(folder_with_variants(tmp_path))) == [
-        VariantCount("synonym", "rejected", "a number changed", 3),
-        VariantCount("voice", "not_applicable", "no object", 2),
-        VariantCount("voice", "changed", "", 1),
-    ]
-
-
-def test_reasons_are_counted_without_details_of_the_text_if_the_run_kept_them(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    checks = (Verdict("numbers", False, "the number 5 is missing"),)
-    rejected = Variant(relation="voice", status="rejected", reason=checks[0].detail, refused="-", checks=checks)
-    with writing_variants(folder.variants) as note:
-        note(Item(id="a", text="5"), rejected)
-    assert [one.reason for one in count_variants(folder)] == ["failed the check of numbers"]
-    write_table(read_table(folder.variants).drop_columns(["cause"]), folder.variants)  # as an earlier version wrote it
-    assert [one.reason for one in count_variants(folder)] == ["the number 5 is missing"]
-
-
-def test_a_folder_without_variants_has_none(tmp_path: Path) -> None:
-    assert read_variants(RunFolder(tmp_path)) == {}
-    assert list(count_variants(RunFolder(tmp_path))) == []
-
-
-def test_the_origin_names_version_and_file_but_not_the_folders_above(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    write_json(folder.settings, {"version": "1.2.3", "data": "/home/somebody/news.csv"})
-    assert read_origin(folder) == Origin("1.2.3", "news.csv")
-
-
-def test_a_folder_without_settings_has_the_version_of_this_package(tmp_path: Path) -> None:
-    assert read_origin(RunFolder(tmp_path)) == Origin(__version__, "")
-
-
-def test_a_page_is_written_whatever_its_characters(tmp_path: Path) -> None:
-    write_page(tmp_path / "page.html", "é \ud800")
-    assert (tmp_path / "page.html").read_bytes() == "é ?".encode()
-
-
-def test_a_page_that_cannot_be_written_is_an_error_that_names_the_file(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(TableError, match="file"):
-        write_page(tmp_path / "file" / "page.html", "x")

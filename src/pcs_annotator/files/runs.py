@@ -13,10 +13,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple
 
 from pcs_annotator.errors import ConfigError, TableError
+from pcs_annotator.version import __version__
 
 SCHEMA = 1
 CANNOT_WRITE = (errno.EDQUOT, errno.EFBIG, errno.EISDIR, errno.ENOSPC, errno.ENOTEMPTY, errno.EPERM, errno.EROFS)
@@ -264,3 +265,29 @@ def expecting(path: Path, remedy: str) -> Iterator[None]:
         yield
     except (AttributeError, ConfigError, IndexError, KeyError, TypeError, ValueError) as error:
         raise TableError(f"{path} is damaged ({type(error).__name__}: {error}): {remedy}") from error
+
+
+class Origin(NamedTuple):
+    """Where a run comes from.
+
+    Attributes:
+        version: Version of the package that made it.
+        data: Name of the user's file; empty if unknown.
+    """
+
+    version: str
+    data: str
+
+
+def read_origin(folder: RunFolder) -> Origin:
+    """Return where the run in a folder comes from."""
+    if not folder.settings.exists():
+        return Origin(__version__, "")
+    start = read_json(folder.settings)
+    return Origin(start.get("version", __version__), PurePath(start.get("data", "")).name)
+
+
+def write_page(path: Path, text: str) -> None:
+    """Write a page completely or not at all; characters that UTF-8 cannot encode become question marks."""
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(text.encode("utf-8", "replace"))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,10 +13,10 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Array
 from pcs_annotator.core.task import Item
-from pcs_annotator.core.variant import ORIGINAL, Variant
+from pcs_annotator.core.variant import ORIGINAL, Variant, VariantCount
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes, positions_of, read_vote_table
-from pcs_annotator.errors import TableError
+from pcs_annotator.errors import PcsWarning
 from pcs_annotator.files.runs import atomic_path
 from pcs_annotator.files.tables import write_table
 
@@ -59,10 +60,44 @@ def writing_variants(path: Path, note: Note | None = None) -> Iterator[Callable[
         write()
 
 
-def read_variants(path: Path, columns: Sequence[str] = VARIANT_COLUMNS) -> pa.Table:
-    """Return the table that `writing_variants` wrote, or some of its columns; an earlier version wrote no causes."""
+def read_variants(path: Path, ids: Collection[str] | None = None) -> dict[tuple[str, str], Variant]:
+    """Return item id and relation → variant, of some items or of all; empty if there is no file.
+
+    Original texts are not included, and the source of a variant is left empty: it is the item's text.
+    """
+    table = _variant_table(path)
+    if table is None:
+        return {}
+    if ids is not None:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        table = table.filter(pc.is_in(table["id"], value_set=pa.array(sorted(ids), pa.string())))
+    return {(row["id"], row["relation"]): _variant(row) for row in table.to_pylist()}
+
+
+def count_variants(path: Path) -> Iterator[VariantCount]:
+    """Yield the results of the rewrites with their counts, the most common result of each relation first."""
+    table = _variant_table(path, ("relation", "status", "reason", "cause"))
+    if table is None:
+        return
+    # an earlier version did not write causes
+    reason = "cause" if "cause" in table.column_names else "reason"
+    columns = ["relation", "status", reason]
+    counts = table.group_by(columns).aggregate([([], "count_all")]).to_pylist()
+    for row in sorted(counts, key=lambda row: (row["relation"], -row["count_all"], row["status"], row[reason] or "")):
+        yield VariantCount(row["relation"], row["status"], row[reason] or "", row["count_all"])
+
+
+def _variant_table(path: Path, columns: Sequence[str] = VARIANT_COLUMNS) -> pa.Table | None:
+    """Return some columns of the table that `writing_variants` wrote; None without one, or, warned, for a damaged one.
+
+    An earlier version wrote no causes.
+    """
     from pyarrow import ArrowException, parquet
 
+    if not path.exists():
+        return None
     try:
         schema = parquet.read_schema(path)
         if tuple(schema.names) not in (VARIANT_COLUMNS, VARIANT_COLUMNS[:-1]) or {*map(str, schema.types)} != {
@@ -71,7 +106,19 @@ def read_variants(path: Path, columns: Sequence[str] = VARIANT_COLUMNS) -> pa.Ta
             raise ValueError("other columns")
         return parquet.read_table(path, columns=[name for name in columns if name in schema.names])
     except (OSError, ValueError, ArrowException) as error:
-        raise TableError(f"{path} is damaged or not a file of variants ({error}): pcs run writes it again") from error
+        found = f"{path} is damaged or not a file of variants ({error})"
+        warnings.warn(f"{found}: pcs run writes it again; rewrites are not shown", PcsWarning, stacklevel=3)
+        return None
+
+
+def _variant(row: dict[str, str | None]) -> Variant:
+    return Variant(
+        relation=row["relation"] or "",
+        status=row["status"],  # type: ignore[arg-type]  # written from a Variant
+        text=row["text"],
+        reason=row["reason"] or "",
+        refused=row["refused"],
+    )
 
 
 def write_votes(path: Path, votes: Votes, note: Note | None = None) -> None:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.gold import gold_codes, listed, same_text
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item
-from pcs_annotator.core.variant import Variant, VariantCount
+from pcs_annotator.core.variant import VariantCount
 from pcs_annotator.core.vote import ABSTAINED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError, PcsWarning, TableError
 from pcs_annotator.files import tables, vote_files
 from pcs_annotator.files.config import Config, LearnSettings, config_from_dict, known_learn_settings
-from pcs_annotator.files.runs import RunFolder, atomic_path, expecting, read_json, set_aside, write_json
+from pcs_annotator.files.runs import RunFolder, expecting, read_json, read_origin, set_aside, write_json
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate, fingerprint, in_force
 from pcs_annotator.pipeline import folder_votes, human_review, ledgers, resolve_config
@@ -30,9 +30,6 @@ from pcs_annotator.pipeline.findings import Facts
 from pcs_annotator.pipeline.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.pipeline.looks import key_of, read_looks, write_looks
 from pcs_annotator.version import __version__
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 REFIT = "pcs fit makes it again from the votes"
 
@@ -237,7 +234,7 @@ class Recorded:
             learned=learned,
             outcomes=outcomes,
             bills=ledgers.paid_bills(self.folder.ledger),
-            rewrites=tuple(count_variants(self.folder)),
+            rewrites=tuple(vote_files.count_variants(self.folder.variants)),
             unreadable=counted.get("unreadable", {}),
             cut=counted.get("cut", {}),
             **{"tally": Tally(), **more},
@@ -330,78 +327,3 @@ def _with_earlier_audit(model: Model, before: Model) -> Model:
     about_rows = {name: getattr(earlier, name) for name in ("accepted_share", "review_rows", "assumed_rows")}
     same = replace(audited, **about_rows) == earlier
     return replace(model, certificate=audited) if same else model
-
-
-def read_variants(folder: RunFolder, ids: Collection[str] | None = None) -> dict[tuple[str, str], Variant]:
-    """Return item id and relation → variant, of some items or of all; empty if the folder has none.
-
-    Original texts are not included, and the source of a variant is left empty: it is the item's text.
-    """
-    table = _table(folder)
-    if table is None:
-        return {}
-    if ids is not None:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        table = table.filter(pc.is_in(table["id"], value_set=pa.array(sorted(ids), pa.string())))
-    return {(row["id"], row["relation"]): _variant(row) for row in table.to_pylist()}
-
-
-def count_variants(folder: RunFolder) -> Iterator[VariantCount]:
-    """Yield the results of the rewrites with their counts, the most common result of each relation first."""
-    table = _table(folder, ("relation", "status", "reason", "cause"))
-    if table is None:
-        return
-    # an earlier version did not write causes
-    reason = "cause" if "cause" in table.column_names else "reason"
-    columns = ["relation", "status", reason]
-    counts = table.group_by(columns).aggregate([([], "count_all")]).to_pylist()
-    for row in sorted(counts, key=lambda row: (row["relation"], -row["count_all"], row["status"], row[reason] or "")):
-        yield VariantCount(row["relation"], row["status"], row[reason] or "", row["count_all"])
-
-
-def _table(folder: RunFolder, columns: Sequence[str] = vote_files.VARIANT_COLUMNS) -> pa.Table | None:
-    if not folder.variants.exists():
-        return None
-    try:
-        return vote_files.read_variants(folder.variants, columns)
-    except TableError as error:
-        warnings.warn(f"{error}; rewrites are not shown", PcsWarning, stacklevel=3)
-        return None
-
-
-def _variant(row: dict[str, str | None]) -> Variant:
-    return Variant(
-        relation=row["relation"] or "",
-        status=row["status"],  # type: ignore[arg-type]  # written from a Variant
-        text=row["text"],
-        reason=row["reason"] or "",
-        refused=row["refused"],
-    )
-
-
-class Origin(NamedTuple):
-    """Where a run comes from.
-
-    Attributes:
-        version: Version of the package that made it.
-        data: Name of the user's file; empty if unknown.
-    """
-
-    version: str
-    data: str
-
-
-def read_origin(folder: RunFolder) -> Origin:
-    """Return where the run in a folder comes from."""
-    if not folder.settings.exists():
-        return Origin(__version__, "")
-    start = read_json(folder.settings)
-    return Origin(start.get("version", __version__), PurePath(start.get("data", "")).name)
-
-
-def write_page(path: Path, text: str) -> None:
-    """Write a page completely or not at all; characters that UTF-8 cannot encode become question marks."""
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(text.encode("utf-8", "replace"))

@@ -21,9 +21,9 @@ from pcs_annotator.errors import PcsWarning
 from pcs_annotator.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.files.runs import RunFolder, write_json
 from pcs_annotator.files.tables import Columns, Dataset
-from pcs_annotator.files.vote_files import writing_variants
+from pcs_annotator.files.vote_files import count_variants, writing_variants
 from pcs_annotator.pipeline.learn import Learned, learn_if_possible
-from pcs_annotator.pipeline.run_folder import RunResult, count_variants
+from pcs_annotator.pipeline.run_folder import RunResult
 
 QUICK = LearnSettings(optimiser="lr", resamples=20)
 OF_THE_QUESTION = ("order", "wording")
@@ -74,7 +74,7 @@ def made_run(folder: Path, made: Made | None = None) -> RunResult:
         outcomes=list(learned.model.judge(votes)),
         tally=made.tally,
         bills=_bills(names, made.prices),
-        rewrites=tuple(count_variants(run)),
+        rewrites=tuple(count_variants(run.variants)),
     )
 
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.core.variant import Variant
-from pcs_annotator.files.vote_files import writing_variants
+from pcs_annotator.files.vote_files import count_variants, writing_variants
 from pcs_annotator.pipeline.report.markup import Markup, escaped, joined, tag
 from pcs_annotator.pipeline.report.page import render
-from pcs_annotator.pipeline.run_folder import count_variants
 from tests.pipeline.report.reading import Page
 from tests.pipeline.report.results import QUICKER, Made, made_run
 
@@ -48,7 +47,7 @@ def test_reasons_and_refused_rewrites_are_escaped_too(tmp_path: Path) -> None:
     refused = Variant(relation="voice", status="rejected", reason="<i>bad</i>", refused=f"<u>no</u> {item.text}")
     with writing_variants(result.folder.variants) as note:
         note(item, refused)
-    page = Page(render(replace(result, rewrites=tuple(count_variants(result.folder)))))
+    page = Page(render(replace(result, rewrites=tuple(count_variants(result.folder.variants)))))
     assert not page.of("i")
     assert not page.of("u")
     assert "voice: <i>bad</i>" in page.text

@@ -7,7 +7,7 @@ import hashlib
 from importlib.resources import files
 from pathlib import Path
 
-from pcs_annotator.files.runs import check_ending, make_way, refuse_existing
+from pcs_annotator.files.runs import check_ending, make_way, refuse_existing, write_page
 from pcs_annotator.pipeline.report.markup import Markup, joined, tag
 from pcs_annotator.pipeline.report.sections.answers import distribution, flips, silences
 from pcs_annotator.pipeline.report.sections.cost import cost, saved
@@ -17,7 +17,7 @@ from pcs_annotator.pipeline.report.sections.rows import rows
 from pcs_annotator.pipeline.report.sections.settings import settings
 from pcs_annotator.pipeline.report.sections.summary import headline, look_at, promise
 from pcs_annotator.pipeline.report.view import view_of
-from pcs_annotator.pipeline.run_folder import RunResult, write_page
+from pcs_annotator.pipeline.run_folder import RunResult
 
 SECTIONS = (
     ("look-at", "What to look at", look_at),

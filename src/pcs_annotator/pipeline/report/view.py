@@ -13,8 +13,10 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item, Task, label_lookup
 from pcs_annotator.core.variant import Variant, VariantCount
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.pipeline import run_folder
+from pcs_annotator.files.runs import Origin, read_origin
+from pcs_annotator.files.vote_files import read_variants
 from pcs_annotator.pipeline.resolve_config import task_of
+from pcs_annotator.pipeline.run_folder import RunResult
 
 MOST_ROWS = 500
 # Keeps the page of 1,000 rows below 3 MB, however long the texts are and however many models voted.
@@ -40,9 +42,9 @@ class View:
         question_relations: Relations that change the question and leave every text as it is.
     """
 
-    result: run_folder.RunResult
+    result: RunResult
     task: Task
-    origin: run_folder.Origin
+    origin: Origin
     gold: tuple[str | None, ...]
     rewrites: tuple[VariantCount, ...]
     question_relations: frozenset[str]
@@ -87,7 +89,7 @@ def decision_on(outcome: Outcome) -> str:
     return "none" if outcome.label is None else outcome.decision or ""
 
 
-def view_of(result: run_folder.RunResult) -> View:
+def view_of(result: RunResult) -> View:
     """Return everything that the sections need from a run."""
     labels = tuple(result.votes.labels)
     lookup = label_lookup(labels)
@@ -95,7 +97,7 @@ def view_of(result: run_folder.RunResult) -> View:
     return View(
         result=result,
         task=task_of(result.config),
-        origin=run_folder.read_origin(result.folder),
+        origin=read_origin(result.folder),
         gold=tuple(None if label is None else labels[lookup[label.casefold()]] for label in given),
         rewrites=tuple(one for one in result.rewrites if one.status != "original"),
         question_relations=frozenset(one.relation for one in result.rewrites if one.status == "original"),
@@ -148,7 +150,7 @@ def select(view: View) -> Selection:
     most = max(20, min(MOST_ROWS, MOST_CELLS // max(cells, 1)))
     sure = [certainty(outcome) for outcome in result.outcomes]
     chosen = _chosen(sure, [outcome.decision in ("accept", "agree") for outcome in result.outcomes], most)
-    variants = run_folder.read_variants(result.folder, [result.dataset.items[at].id for at in chosen])
+    variants = read_variants(result.folder.variants, [result.dataset.items[at].id for at in chosen])
     rows = tuple(_row(view, at, sure[at], variants) for at in chosen)
     return Selection(rows=rows, room=_room(rows, texts=len(rows) * (len(result.votes.relations) + 1)))
 
