@@ -9,7 +9,11 @@ PcsError                    base class; the message names the remedy
 │   ├── UnknownNameError    no built-in and no plug-in has that name
 │   ├── UndefinedMetric     a metric that cannot be computed from these rows
 │   ├── ConfigError         a setting, a key or a model name that cannot be used
-│   └── MissingPackage      an optional package that is not installed
+│   ├── MissingPackage      an optional package that is not installed
+│   └── ReviewError         a review cannot take this; nothing was stored
+│       ├── UnknownRow      the run has no such row
+│       ├── LeaseExpired    the row is in somebody else's hands by now
+│       └── ChangedMeanwhile  the row or the list is not as it was shown
 ├── MismatchError           two values that do not belong together, such as weights and votes
 ├── LedgerError             the ledger of paid calls cannot be used; nothing in it is lost
 ├── BudgetReached           the budget is spent; what was paid for is kept
@@ -66,6 +70,22 @@ class ConfigError(UserError):
 
 class MissingPackage(UserError):
     """An optional package is not installed; the message has the `pip install` line."""
+
+
+class ReviewError(UserError):
+    """A review cannot take this; nothing was stored."""
+
+
+class UnknownRow(ReviewError):
+    """The run has no such row."""
+
+
+class LeaseExpired(ReviewError):
+    """The row is in somebody else's hands by now."""
+
+
+class ChangedMeanwhile(ReviewError):
+    """The row or the list is not as it was shown: look at it again."""
 
 
 class LedgerError(PcsError):

@@ -66,7 +66,7 @@ class Model:
         judged = self.judged(votes)
         why = reasons(votes, judged.deciding, judged.best)
         plausible = None if self.sets is None or judged.probabilities is None else self.sets.of(judged.probabilities)
-        decided = self._decisions(votes, judged)
+        decided = self.decisions(votes, judged)
         for row, (name, silent) in enumerate(zip(votes.ids, votes.silent.tolist(), strict=True)):
             best = int(judged.best[row])
             sure = judged.probabilities
@@ -95,7 +95,8 @@ class Model:
         sure = probabilities[np.arange(len(votes)), best]
         return self.certificate.accepts(sure, best, votes.labels) & ~votes.silent
 
-    def _decisions(self, votes: Votes, judged: Verdicts) -> list[Decision | None]:
+    def decisions(self, votes: Votes, judged: Verdicts) -> list[Decision | None]:
+        """Return the decision about every row that has votes; None where no decisions were requested."""
         if judged.accepted is None:
             return [None] * len(votes)
         good: Decision = "agree" if self.by_agreement else "accept"

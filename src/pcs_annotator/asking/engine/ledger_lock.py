@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 
 from pcs_annotator.core.chat import Reply
-from pcs_annotator.errors import LedgerError, PcsWarning
+from pcs_annotator.errors import LedgerError, PcsError, PcsWarning
 
 LOCK_ATTEMPT_SECONDS = 0.05
 SILENT_SECONDS = 0.5
@@ -25,6 +25,8 @@ SILENT_SECONDS = 0.5
 
 Say = Callable[[str], None]
 """Takes a sentence for the user."""
+Refusal = Callable[[str], PcsError]
+"""Makes the error about a lock that is held from the name of its holder."""
 _Own = tuple[int, Path]
 """A process and a ledger."""
 _HELD: ContextVar[frozenset[_Own]] = ContextVar("ledgers that this thread or task holds", default=frozenset())
@@ -51,11 +53,19 @@ def lock_ledger(ledger: Path | str, *, wait: bool = True, say: Say = warn_user) 
     if own in _HELD.get():
         yield
         return
-    with _attempts(ledger, wait, say) as attempt:
+    with _attempts(ledger, None if wait else _in_use(ledger), say) as attempt:
         while not attempt():
             time.sleep(LOCK_ATTEMPT_SECONDS)
         with _holding(own):
             yield
+
+
+@contextmanager
+def lock_or_refuse(path: Path | str, refuse: Refusal) -> Iterator[None]:
+    """Hold a lock of the same kind on something else than a ledger, or raise what `refuse` makes of its holder."""
+    with _attempts(path, refuse, warn_user) as attempt:
+        attempt()
+        yield
 
 
 @dataclass(slots=True)
@@ -91,7 +101,7 @@ async def lock_ledger_async(
         return
     with ExitStack() as lock:
         if here not in _SHARED:
-            attempt = lock.enter_context(_attempts(ledger, wait, say))
+            attempt = lock.enter_context(_attempts(ledger, None if wait else _in_use(ledger), say))
             while here not in _SHARED and not attempt():
                 await asyncio.sleep(LOCK_ATTEMPT_SECONDS)
         if here not in _SHARED:
@@ -108,6 +118,11 @@ async def lock_ledger_async(
             shared.lock.close()
 
 
+def _in_use(ledger: Path | str) -> Refusal:
+    remedy = "run again when that has ended, or wait for it (without --no-wait; in Python, with wait=True)"
+    return lambda holder: LedgerError(f"{ledger} is in use by {holder}: {remedy}")
+
+
 def _own(ledger: Path | str) -> _Own:
     return os.getpid(), Path(ledger).resolve()
 
@@ -122,8 +137,11 @@ def _holding(own: _Own) -> Iterator[None]:
 
 
 @contextmanager
-def _attempts(ledger: Path | str, wait: bool, say: Say) -> Iterator[Callable[[], bool]]:
-    """Yield a function that tries to take a lock and returns whether it did; release the lock at the end."""
+def _attempts(ledger: Path | str, refuse: Refusal | None, say: Say) -> Iterator[Callable[[], bool]]:
+    """Yield a function that tries to take a lock and returns whether it did; release the lock at the end.
+
+    If it is held, that raises what `refuse` makes of its holder; without that, the lock is waited for.
+    """
     path, holder = Path(f"{ledger}-turn"), Path(f"{ledger}-holder")
     remedy = "put the ledger in a folder that you can write to"
     started, told, taken = time.monotonic(), False, False
@@ -135,9 +153,8 @@ def _attempts(ledger: Path | str, wait: bool, say: Say) -> Iterator[Callable[[],
         except sqlite3.Error as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
                 raise LedgerError(f"{path} cannot be locked ({error}): {remedy}") from error
-            if not wait:
-                message = f"{ledger} is in use by {_holder(holder)}: run again when that has ended, or wait for it"
-                raise LedgerError(f"{message} (without --no-wait; in Python, with wait=True)") from None
+            if refuse is not None:
+                raise refuse(_holder(holder)) from None
             if not told and time.monotonic() - started >= SILENT_SECONDS:
                 told, other = True, _holder(holder)
                 if _process() not in other:

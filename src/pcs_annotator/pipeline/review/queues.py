@@ -1,0 +1,276 @@
+"""Which row a person sees next: draws with known probabilities, leases, and double coding."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Array, Floats, Integers, Mask
+from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.review import SEQUENCE, Draw, Queue, fixed_order, frame_hash
+from pcs_annotator.pipeline.review.record import Record, now
+from pcs_annotator.pipeline.review.rows import Rows
+from pcs_annotator.pipeline.review.values import QueueProgress, ReviewOptions
+
+UNIFORM_SHARE = 0.1
+"""How many draws of the `learn` queue are uniform, on average."""
+QUEUES: tuple[Queue, ...] = ("random", "learn", "audit", "doubtful", "conflicts")
+
+
+@dataclass(slots=True)
+class Lease:
+    """A row in somebody's hands."""
+
+    reviewer: str
+    token: str
+    until: float
+
+
+@dataclass
+class Leases:
+    """Which rows are in whose hands, for some minutes; kept in memory only.
+
+    Attributes:
+        seconds: How long a row is kept.
+        clock: Seconds that never run backwards.
+    """
+
+    seconds: float
+    clock: Callable[[], float] = time.monotonic
+    _held: dict[int, list[Lease]] = field(default_factory=dict)
+
+    def others(self, place: int, reviewer: str) -> list[Lease]:
+        """Return the leases of other people on a row."""
+        return [one for one in self._live(place) if one.reviewer != reviewer]
+
+    def take(self, place: int, reviewer: str) -> Lease:
+        """Return this person's lease on a row, new or renewed; their tabs share it."""
+        live = self._live(place)
+        lease = next((one for one in live if one.reviewer == reviewer), None)
+        if lease is None:
+            lease = Lease(reviewer, secrets.token_urlsafe(9), 0.0)
+            live.append(lease)
+        lease.until = self.clock() + self.seconds
+        self._held[place] = live
+        return lease
+
+    def drop(self, place: int, reviewer: str) -> None:
+        """End this person's lease on a row."""
+        self._held[place] = self.others(place, reviewer)
+
+    def _live(self, place: int) -> list[Lease]:
+        moment = self.clock()
+        return [one for one in self._held.get(place, ()) if one.until > moment]
+
+
+@dataclass
+class _Sequence:
+    """The one sequence of draws from a frame.
+
+    Attributes:
+        order: Rows of the frame, in the fixed random order.
+        frame: Its hash.
+        reached: How far the order has been walked.
+        drawn: Which rows of the run were drawn.
+    """
+
+    order: Integers
+    frame: str
+    reached: int
+    drawn: Mask
+
+    @classmethod
+    def of(cls, rows: Rows, draws: Iterable[Draw]) -> _Sequence:
+        ids = [rows.ids[place] for place in np.flatnonzero(rows.data_gold == UNLABELLED).tolist()]
+        frame = frame_hash(ids)
+        order = np.array([rows.places[name] for name in fixed_order(ids)], dtype=np.intp)
+        found = cls(order, frame, 0, np.zeros(len(rows), dtype=np.bool_))
+        for draw in draws:
+            if draw.queue in SEQUENCE and draw.frame == frame:
+                found.drawn[rows.places[draw.id]] = True
+                found.reached = draw.reached
+        return found
+
+    @property
+    def left(self) -> int:
+        """Rows that were not drawn yet."""
+        return len(self.order) - int(self.drawn[self.order].sum())
+
+
+class Queues:
+    """The queues of a review."""
+
+    def __init__(self, rows: Rows, record: Record, options: ReviewOptions) -> None:
+        self.record = record
+        self.leases = Leases(options.lease_seconds)
+        self._rng = np.random.default_rng(options.seed)
+        self._sequence = _Sequence.of(rows, record.draws)
+        self.wanted = _wanted(rows, options.double)
+        self.take_rows(rows)
+
+    def take_rows(self, rows: Rows) -> None:
+        """Go on with what a new model says."""
+        self.rows = rows
+        gold = rows.judgement.gold != UNLABELLED
+        self._auditable = rows.judgement.accepted & ~gold
+        self._audit_frame = frame_hash(rows.ids[place] for place in np.flatnonzero(self._auditable).tolist())
+        self._doubtful = np.lexsort((rows.judgement.certainty,))
+        self._open = ~gold | (self.record.coders > 0)
+        self._by_queue: dict[Queue, dict[int, Draw]] = {queue: {} for queue in QUEUES}
+        for draw in self.record.draws:
+            if draw.queue in QUEUES and draw.frame in ("", self._sequence.frame, self._audit_frame):
+                self._by_queue[draw.queue][rows.places[draw.id]] = draw
+
+    def draw_of(self, place: int, queue: Queue) -> Draw | None:
+        """Return how a row was drawn in a queue; None if it was not."""
+        found = self._by_queue.get(queue, {}).get(place)
+        if found is None and queue in SEQUENCE:
+            other = [self._by_queue[name].get(place) for name in SEQUENCE]
+            found = next((one for one in other if one is not None), None)
+        return found
+
+    def next(self, reviewer: str, queue: Queue) -> int | None:
+        """Return the next row for a person, drawn and stored if needed; None if the queue has none for them."""
+        for place in self._started(reviewer, queue):
+            if self.free(place, reviewer):
+                return place
+        if queue == "conflicts":
+            return None
+        return self._draw(reviewer, queue)
+
+    def free(self, place: int, reviewer: str) -> bool:
+        """Return whether a person may have a row: fewer people have it or have judged it than are wanted."""
+        others = len(self.leases.others(place, reviewer))
+        return others < max(1, int(self.wanted[place]) - int(self.record.coders[place]))
+
+    def blind(self, place: int, reviewer: str) -> bool:
+        """Return whether a person must not see what others said: the row is coded twice, and they come second."""
+        return bool(self.wanted[place] > 1 and not self.record.by(reviewer)[place])
+
+    def progress(self) -> dict[Queue, QueueProgress]:
+        """Return how far every queue is."""
+        done = self.record.coders > 0
+        sequence = self._sequence
+        reached = sequence.order[: sequence.reached]
+        learned = self._places("learn")
+        audited = self._places("audit")
+        rest = self._open & ~done
+        settled = sum(
+            any(one.queue == "conflicts" for one in given) for given in self.record.verdicts.values() if len(given) > 1
+        )
+        return {
+            "random": QueueProgress(int(done[reached].sum()), len(sequence.order) - int(done[reached].sum())),
+            "learn": QueueProgress(int(done[learned].sum()), sequence.left + int((~done[learned]).sum())),
+            "audit": QueueProgress(int(done[audited].sum()), int((self._auditable & ~done).sum())),
+            "doubtful": QueueProgress(int(done[self._places("doubtful")].sum()), int(rest.sum())),
+            "conflicts": QueueProgress(settled, int(self.record.conflict.sum())),
+        }
+
+    def _places(self, queue: Queue) -> Integers:
+        return np.fromiter(self._by_queue[queue], np.intp, len(self._by_queue[queue]))
+
+    def _started(self, reviewer: str, queue: Queue) -> Iterator[int]:
+        """Yield rows of a queue that were drawn and still need this person's verdict, in the order of drawing."""
+        if queue == "conflicts":
+            places: Array = np.flatnonzero(self.record.conflict)
+            yield from places.tolist()
+            return
+        # a row that the order has passed belongs to the random sample, whoever drew it
+        places = self._sequence.order[: self._sequence.reached] if queue == "random" else self._places(queue)
+        yield from places[self._needed(reviewer)[places]].tolist()
+
+    def _needed(self, reviewer: str) -> Mask:
+        return np.asarray((self.record.coders < self.wanted) & ~self.record.by(reviewer))
+
+    def _draw(self, reviewer: str, queue: Queue) -> int | None:
+        draws: list[Draw] = []
+        needed = self._needed(reviewer)
+        found = None
+        for draw in self._draws(queue):
+            place = self.rows.places[draw.id]
+            draws.append(draw)
+            self._by_queue[queue][place] = draw
+            if needed[place] and self.free(place, reviewer):  # else it has a verdict already, which counts from now on
+                found = place
+                break
+        if draws:
+            self.record.add(draws)
+        return found
+
+    def _draws(self, queue: Queue) -> Iterator[Draw]:
+        """Yield new draws of a queue, until it has no rows left."""
+        number = self.record.last
+        while True:
+            number += 1
+            draw = self._sequential(queue, number) if queue in SEQUENCE else self._other(queue, number)
+            if draw is None:
+                return
+            yield draw
+
+    def _sequential(self, queue: Queue, number: int) -> Draw | None:
+        sequence, share = self._sequence, 1.0 if queue == "random" else UNIFORM_SHARE
+        while sequence.left:
+            ahead = len(sequence.order) - sequence.reached
+            pool = sequence.left
+            already = ahead - pool
+            shares = self._shares()
+            if self._rng.random() < share:
+                place = int(sequence.order[sequence.reached])
+                sequence.reached += 1
+                if sequence.drawn[place]:
+                    continue  # it costs nothing, and is part of the random sample from now on
+            else:
+                place = int(self._rng.choice(len(shares), p=shares))
+            probability = (share / ahead + (1 - share) * shares[place]) / (1 - share * already / ahead)
+            sequence.drawn[place] = True
+            return self._noted(
+                place,
+                queue,
+                number=number,
+                probability=float(probability),
+                pool=pool,
+                frame=sequence.frame,
+                reached=sequence.reached,
+            )
+        return None
+
+    def _shares(self) -> Floats:
+        """Return how probable every row is for a draw that is not uniform."""
+        left = np.zeros(len(self.rows))
+        left[self._sequence.order] = 1.0
+        left[self._sequence.drawn] = 0.0
+        return left / left.sum()
+
+    def _other(self, queue: Queue, number: int) -> Draw | None:
+        drawn = self._by_queue[queue]
+        if queue == "audit":
+            among = self._auditable.copy()
+            among[list(drawn)] = False
+            places = np.flatnonzero(among)
+            if not len(places):
+                return None
+            place = int(self._rng.choice(places))
+            one = 1 / len(places)
+            return self._noted(place, queue, number=number, probability=one, pool=len(places), frame=self._audit_frame)
+        rest = self._open & (self.record.coders == 0)
+        rest[list(drawn)] = False
+        places = self._doubtful[rest[self._doubtful]]
+        return self._noted(int(places[0]), queue, number=number, pool=len(places)) if len(places) else None
+
+    def _noted(self, place: int, queue: Queue, **known: Any) -> Draw:
+        return Draw(id=self.rows.ids[place], text_hash=self.rows.text_hash(place), queue=queue, at=now(), **known)
+
+
+def _wanted(rows: Rows, double: float) -> Array:
+    """Return how many people are to judge every row: one, or two for a share of them, chosen by hash of the ID."""
+    if not double:
+        return np.ones(len(rows), dtype=np.int16)
+    hashes = (blake2b(name.encode("utf-8", "replace"), digest_size=6, person=b"double").digest() for name in rows.ids)
+    places = np.array([int.from_bytes(one, "big") for one in hashes]) / 2**48
+    return np.where(places < double, 2, 1).astype(np.int16)

@@ -1,0 +1,158 @@
+"""What has happened in a review: its log on disk, and what follows for every row, as arrays."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Array, Codes, Mask
+from pcs_annotator.core.gold import listed
+from pcs_annotator.core.review import Draw, Event, Reviewed, Undo, Verdict
+from pcs_annotator.core.task import label_lookup
+from pcs_annotator.files.review_log import append_events, read_review
+from pcs_annotator.pipeline.review.rows import NO_LABEL, Rows
+
+
+def now() -> str:
+    """Return the time as it is stored."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+@dataclass(kw_only=True)
+class Record:
+    """The events of a review, and what they mean for every row.
+
+    Attributes:
+        path: The log.
+        last: Number of the last event.
+        draws: All draws of rows that the run has.
+        verdicts: Row → verdicts that were not taken back, oldest first.
+        changes: Row → number of the last verdict on it, or undo; row and reviewer → of this reviewer.
+        decided: Position of the label that people gave; `NO_LABEL` where there is none.
+        conflict: Where people differ.
+        coders: How many people gave a label.
+        judged_by: Reviewer → where they gave a verdict, skipped rows included.
+        notes: What was left out of the log, in sentences.
+    """
+
+    path: Path
+    rows: Rows
+    last: int = 0
+    draws: list[Draw] = field(default_factory=list)
+    verdicts: dict[int, list[Verdict]] = field(default_factory=dict)
+    changes: dict[int | tuple[int, str], int] = field(default_factory=dict)
+    judged_by: dict[str, Mask] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        size = len(self.rows)
+        self.decided: Codes = np.full(size, NO_LABEL, dtype=np.int8)
+        self.conflict: Mask = np.zeros(size, dtype=np.bool_)
+        self.coders: Array = np.zeros(size, dtype=np.int16)
+        self._codes = label_lookup(self.rows.labels)
+
+    @classmethod
+    def read(cls, rows: Rows) -> Record:
+        """Read the log of a run; verdicts on other texts, rows or labels than the run has are left out, with a note."""
+        record = cls(path=rows.folder.review, rows=rows)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            events = read_review(record.path)
+        record.notes += [str(one.message) for one in caught]
+        record.last = max((event.number for event in events), default=0)
+        record._take(events)
+        return record
+
+    def _take(self, events: Sequence[Event]) -> None:
+        other: dict[str, list[str]] = {}
+        undone = {number for event in events if isinstance(event, Undo) for number in event.verdicts}
+        for event in events:
+            if isinstance(event, Undo):
+                continue
+            why = self._unusable(event)
+            if why:
+                other.setdefault(why, []).append(event.id)
+            elif isinstance(event, Draw):
+                self.draws.append(event)
+            else:
+                self._note_change(event.id, event.reviewer, event.number)
+                if event.number not in undone:
+                    self.verdicts.setdefault(self.rows.places[event.id], []).append(event)
+        self._update(self.verdicts)
+        for why, ids in other.items():
+            names = listed(map(repr, dict.fromkeys(ids)), len(set(ids)))
+            self.notes.append(f"{self.path.name}: {len(ids)} {why} are not used ({names})")
+
+    def _unusable(self, event: Draw | Verdict) -> str:
+        if event.id not in self.rows.places:
+            return "draws and verdicts on rows that the run does not have"
+        if isinstance(event, Draw):
+            return ""
+        if event.label is not None and event.label.casefold() not in self._codes:
+            return "verdicts with other labels than those of the run"
+        if event.text_hash != self.rows.text_hash(self.rows.places[event.id]):
+            return "verdicts on rows whose text has changed since"
+        return ""
+
+    def add(self, events: Sequence[Event]) -> None:
+        """Store events; when this returns, they are on disk."""
+        append_events(self.path, events)
+        self.last = events[-1].number
+        touched: set[int] = set()
+        for event in events:
+            if isinstance(event, Draw):
+                self.draws.append(event)
+            elif isinstance(event, Verdict):
+                self._note_change(event.id, event.reviewer, event.number)
+                self.verdicts.setdefault(self.rows.places[event.id], []).append(event)
+                touched.add(self.rows.places[event.id])
+            else:
+                touched |= self._take_back(event)
+        self._update(touched)
+
+    def _take_back(self, undo: Undo) -> set[int]:
+        numbers, touched = set(undo.verdicts), set()
+        for place in [place for place, given in self.verdicts.items() if any(one.number in numbers for one in given)]:
+            self.verdicts[place] = [one for one in self.verdicts[place] if one.number not in numbers]
+            self._note_change(self.rows.ids[place], undo.reviewer, undo.number)
+            touched.add(place)
+        return touched
+
+    def _note_change(self, name: str, reviewer: str, number: int) -> None:
+        place = self.rows.places[name]
+        self.changes[place] = self.changes[place, reviewer] = number
+
+    def _update(self, places: Collection[int]) -> None:
+        for place in places:
+            reviewed = self.reviewed(place)
+            label = None if reviewed is None else reviewed.label
+            self.decided[place] = NO_LABEL if label is None else self._codes[label.casefold()]
+            self.conflict[place] = reviewed is not None and reviewed.in_conflict
+            given = reviewed.by_reviewer if reviewed else {}
+            self.coders[place] = sum(one.label is not None for one in given.values())
+            for mask in self.judged_by.values():
+                mask[place] = False
+            for reviewer in given:
+                self.by(reviewer)[place] = True
+
+    def by(self, reviewer: str) -> Mask:
+        """Return where a person gave a verdict."""
+        return self.judged_by.setdefault(reviewer, np.zeros(len(self.rows), dtype=np.bool_))
+
+    def reviewed(self, place: int) -> Reviewed | None:
+        """Return what people say about a row; None if nobody has said anything."""
+        given = self.verdicts.get(place)
+        return Reviewed.of(given) if given else None
+
+    def latest_of(self, reviewer: str) -> list[Verdict]:
+        """Return a person's last verdict that was not taken back, or all of its group; empty if there is none."""
+        own = [one for given in self.verdicts.values() for one in given if one.reviewer == reviewer]
+        latest = max(own, key=lambda one: one.number, default=None)
+        if latest is None:
+            return []
+        return [one for one in own if one.group == latest.group] if latest.group else [latest]

@@ -1,0 +1,264 @@
+"""All rows of a run as arrays, what the model in force says about them, and everything about one row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pcs_annotator.asking.annotators.prompt import task_prompt
+from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.gold import gold_codes, text_hash
+from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.task import Phrasing, Task
+from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Weights
+from pcs_annotator.errors import PcsError, UnknownRow
+from pcs_annotator.files.config import Config
+from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.judging.model import Model, Verdicts
+from pcs_annotator.pipeline import run_folder
+from pcs_annotator.pipeline.relations import relation_options_of
+from pcs_annotator.pipeline.resolve_config import task_of
+from pcs_annotator.pipeline.review.values import ShownVariant, ShownVote
+from pcs_annotator.relations.base import rephrased
+from pcs_annotator.relations.choose import choose_relations
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DECISIONS = ("none", "accept", "agree", "review")
+NO_LABEL = -1
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the model in force says about every row.
+
+    Attributes:
+        model: The model; weights are equal before the first fit.
+        fitted: Whether it was learned.
+        judged: Scores and probabilities.
+        label: Position of the label, `NO_LABEL` where there is no vote.
+        certainty: Confidence of the label, or its score where there is no confidence; -1 without a label.
+        decision: Position in `DECISIONS`.
+        gold: Position of the gold label, of data and people; `UNLABELLED` where there is none.
+    """
+
+    model: Model
+    fitted: bool
+    judged: Verdicts
+    label: Codes
+    certainty: Floats
+    decision: Codes
+    gold: Codes
+
+    @property
+    def accepted(self) -> Mask:
+        """Which labels are accepted."""
+        return self.decision == DECISIONS.index("accept")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """All rows of a run.
+
+    Attributes:
+        folder: The run folder.
+        config: The settings of the run.
+        table: The user's columns.
+        own_columns: Those of them that are neither ID nor text.
+        texts: The texts, as an Arrow array.
+        answers: All votes, also of annotators that state a confidence.
+        data_gold: Position of the gold label that the data has; `UNLABELLED` where there is none.
+        judgement: What the model in force says.
+    """
+
+    folder: RunFolder
+    config: Config
+    table: pa.Table
+    own_columns: Sequence[str]
+    texts: pa.Array
+    answers: Votes
+    data_gold: Codes
+    judgement: Judgement
+
+    @classmethod
+    def read(cls, folder: RunFolder) -> Rows:
+        """Read a run folder; before the first fit, all weights are equal."""
+        import pyarrow as pa
+
+        recorded = run_folder.Recorded.read(folder)
+        dataset = recorded.dataset
+        used = (dataset.columns.text, dataset.columns.id)
+        return cls(
+            folder=folder,
+            config=recorded.config,
+            table=dataset.table,
+            own_columns=[name for name in dataset.table.column_names if name not in used],
+            texts=pa.array(recorded.texts, pa.large_string()),
+            answers=recorded.answers,
+            data_gold=gold_codes(recorded.answers, dataset.gold or [None] * len(recorded.answers)),
+            judgement=_judgement(recorded),
+        )
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    @property
+    def task(self) -> Task:
+        """What was asked."""
+        return task_of(self.config)
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The labels."""
+        return self.answers.labels
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """The ID of every row."""
+        return self.answers.ids
+
+    @cached_property
+    def votes(self) -> Votes:
+        """The votes that scores are computed from."""
+        return self.answers.plain()
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """ID → position."""
+        return {name: place for place, name in enumerate(self.ids)}
+
+    @cached_property
+    def disagreement(self) -> Mask:
+        """Where two models give different labels most often."""
+        shares = self.votes.hard().shares().sum(axis=2)
+        top = shares.argmax(axis=2)
+        spoken = shares.max(axis=2) > 0
+        highest = np.where(spoken, top, -1).max(axis=1)
+        lowest = np.where(spoken, top, len(self.labels)).min(axis=1)
+        return np.asarray((highest > lowest) & spoken.any(axis=1))
+
+    def refitted(self) -> Rows:
+        """Return the rows with the model that is in the folder now."""
+        return replace(self, judgement=_judgement(run_folder.Recorded.read(self.folder)))
+
+    def place(self, name: str) -> int:
+        """Return the position of a row."""
+        if name not in self.places:
+            raise UnknownRow(f"the run has no row {name!r}: check the ID, or search for a word of its text")
+        return self.places[name]
+
+    def text(self, place: int) -> str:
+        """Return the text of a row."""
+        return str(self.texts[place].as_py())
+
+    def text_hash(self, place: int) -> str:
+        """Return the hash of a row's text."""
+        return text_hash(self.text(place))
+
+    def outcome(self, place: int) -> Outcome:
+        """Return what the models say about a row."""
+        return next(self.judgement.model.judge(self.votes.take(np.array([place]))))
+
+    def probabilities(self, place: int) -> list[tuple[str, float]]:
+        """Return every label with its probability, or score, the highest first."""
+        values = self.judgement.judged.deciding[place]
+        order = np.argsort(-values, kind="stable")
+        return [(self.labels[code], float(values[code])) for code in order]
+
+    def votes_on(self, place: int) -> list[ShownVote]:
+        """Return all answers about a row."""
+        answers, codes = self.answers, self.answers.codes[place]
+        found = []
+        for annotator, relation, draw in np.argwhere(codes != NOT_ASKED).tolist():
+            code = int(codes[annotator, relation, draw])
+            grades = None if answers.grades is None else answers.grades[place, annotator, relation, draw]
+            graded = grades is not None and not np.isnan(grades).any()
+            found.append(
+                ShownVote(
+                    answers.annotators[annotator],
+                    answers.relations[relation],
+                    draw,
+                    self.labels[code] if code >= 0 else None,
+                    dict(zip(self.labels, map(float, grades), strict=True)) if graded and grades is not None else None,
+                )
+            )
+        return found
+
+    def variants(self, place: int) -> list[ShownVariant]:
+        """Return what relations made of a row."""
+        name = self.ids[place]
+        found = run_folder.read_variants(self.folder, [name])
+        return [
+            ShownVariant(
+                one.relation,
+                one.status,
+                one.refused if one.text is None else None if one.status == "original" else one.text,
+                self.questions.get(one.relation),
+                one.reason,
+            )
+            for relation in self.answers.relations
+            if (one := found.get((name, relation))) is not None
+        ]
+
+    @cached_property
+    def questions(self) -> Mapping[str, str]:
+        """Relation that changes the question → what was asked."""
+        return asked_questions(self.config)
+
+    @property
+    def question(self) -> str:
+        """What was asked about the original texts."""
+        return asked(Phrasing(task=self.task), letters=self.config.ask.letters)
+
+    def columns(self, place: int) -> dict[str, str]:
+        """Return the user's other columns of a row; empty cells are left out."""
+        values: dict[str, Any] = {name: self.table[name][place].as_py() for name in self.own_columns}
+        return {name: str(value) for name, value in values.items() if value is not None and str(value) != ""}
+
+
+def asked_questions(config: Config) -> dict[str, str]:
+    """Return relation → what was asked, for relations that change the question and are still known."""
+    rewriter = bool(config.relations.rewriter)
+    found = {}
+    for name in config.relations.use:
+        try:
+            [relation] = choose_relations([name], relation_options_of(config.relations, rewriter=rewriter))
+            plain = Phrasing(task=task_of(config))
+            phrasing = rephrased(relation, plain)
+        except PcsError:
+            continue
+        if phrasing != plain:
+            found[relation.name] = asked(phrasing, letters=config.ask.letters)
+    return found
+
+
+def asked(phrasing: Phrasing, *, letters: bool) -> str:
+    """Return what is asked, without the text: who gets to read it, then the words."""
+    where = "One message, with the text at its end" if phrasing.one_message else "System message; the text comes alone"
+    return f"{where}\n\n{task_prompt(phrasing.task, 'letter tag' if letters else 'tag')}"
+
+
+def _judgement(recorded: run_folder.Recorded) -> Judgement:
+    votes = recorded.votes
+    fitted = recorded.folder.model.exists()
+    model = (
+        recorded.model_in_force()
+        if fitted
+        else Model(weights=Weights.uniform(votes), calibrator=None, by_agreement=True)
+    )
+    judged = model.judged(votes)
+    silent = votes.silent
+    label = np.where(silent, NO_LABEL, judged.best).astype(np.int8)
+    certainty = np.where(silent, -1.0, judged.deciding[np.arange(len(votes)), judged.best])
+    names = [
+        "review" if quiet else one or "none" for quiet, one in zip(silent, model.decisions(votes, judged), strict=True)
+    ]
+    decision = np.array([DECISIONS.index(name) for name in names], dtype=np.int8)
+    return Judgement(model, fitted, judged, label, certainty, decision, gold_codes(votes, recorded.gold.labels))
