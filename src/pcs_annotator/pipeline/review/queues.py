@@ -5,21 +5,19 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Array, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import SEQUENCE, Draw, Queue, fixed_order, frame_hash
+from pcs_annotator.judging.promising.review_design import Drawn, draw_at_random, draw_for_audit, draw_learning
 from pcs_annotator.pipeline.review.record import Record, now
 from pcs_annotator.pipeline.review.rows import Rows
 from pcs_annotator.pipeline.review.values import QueueProgress, ReviewOptions
 
-UNIFORM_SHARE = 0.1
-"""How many draws of the `learn` queue are uniform, on average."""
 QUEUES: tuple[Queue, ...] = ("random", "learn", "audit", "doubtful", "conflicts")
 
 
@@ -74,12 +72,14 @@ class _Sequence:
     """The one sequence of draws from a frame.
 
     Attributes:
-        order: Rows of the frame, in the fixed random order.
+        places: The rows of the frame, as positions in the run.
+        order: Positions in the frame, in the fixed random order.
         frame: Its hash.
         reached: How far the order has been walked.
-        drawn: Which rows of the run were drawn.
+        drawn: Which rows of the frame were drawn.
     """
 
+    places: Integers
     order: Integers
     frame: str
     reached: int
@@ -87,20 +87,37 @@ class _Sequence:
 
     @classmethod
     def of(cls, rows: Rows, draws: Iterable[Draw]) -> _Sequence:
-        ids = [rows.ids[place] for place in np.flatnonzero(rows.data_gold == UNLABELLED).tolist()]
-        frame = frame_hash(ids)
-        order = np.array([rows.places[name] for name in fixed_order(ids)], dtype=np.intp)
-        found = cls(order, frame, 0, np.zeros(len(rows), dtype=np.bool_))
+        places = np.flatnonzero(rows.data_gold == UNLABELLED)
+        positions = {rows.ids[place]: position for position, place in enumerate(places.tolist())}
+        order = np.array([positions[name] for name in fixed_order(positions)], dtype=np.intp)
+        found = cls(places, order, frame_hash(positions), 0, np.zeros(len(places), dtype=np.bool_))
         for draw in draws:
-            if draw.queue in SEQUENCE and draw.frame == frame:
-                found.drawn[rows.places[draw.id]] = True
+            if draw.queue in SEQUENCE and draw.frame == found.frame:
+                found.drawn[positions[draw.id]] = True
                 found.reached = draw.reached
         return found
 
     @property
     def left(self) -> int:
-        """Rows that were not drawn yet."""
-        return len(self.order) - int(self.drawn[self.order].sum())
+        """How many rows were not drawn yet."""
+        return int((~self.drawn).sum())
+
+    @property
+    def at_random(self) -> Integers:
+        """The rows that the order has reached: a simple random sample."""
+        return self.places[self.order[: self.reached]]
+
+    def draw(self, queue: Queue, certainty: Floats, rng: np.random.Generator) -> Drawn | None:
+        """Draw a row of the run, given how certain the label of every row is; None if none is left."""
+        if self.drawn.all():
+            return None
+        if queue == "random":
+            drawn = draw_at_random(self.order, self.reached, self.drawn, rng)
+        else:
+            doubt = np.argsort(certainty[self.places], kind="stable")
+            drawn = draw_learning(self.order, self.reached, self.drawn, doubt, rng)
+        self.drawn[drawn.row], self.reached = True, drawn.reached
+        return drawn._replace(row=int(self.places[drawn.row]))
 
 
 class Queues:
@@ -120,7 +137,7 @@ class Queues:
         gold = rows.judgement.gold != UNLABELLED
         self._auditable = rows.judgement.accepted & ~gold
         self._audit_frame = frame_hash(rows.ids[place] for place in np.flatnonzero(self._auditable).tolist())
-        self._doubtful = np.lexsort((rows.judgement.certainty,))
+        self._doubtful = np.argsort(rows.judgement.certainty, kind="stable")
         self._open = ~gold | (self.record.coders > 0)
         self._by_queue: dict[Queue, dict[int, Draw]] = {queue: {} for queue in QUEUES}
         for draw in self.record.draws:
@@ -157,7 +174,7 @@ class Queues:
         """Return how far every queue is."""
         done = self.record.coders > 0
         sequence = self._sequence
-        reached = sequence.order[: sequence.reached]
+        reached = sequence.at_random
         learned = self._places("learn")
         audited = self._places("audit")
         rest = self._open & ~done
@@ -182,7 +199,7 @@ class Queues:
             yield from places.tolist()
             return
         # a row that the order has passed belongs to the random sample, whoever drew it
-        places = self._sequence.order[: self._sequence.reached] if queue == "random" else self._places(queue)
+        places = self._sequence.at_random if queue == "random" else self._places(queue)
         yield from places[self._needed(reviewer)[places]].tolist()
 
     def _needed(self, reviewer: str) -> Mask:
@@ -208,63 +225,36 @@ class Queues:
         number = self.record.last
         while True:
             number += 1
-            draw = self._sequential(queue, number) if queue in SEQUENCE else self._other(queue, number)
+            draw = self._next_draw(queue, number)
             if draw is None:
                 return
             yield draw
 
-    def _sequential(self, queue: Queue, number: int) -> Draw | None:
-        sequence, share = self._sequence, 1.0 if queue == "random" else UNIFORM_SHARE
-        while sequence.left:
-            ahead = len(sequence.order) - sequence.reached
-            pool = sequence.left
-            already = ahead - pool
-            shares = self._shares()
-            if self._rng.random() < share:
-                place = int(sequence.order[sequence.reached])
-                sequence.reached += 1
-                if sequence.drawn[place]:
-                    continue  # it costs nothing, and is part of the random sample from now on
-            else:
-                place = int(self._rng.choice(len(shares), p=shares))
-            probability = (share / ahead + (1 - share) * shares[place]) / (1 - share * already / ahead)
-            sequence.drawn[place] = True
-            return self._noted(
-                place,
-                queue,
-                number=number,
-                probability=float(probability),
-                pool=pool,
-                frame=sequence.frame,
-                reached=sequence.reached,
-            )
-        return None
-
-    def _shares(self) -> Floats:
-        """Return how probable every row is for a draw that is not uniform."""
-        left = np.zeros(len(self.rows))
-        left[self._sequence.order] = 1.0
-        left[self._sequence.drawn] = 0.0
-        return left / left.sum()
-
-    def _other(self, queue: Queue, number: int) -> Draw | None:
-        drawn = self._by_queue[queue]
+    def _next_draw(self, queue: Queue, number: int) -> Draw | None:
+        if queue in SEQUENCE:
+            drawn = self._sequence.draw(queue, self.rows.judgement.certainty, self._rng)
+            return drawn and self._noted(drawn, queue, number, self._sequence.frame)
+        among = self._auditable.copy() if queue == "audit" else self._open & (self.record.coders == 0)
+        among[list(self._by_queue[queue])] = False
+        if not among.any():
+            return None
         if queue == "audit":
-            among = self._auditable.copy()
-            among[list(drawn)] = False
-            places = np.flatnonzero(among)
-            if not len(places):
-                return None
-            place = int(self._rng.choice(places))
-            one = 1 / len(places)
-            return self._noted(place, queue, number=number, probability=one, pool=len(places), frame=self._audit_frame)
-        rest = self._open & (self.record.coders == 0)
-        rest[list(drawn)] = False
-        places = self._doubtful[rest[self._doubtful]]
-        return self._noted(int(places[0]), queue, number=number, pool=len(places)) if len(places) else None
+            return self._noted(draw_for_audit(among, self._rng), queue, number, self._audit_frame)
+        first = int(self._doubtful[among[self._doubtful]][0])
+        return replace(self._noted(Drawn(first, 1.0, int(among.sum()), 0), queue, number, ""), probability=None)
 
-    def _noted(self, place: int, queue: Queue, **known: Any) -> Draw:
-        return Draw(id=self.rows.ids[place], text_hash=self.rows.text_hash(place), queue=queue, at=now(), **known)
+    def _noted(self, drawn: Drawn, queue: Queue, number: int, frame: str) -> Draw:
+        return Draw(
+            number=number,
+            id=self.rows.ids[drawn.row],
+            text_hash=self.rows.text_hash(drawn.row),
+            queue=queue,
+            at=now(),
+            probability=drawn.probability,
+            pool=drawn.pool,
+            reached=drawn.reached,
+            frame=frame,
+        )
 
 
 def _wanted(rows: Rows, double: float) -> Array:

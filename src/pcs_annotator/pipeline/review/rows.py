@@ -18,6 +18,7 @@ from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import PcsError, UnknownRow
+from pcs_annotator.files import vote_files
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.judging.model import Model, Verdicts
@@ -194,7 +195,7 @@ class Rows:
     def variants(self, place: int) -> list[ShownVariant]:
         """Return what relations made of a row."""
         name = self.ids[place]
-        found = run_folder.read_variants(self.folder, [name])
+        found = vote_files.read_variants(self.folder.variants, [name])
         return [
             ShownVariant(
                 one.relation,
