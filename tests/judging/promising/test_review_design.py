@@ -193,6 +193,18 @@ def test_the_least_certain_rows_left_are_the_most_probable() -> None:
     assert found[doubt[100:200]].sum() > 0.99
 
 
+def test_rows_outside_the_frame_are_never_drawn() -> None:
+    rng = np.random.default_rng(0)
+    outside = np.arange(20) % 2 == 0
+    order, drawn = rng.permutation(np.flatnonzero(~outside)), outside.copy()
+    reached = 0
+    for pool in range(10, 0, -1):
+        one = draw_learning(order, reached, drawn, rng.permutation(20), rng)
+        assert not drawn[one.row]
+        assert one.pool == pool
+        drawn[one.row], reached = True, one.reached
+
+
 def test_an_audit_draws_each_open_row_with_the_same_probability() -> None:
     open_rows = np.array([True, False, True, True])
     found = [draw_for_audit(open_rows, np.random.default_rng(seed)) for seed in range(300)]

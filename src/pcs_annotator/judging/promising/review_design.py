@@ -29,7 +29,7 @@ class Drawn(NamedTuple):
     """A row that was drawn.
 
     Attributes:
-        row: Its position in the frame.
+        row: Its position.
         probability: How probable this row was, given all earlier draws.
         pool: How many rows could have been drawn.
         reached: How many rows of the fixed random order have been reached now.
@@ -56,10 +56,11 @@ def draw_learning(order: Integers, reached: int, drawn: Mask, doubt: Integers, r
     """Return the next row of the queue that learns: mostly one of the least certain, sometimes any.
 
     Args:
-        order: The frame's rows in their fixed random order.
+        order: Positions of the frame's rows, in their fixed random order.
         reached: How many of them have been reached.
-        drawn: Which rows were drawn already; at least one was not.
-        doubt: The frame's rows, least certain first, such as from `review_order`.
+        drawn: For every row of the run whether it may not be drawn: it was already, or is not in the frame. At least
+            one may be.
+        doubt: Positions of all rows, least certain first, such as from `review_order`.
         rng: Decides.
     """
     return _draw(order, reached, drawn, learning_distribution(doubt, drawn), (AT_RANDOM, rng))
@@ -87,7 +88,7 @@ def learning_distribution(doubt: Integers, drawn: Mask) -> Floats:
     """
     left = doubt[~drawn[doubt]]
     falling = np.exp(-np.arange(len(left)) / max(SPREAD * len(doubt), 1.0))
-    found = np.zeros(len(doubt))
+    found = np.zeros(len(drawn))
     found[left] = falling / falling.sum()
     return found
 
@@ -102,7 +103,7 @@ def _draw(
         row = int(order[reached])
         reached += 1
     if row < 0 or drawn[row]:
-        row = int(rng.choice(len(order), p=preferred))
+        row = int(rng.choice(len(preferred), p=preferred))
     advance = at_random / unreached
     return Drawn(row, advance + (1 - advance * pool) * float(preferred[row]), pool, reached)
 
