@@ -1,0 +1,172 @@
+"""Runs a web app behind a guard: opens the port, prints the address, stops gracefully."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import current_thread, main_thread
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from pcs_annotator.errors import ConfigError
+from pcs_annotator.faces.web.guard import Guard, Rules, host_name
+
+SECONDS_TO_FINISH = 30
+"""How long requests in flight may take after a signal to stop."""
+SHORTEST_TOKEN = 16
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+NEW_TOKEN = "python -c 'import secrets; print(secrets.token_urlsafe())'"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """An open port.
+
+    Attributes:
+        socket: The port.
+        url: Its address, for people.
+        rules: Whom to let in; `replace` it for other limits.
+    """
+
+    socket: socket.socket = field(repr=False)
+    url: str
+    rules: Rules = field(repr=False)
+
+
+def listen(host: str, port: int, token: str = "", names: Sequence[str] = ()) -> Listening:
+    """Open a port; 0 picks a free one.
+
+    Args:
+        host: The name or address to listen at; only a loopback address needs no token.
+        port: The port.
+        token: What clients must know; empty for none.
+        names: Further names that clients may use for this server, such as that of a proxy.
+
+    Raises:
+        ConfigError: The port is in use or not allowed, the host is unknown, or a token is missing or too short.
+    """
+    _check_token(token)
+    opened, address = _open(host, port)
+    public = not address.is_loopback
+    if public and not token:
+        opened.close()
+        raise ConfigError(
+            f"{host} can be reached by other machines, so a token is needed: make one ({NEW_TOKEN}), put it into an "
+            "environment variable and name that with --token-env; without --host, only this machine is let in. "
+            "Put a proxy with TLS in front, because a token must not cross a network in clear text"
+        )
+    number = opened.getsockname()[1]
+    known = LOOPBACK | {host_name(name) for name in (host, str(address), *names)}
+    # nobody can list the names of a machine, and behind a token other names do no harm
+    anybody = address.is_unspecified and not names
+    rules = Rules(names=frozenset() if anybody else known, token=token, cookie=f"pcs-{number}")
+    shown = f"[{address}]" if address.version == 6 else host
+    return Listening(socket=opened, url=f"http://{shown}:{number}", rules=rules)
+
+
+def _check_token(token: str) -> None:
+    if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token):
+        raise ConfigError(
+            f"the token needs {SHORTEST_TOKEN} or more letters and digits, without spaces: make one with {NEW_TOKEN}"
+        )
+
+
+def _open(host: str, port: int) -> tuple[socket.socket, ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    try:
+        family, kind, protocol, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError, OverflowError) as error:
+        raise ConfigError(f"{host!r} is no name or address of this machine ({error}): correct --host") from None
+    opened = socket.socket(family, kind, protocol)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(where)
+        opened.listen(2048)
+    except OSError as error:
+        opened.close()
+        why = {
+            errno.EADDRINUSE: "is in use",
+            errno.EACCES: "may not be opened by this user",
+            errno.EADDRNOTAVAIL: "cannot be opened, because this machine has no such address",
+        }.get(error.errno or 0, f"cannot be opened ({error.strerror})")
+        raise ConfigError(
+            f"port {port} of {host} {why}: choose another one with --port; --port 0 picks a free one"
+        ) from None
+    return opened, ipaddress.ip_address(str(where[0]).partition("%")[0])
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn, which says when it begins to stop, and for which a signal to stop is no error."""
+
+    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_stop = on_stop
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._on_stop()
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        stops = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+        if current_thread() is not main_thread():
+            stops = []  # only the main thread may set handlers
+        ours = [number for number in stops if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self.handle_exit) for number in ours}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _nothing() -> None:
+    return
+
+
+async def serve(
+    app: ASGIApp,
+    listening: Listening,
+    say: Callable[[str], None],
+    *,
+    verbose: bool = False,
+    on_stop: Callable[[], None] = _nothing,
+) -> None:
+    """Answer requests until SIGINT, SIGTERM, SIGHUP or a cancellation; then finish those in flight.
+
+    There is no lifespan: open what the app needs before, and close it after.
+
+    Args:
+        app: The app; `Starlette(exception_handlers=ERROR_HANDLERS)` gives it errors as JSON.
+        listening: The open port.
+        say: Takes lines for the terminal: the address, errors, and with `verbose` one line per request.
+        verbose: Whether to log requests: method, path without query, status, time and request id.
+        on_stop: Called when the server begins to stop, so that endless answers can end.
+    """
+    config = uvicorn.Config(
+        Guard(app, listening.rules, say, verbose=verbose),
+        http="httptools",
+        ws="none",
+        loop="asyncio",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=75,  # longer than that of common proxies, so that they close first
+        timeout_graceful_shutdown=SECONDS_TO_FINISH,
+    )
+    say(f"{listening.url}  (Ctrl-C stops)")
+    server = _Server(config, on_stop)
+    with listening.socket:
+        try:
+            await server.serve(sockets=[listening.socket])
+        except asyncio.CancelledError:
+            await server.shutdown([listening.socket])
+            raise
