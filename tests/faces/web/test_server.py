@@ -28,13 +28,13 @@ from pcs_annotator.faces.web.server import listen, serve
 async def app(scope, receive, send):
     print("asked", flush=True)
     await asyncio.sleep(0.5)
-    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"4")]})
     await send({"type": "http.response.body", "body": b"done"})
 
 async def main():
     await serve(app, listen("127.0.0.1", 0), lambda line: print(line, flush=True), on_stop=lambda: print("stopping"))
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a test may run in the background of a shell, which ignores it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background ignores it
 asyncio.run(main())
 print("stopped")
 """
@@ -90,9 +90,8 @@ def test_a_signal_lets_requests_in_flight_finish(number: signal.Signals) -> None
             client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert process.stdout.readline() == "asked\n"
             process.send_signal(number)
-            answer = b""
-            while not answer.endswith(b"done"):
-                answer += client.recv(4096)
+            with client.makefile("rb") as answer:
+                assert answer.read().endswith(b"done")  # until the server closes the connection
         assert process.wait(timeout=20) == 0
         assert process.stdout.read() == "stopping\nstopped\n"
 
