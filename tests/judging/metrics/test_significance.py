@@ -133,6 +133,13 @@ def test_a_p_value_is_below_5_percent_just_where_the_interval_excludes_0(widenin
         assert found.interval.high == pytest.approx(high, abs=0.001)
 
 
+@pytest.mark.parametrize(("spread", "error"), [(1e-6, 0.0075), (0.002, 0.0075), (0.01, 0.012)])
+def test_methods_that_hardly_differ_on_these_rows_have_no_tiny_standard_error(spread: float, error: float) -> None:
+    found = bootstrap_test(0.012, np.array([0.012 - spread, 0.012 + spread]), 100, widening=1.2)
+    assert found.interval.high - found.difference == pytest.approx(1.984 * error, rel=1e-3)
+    assert found.p_value > 0.05
+
+
 def test_few_resamples_can_still_show_a_clear_difference_among_many_methods() -> None:
     found = bootstrap_test(0.2, np.random.default_rng(0).normal(0.2, 0.03, size=50), 100)
     assert max(holm([found.p_value] * 12)) < 0.05

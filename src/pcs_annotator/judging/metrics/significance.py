@@ -15,6 +15,12 @@ from pcs_annotator.judging.metrics.bootstrap import TAIL, least_share
 from pcs_annotator.judging.metrics.metrics import auroc
 
 Stars = Literal["***", "**", "*", "n.s."]
+LEAST_ERROR = 0.75
+"""Least standard error of a resampled difference, in rows.
+
+A fit on few rows can happen to differ hardly at all from the method it is compared with. Resamples of these rows then
+show hardly any spread, but other rows would have shown more of a difference. See `docs/design/intervals.md`.
+"""
 
 
 class PairedTest(NamedTuple):
@@ -117,8 +123,9 @@ def bootstrap_test(difference: float, resampled: Floats, n: int, widening: float
     """Return the paired test of a difference between two methods, both resampled on the same rows.
 
     The standard error is that of the resampled differences; interval and p-value come from it and Student's t with
-    n − 1 degrees of freedom, so p is below .05 if and only if the 95 % interval excludes 0. Where the difference never
-    varies, the interval is as wide as that of a share without a single case among n rows.
+    n − 1 degrees of freedom, so p is below .05 if and only if the 95 % interval excludes 0. It is never smaller than
+    three quarters of a row; where the difference never varies, the interval is as wide as that of a share without a
+    single case among n rows.
 
     Args:
         difference: First method minus second.
@@ -127,7 +134,8 @@ def bootstrap_test(difference: float, resampled: Floats, n: int, widening: float
         widening: Factor on the standard error; `bootstrap.WIDENING` for cross-validated figures.
     """
     quantile = float(stdtrit(n - 1, 1 - TAIL))
-    error = widening * float(resampled.std()) or (1 - least_share(n)) / quantile
+    spread = float(resampled.std())
+    error = max(widening * spread, LEAST_ERROR / n) if spread else (1 - least_share(n)) / quantile
     interval = Interval(difference - quantile * error, difference + quantile * error)
     return BootstrapTest(difference, interval, float(2 * stdtr(n - 1, -abs(difference) / error)), n)
 
