@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations
 from typing import NamedTuple, cast
 
@@ -122,22 +122,28 @@ def test_rows_reached_are_a_simple_random_sample_after_every_draw(queue: str, dr
         assert same == pytest.approx([same[0]] * len(same))
 
 
-def shares_of(path: Path) -> Shares:
-    codes: Codes = TRUTH[[one.row for one in path.draws]]
-    return estimate_shares(codes, 3, np.array([one.probability for one in path.draws]), len(path.order))
+def shares_of(draws: Sequence[Drawn], truth: Codes, expected: Floats) -> Shares:
+    rows = np.array([one.row for one in draws])
+    return estimate_shares(truth[rows], rows, np.array([one.probability for one in draws]), expected)
 
 
+NOTHING = np.zeros((4, 3))
+SOMETHING = np.random.default_rng(0).dirichlet([1, 1, 1], size=4)
+
+
+@pytest.mark.parametrize("expected", [NOTHING, SOMETHING], ids=["nothing", "something"])
 @pytest.mark.parametrize("queue", QUEUES)
 @pytest.mark.parametrize("draws", [1, 2, 3])
-def test_shares_are_expected_to_be_the_truth(queue: str, draws: int) -> None:
-    expected = sum(path.probability * shares_of(path).share for path in all_paths(4, draws, QUEUES[queue]))
-    assert expected == pytest.approx([0.25, 0.5, 0.25])
+def test_the_mean_of_estimates_is_the_truth_whatever_was_expected(queue: str, draws: int, expected: Floats) -> None:
+    paths = all_paths(4, draws, QUEUES[queue])
+    mean = sum(path.probability * shares_of(path.draws, TRUTH, expected).share for path in paths)
+    assert mean == pytest.approx([0.25, 0.5, 0.25])
 
 
 def test_when_all_rows_were_drawn_shares_are_counts() -> None:
     for seed in range(20):
         order, rng = np.random.default_rng(seed).permutation(4), np.random.default_rng(seed)
-        found = shares_of(Path(1.0, tuple(order), run(order, 4, QUEUES["both"], rng)))
+        found = shares_of(run(order, 4, QUEUES["both"], rng), TRUTH, SOMETHING)
         assert found.share == pytest.approx([0.25, 0.5, 0.25])
         assert found.standard_error.tolist() == [0, 0, 0]
 
@@ -147,19 +153,26 @@ def test_draws_at_random_all_weigh_the_same() -> None:
     assert draw_weights(probability, 50) == pytest.approx(np.ones(30))
 
 
-@pytest.mark.parametrize(("queue", "draws"), [("random", 40), ("learn", 120)])
-def test_the_standard_error_is_that_of_many_repetitions(queue: str, draws: int) -> None:
-    rng = np.random.default_rng(1)
+@pytest.mark.parametrize(("queue", "draws"), [("random", 40), ("learn", 80)])
+def test_the_standard_error_is_that_of_many_repetitions_and_smaller_if_much_is_known(queue: str, draws: int) -> None:
+    rng = np.random.default_rng(0)
     truth = (rng.random(200) < 0.4).astype(np.int8)
-    doubt = np.argsort(rng.random(200) - 0.3 * truth)
-    found = [shares_of_one(truth, doubt, draws, queue, rng) for _ in range(200)]
-    spread = np.std([one.share[1] for one in found])
-    assert np.sqrt(np.mean([one.standard_error[1] ** 2 for one in found])) == pytest.approx(spread, rel=0.15)
-    assert np.mean([one.share[1] for one in found]) == pytest.approx(truth.mean(), abs=3 * spread / np.sqrt(200))
+    known = rng.beta(1 + 2 * truth, 3 - 2 * truth)
+    expected = np.column_stack([1 - known, known])
+    doubt = np.argsort(abs(known - 0.5))
+    errors = []
+    sequences = [sequence(doubt, draws, queue, rng) for _ in range(120)]
+    for guess in (expected, np.zeros((200, 2))):
+        found = [shares_of(drawn, truth, guess) for drawn in sequences]
+        spread = np.std([one.share[1] for one in found])
+        errors.append(np.sqrt(np.mean([one.standard_error[1] ** 2 for one in found])))
+        assert errors[-1] == pytest.approx(spread, rel=0.2)
+        assert np.mean([one.share[1] for one in found]) == pytest.approx(truth.mean(), abs=3 * spread / np.sqrt(120))
+    assert errors[0] < 0.8 * errors[1]
 
 
-def shares_of_one(truth: Codes, doubt: Integers, draws: int, queue: str, rng: np.random.Generator) -> Shares:
-    order, drawn, found = rng.permutation(len(truth)), np.zeros(len(truth), dtype=np.bool_), list[Drawn]()
+def sequence(doubt: Integers, draws: int, queue: str, rng: np.random.Generator) -> list[Drawn]:
+    order, drawn, found = rng.permutation(len(doubt)), np.zeros(len(doubt), dtype=np.bool_), list[Drawn]()
     for _ in range(draws):
         reached = found[-1].reached if found else 0
         if queue == "learn":
@@ -167,17 +180,19 @@ def shares_of_one(truth: Codes, doubt: Integers, draws: int, queue: str, rng: np
         else:
             found.append(draw_at_random(order, reached, drawn, rng))
         drawn[found[-1].row] = True
-    rows, probability = [one.row for one in found], np.array([one.probability for one in found])
-    return estimate_shares(truth[rows], 2, probability, len(truth))
+    return found
 
 
 def test_rows_that_nobody_could_label_belong_to_no_share() -> None:
-    found = estimate_shares(np.array([0, -1], dtype=np.int8), 2, np.array([1 / 4, 1 / 3]), 4)
+    rows, probability = np.array([2, 0]), np.array([1 / 4, 1 / 3])
+    found = estimate_shares(np.array([0, -1], dtype=np.int8), rows, probability, np.zeros((4, 2)))
     assert found.share == pytest.approx([0.5, 0])
 
 
 def test_shares_are_unknown_before_the_first_draw_and_their_errors_before_the_second() -> None:
-    none, one = (estimate_shares(np.zeros(n, dtype=np.int8), 2, np.full(n, 0.2), 5) for n in (0, 1))
+    none, one = (
+        estimate_shares(np.zeros(n, dtype=np.int8), np.arange(n), np.full(n, 0.2), np.zeros((5, 2))) for n in (0, 1)
+    )
     assert np.isnan([*none.share, *none.standard_error, *one.standard_error]).all()
     assert one.share.tolist() == [1, 0]
 

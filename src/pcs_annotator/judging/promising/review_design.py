@@ -21,7 +21,7 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 
 AT_RANDOM = 0.1
 """ε of the queue that learns: the share of its draws that advance the fixed random order."""
-SPREAD = 0.02
+SPREAD = 0.005
 """By how many places, as a share of all rows, the probability of a row falls to 1/e; see docs/design/review.md."""
 
 
@@ -121,30 +121,35 @@ def draw_weights(probability: Floats, rows: int) -> Floats:
     return 1 + share_left * (1 / (left * probability) - 1)
 
 
-def estimate_shares(codes: Codes, labels: int, probability: Floats, rows: int) -> Shares:
+def estimate_shares(codes: Codes, drawn: Integers, probability: Floats, expected: Floats) -> Shares:
     r"""Return the share of every label among all rows, without bias for a fixed number of draws.
 
-    Each draw $m$ gives an estimate by itself: what is known from earlier draws, and $y_m/q_m$ for the rest. The result
-    is a mean of these estimates with fixed weights, and their errors are martingale differences. So the squared
-    deviations, with squared weights, estimate the variance.
+    What is estimated from draws is by how much shares differ from those expected. Each draw $m$ gives an estimate $e_m$
+    by itself: what is known from earlier draws, and the difference of its row over $q_m$ for the rest. The result is a
+    mean of the $e_m$ with fixed weights, and their errors are martingale differences. So squared deviations, with
+    squared weights, estimate the variance.
 
     Args:
         codes: The label of every row drawn, from the first draw on; negative if people could not give any, so that
             shares add up to less than 1.
-        labels: Number of labels.
+        drawn: Which row each draw was, as a position in `expected`.
         probability: How probable each draw was.
-        rows: Number of rows in the frame.
+        expected: Probability of every label of each row of the frame, `[row, label]`. It may be wrong, but must not
+            depend on draws, such as scores with equal weights; all 0 if nothing is expected.
     """
-    drawn = len(codes)
+    rows, labels = expected.shape
+    draws = len(codes)
     unknown = np.full(labels, np.nan)
-    if not drawn:
+    if not draws:
         return Shares(unknown, unknown)
-    values = (codes[:, np.newaxis] == np.arange(labels)).astype(np.float64)
-    share = (draw_weights(probability, rows)[:, np.newaxis] * values).mean(axis=0)
-    if drawn in (1, rows):
-        return Shares(share, np.zeros(labels) if drawn == rows else unknown)
-    left = rows - np.arange(drawn, dtype=np.float64)
+    values = (codes[:, np.newaxis] == np.arange(labels)) - expected[drawn]
+    difference = (draw_weights(probability, rows)[:, np.newaxis] * values).mean(axis=0)
+    share = expected.mean(axis=0) + difference
+    if draws in (1, rows):
+        return Shares(share, np.zeros(labels) if draws == rows else unknown)
+    left = rows - np.arange(draws, dtype=np.float64)
     alone = (values.cumsum(axis=0) - values + values / probability[:, np.newaxis]) / rows
-    weight = rows * (rows - drawn) / (drawn * left * (left - 1))
-    squares = (weight[:, np.newaxis] ** 2 * (alone - share) ** 2).sum(axis=0)
-    return Shares(share, np.sqrt(squares / (1 - (weight**2).sum())))  # deviations from the mean itself are smaller
+    weight = rows * (rows - draws) / (draws * left * (left - 1))
+    squares = (weight[:, np.newaxis] ** 2 * (alone - difference) ** 2).sum(axis=0)
+    # the estimates deviate less from their own mean than from the truth
+    return Shares(share, np.sqrt(squares / (1 - (weight**2).sum())))
