@@ -1,6 +1,16 @@
 """What verdicts say about rows."""
 
-from pcs_annotator.core.review import Event, Queue, Reviewed, Undo, Verdict, fixed_order, frame_hash, reviewed_rows
+from pcs_annotator.core.review import (
+    Event,
+    Queue,
+    Reviewed,
+    Undo,
+    Verdict,
+    audit_order,
+    fixed_order,
+    frame_hash,
+    reviewed_rows,
+)
 
 
 def verdict(
@@ -40,6 +50,11 @@ def test_the_fixed_order_depends_on_each_id_alone() -> None:
     assert sorted(order) == sorted(ids) != order
     assert fixed_order(reversed(ids)) == order
     assert fixed_order(ids[:50]) == [name for name in order if int(name) < 50]
+
+
+def test_audits_begin_at_the_end_of_the_fixed_order() -> None:
+    ids = [str(row) for row in range(100)]
+    assert audit_order(ids) == [*reversed(fixed_order(ids))]
 
 
 def test_a_frame_is_known_by_its_ids_in_any_order() -> None:

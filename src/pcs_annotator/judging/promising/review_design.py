@@ -74,10 +74,14 @@ def draw_at_random(order: Integers, reached: int, drawn: Mask, rng: np.random.Ge
     return _draw(order, reached, drawn, ~drawn / (~drawn).sum(), (1.0, rng))
 
 
-def draw_for_audit(open_rows: Mask, rng: np.random.Generator) -> Drawn:
-    """Return one of the rows that may still be audited, each equally probable; at least one must be left."""
-    rows = np.flatnonzero(open_rows)
-    return Drawn(int(rng.choice(rows)), 1 / len(rows), len(rows), 0)
+def draw_for_audit(order: Integers, open_rows: Mask) -> Drawn:
+    """Return the next row to audit: the first open one in a fixed random order; at least one must be open.
+
+    So each open row is equally probable. When a fit accepts other rows, those that it accepts anew come at their places
+    in the order: then the rows checked from its beginning on are a random sample of what is accepted now.
+    """
+    pool = int(open_rows.sum())
+    return Drawn(int(order[open_rows[order].argmax()]), 1 / pool, pool, 0)
 
 
 def learning_distribution(doubt: Integers, drawn: Mask) -> Floats:

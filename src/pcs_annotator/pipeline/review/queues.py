@@ -12,7 +12,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Array, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.review import SEQUENCE, Draw, Queue, fixed_order, frame_hash
+from pcs_annotator.core.review import SEQUENCE, Draw, Queue, audit_order, fixed_order, frame_hash
 from pcs_annotator.judging.promising.review_design import Drawn, draw_at_random, draw_for_audit, draw_learning
 from pcs_annotator.pipeline.review.record import Record, now
 from pcs_annotator.pipeline.review.rows import Rows
@@ -128,6 +128,7 @@ class Queues:
         self.leases = Leases(options.lease_seconds)
         self._rng = np.random.default_rng(options.seed)
         self._sequence = _Sequence.of(rows, record.draws)
+        self._audit_order = np.array([rows.places[name] for name in audit_order(rows.ids)], dtype=np.intp)
         self.wanted = _wanted(rows, options.double)
         self.take_rows(rows)
 
@@ -141,7 +142,7 @@ class Queues:
         self._open = ~gold | (self.record.coders > 0)
         self._by_queue: dict[Queue, dict[int, Draw]] = {queue: {} for queue in QUEUES}
         for draw in self.record.draws:
-            if draw.queue in QUEUES and draw.frame in ("", self._sequence.frame, self._audit_frame):
+            if draw.queue in ("audit", "doubtful") or draw.frame == self._sequence.frame:
                 self._by_queue[draw.queue][rows.places[draw.id]] = draw
 
     def draw_of(self, place: int, queue: Queue) -> Draw | None:
@@ -239,7 +240,7 @@ class Queues:
         if not among.any():
             return None
         if queue == "audit":
-            return self._noted(draw_for_audit(among, self._rng), queue, number, self._audit_frame)
+            return self._noted(draw_for_audit(self._audit_order, among), queue, number, self._audit_frame)
         first = int(self._doubtful[among[self._doubtful]][0])
         return replace(self._noted(Drawn(first, 1.0, int(among.sum()), 0), queue, number, ""), probability=None)
 
