@@ -235,7 +235,7 @@ def test_a_file_that_is_missing_not_text_or_too_large_is_refused(
         read_answers(tmp_path / "none.json")
     path = tmp_path / "picture.json"
     path.write_bytes(b"\xff\xd8\xff")
-    with pytest.raises(TableError, match=r"picture\.json cannot be read"):
+    with pytest.raises(TableError, match=r"picture\.json is not valid JSON"):
         read_answers(path)
     monkeypatch.setattr(annotation_tools, "MOST_BYTES", 2)
     with pytest.raises(TableError, match=r"picture\.json has .* GB.*split it"):

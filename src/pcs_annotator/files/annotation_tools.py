@@ -8,9 +8,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.review import Queue
 from pcs_annotator.errors import TableError
 from pcs_annotator.files.runs import atomic_path
 
@@ -38,7 +39,7 @@ class RowToAnswer:
     text: str
     outcome: Outcome
     columns: Mapping[str, object] = field(default_factory=dict)
-    queue: str = "chosen"
+    queue: Queue = "chosen"
 
     def values(self, taken: Collection[str] = ()) -> dict[str, object]:
         """Return what travels with the row: our values, then the user's columns.
@@ -84,7 +85,7 @@ class Answer:
     seconds: float | None = None
     proposed: str | None = None
     confidence: float | None = None
-    queue: str = "chosen"
+    queue: Queue = "chosen"
 
 
 def score_of(outcome: Outcome) -> float | None:
@@ -101,9 +102,10 @@ def read_list(path: Path, remedy: str) -> list[Any]:
         if size > MOST_BYTES:
             raise TableError(f"{path} has {size / 1e9:.1f} GB, at most {MOST_BYTES / 1e9:.0f} GB are read: split it")
         found = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        reason = error.strerror if isinstance(error, OSError) else f"it is not valid JSON: {error}"
-        raise TableError(f"{path} cannot be read ({reason}): {remedy}") from error
+    except OSError as error:
+        raise TableError(f"{path} cannot be read ({error.strerror}): check its name and permissions") from error
+    except (ValueError, RecursionError) as error:
+        raise TableError(f"{path} is not valid JSON ({error}): {remedy}") from error
     if not isinstance(found, list):
         raise TableError(f"{path} has no list of tasks or records, but {_kind(found)}: {remedy}")
     return found
@@ -129,6 +131,11 @@ def write_values(path: Path, values: object) -> None:
     """Write JSON, whole or not at all, in ASCII: some tools read files in the encoding of their machine."""
     with atomic_path(path) as temporary:
         temporary.write_text(json.dumps(values, indent=1, allow_nan=False) + "\n", encoding="ascii")
+
+
+def queue_of(value: object) -> Queue:
+    """Return a queue; `chosen` for what is none."""
+    return next((queue for queue in get_args(Queue) if queue == value), "chosen")
 
 
 def text_of(value: object) -> str | None:

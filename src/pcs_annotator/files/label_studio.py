@@ -191,7 +191,7 @@ def _answer(
         seconds=tools.number_of(given.get("lead_time")),
         proposed=tools.text_of(data.get(tools.PROPOSED)),
         confidence=tools.number_of(data.get(tools.CONFIDENCE)),
-        queue=str(data.get(tools.QUEUE)),
+        queue=tools.queue_of(data.get(tools.QUEUE)),
     )
 
 

@@ -27,6 +27,7 @@ VERBS = {
     "evaluate": "compare PCS with other methods on the same votes",
     "experiment": "make the paper's tables and figures from your data",
     "report": "write the report of a run, one HTML file",
+    "exchange": "hand rows to Label Studio or Argilla, and read the answers back",
     "relations": "list relations, try one on a text, or measure them on a file",
     "models": "list models, download one, or check that they answer",
     "ledger": "inspect, copy or clean up the record of paid calls",

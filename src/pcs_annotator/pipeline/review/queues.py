@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import islice
 
 import numpy as np
 
@@ -161,6 +162,13 @@ class Queues:
         if queue == "conflicts":
             return None
         return self._draw(reviewer, queue)
+
+    def batch(self, queue: Queue, rows: int) -> list[int]:
+        """Return several rows of a queue at once, for people who work elsewhere: open ones first, then new draws."""
+        found = list(islice(self._started("", queue), rows))
+        while len(found) < rows and (place := self._draw("", queue)) is not None:
+            found.append(place)
+        return found
 
     def free(self, place: int, reviewer: str) -> bool:
         """Return whether a person may have a row: fewer people have it or have judged it than are wanted."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
+from pcs_annotator.asking.engine.ledger_lock import lock_or_refuse
 from pcs_annotator.core.arrays import Array, Codes, Mask
 from pcs_annotator.core.gold import listed
 from pcs_annotator.core.review import Draw, Event, Reviewed, Undo, Verdict
 from pcs_annotator.core.task import label_lookup
+from pcs_annotator.errors import ConfigError, PcsError
 from pcs_annotator.files.review_log import append_events, read_review
 from pcs_annotator.pipeline.review.rows import NO_LABEL, Rows
 
@@ -21,6 +24,15 @@ from pcs_annotator.pipeline.review.rows import NO_LABEL, Rows
 def now() -> str:
     """Return the time as it is stored."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def lock_review(path: Path) -> AbstractContextManager[None]:
+    """Return a context in which nobody else adds to the review in a run folder; an error if somebody else may."""
+
+    def refuse(holder: str) -> PcsError:
+        return ConfigError(f"{path} is being reviewed already, by {holder}: use that page, or stop it first")
+
+    return lock_or_refuse(path / "review", refuse)
 
 
 @dataclass(kw_only=True)

@@ -12,17 +12,16 @@ from typing import Self
 
 import numpy as np
 
-from pcs_annotator.asking.engine.ledger_lock import Refusal, lock_or_refuse
 from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict
 from pcs_annotator.core.task import Task, label_lookup, unknown_label
-from pcs_annotator.errors import ChangedMeanwhile, ConfigError, LeaseExpired, PcsError, UserError
+from pcs_annotator.errors import ChangedMeanwhile, ConfigError, LeaseExpired, UserError
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.pipeline.certificate_text import promised
 from pcs_annotator.pipeline.review import search
 from pcs_annotator.pipeline.review.queues import QUEUES, Queues
-from pcs_annotator.pipeline.review.record import Record, now
+from pcs_annotator.pipeline.review.record import Record, lock_review, now
 from pcs_annotator.pipeline.review.rows import DECISIONS, Rows
 from pcs_annotator.pipeline.review.values import (
     Agreement,
@@ -80,7 +79,7 @@ class Review:
         if not path.is_dir():
             raise ConfigError(f"there is no run folder {path}: check the name, or make one with pcs run")
         with ExitStack() as stack:
-            stack.enter_context(lock_or_refuse(path / "review", _in_use(path)))
+            stack.enter_context(lock_review(path))
             rows = Rows.read(folder)
             return cls(rows, Record.read(rows), options, stack.pop_all())
 
@@ -319,13 +318,6 @@ class Review:
         both = np.array(list(self._record.judged_by.values()))
         rows = int((self._record.coders > 1).sum()) if len(both) else 0
         return Agreement(pairs=list[Pair](), alpha=None, rows=rows, conflicts=int(self._record.conflict.sum()))
-
-
-def _in_use(path: Path) -> Refusal:
-    def refuse(holder: str) -> PcsError:
-        return ConfigError(f"{path} is being reviewed already, by {holder}: use that page, or stop it first")
-
-    return refuse
 
 
 def _name(reviewer: str) -> str:

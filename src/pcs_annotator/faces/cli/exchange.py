@@ -1,0 +1,100 @@
+"""`pcs exchange`: rows of a run to Label Studio or Argilla, and people's answers back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pcs_annotator.core.review import Queue
+from pcs_annotator.faces.cli import options
+from pcs_annotator.pipeline import exchange
+
+RUN = click.argument("run", type=options.PATH)
+TOOL = click.argument("tool", type=click.Choice(["label-studio", "argilla"]))
+NEXT = {
+    "label-studio": "in Label Studio, paste {} under Settings > Labeling Interface > Code, then import {}",
+    "argilla": "create a dataset with rg.Settings.from_json('{}'), then dataset.records.from_json('{}')",
+}
+
+
+@click.group("exchange")
+def command() -> None:
+    """Hand rows of a run to people in Label Studio or Argilla, and read their answers back."""
+
+
+@command.command()
+@RUN
+@TOOL
+@click.option("-o", "--out", type=options.PATH, required=True, help="JSON file to write.")
+@click.option(
+    "--decision",
+    type=click.Choice(["review", "accept", "agree", "all"]),
+    help="Rows with this decision, without those that have a gold label or a verdict; or all rows. Default: review.",
+)
+@click.option(
+    "--queue",
+    type=click.Choice(["random", "learn", "audit", "doubtful"]),
+    help="Instead, draw rows as `pcs review` does: at random, which can support a promise; where most is learned; "
+    "accepted ones, to audit them; or the least certain first, from which nothing may be estimated.",
+)
+@click.option(
+    "--rows",
+    type=click.IntRange(1),
+    metavar="N",
+    help=f"Write at most N rows; default: all, or {exchange.ROWS_DRAWN} with --queue.",
+)
+@options.KEEP_EARLIER
+@options.JSON
+def export(
+    *,
+    run: Path,
+    tool: exchange.Tool,
+    out: Path,
+    decision: str | None,
+    queue: Queue | None,
+    rows: int | None,
+    replace: bool,
+    to_json: bool,
+) -> None:
+    """Write rows of RUN for people to label.
+
+    They are tasks for Label Studio or records for Argilla, with the label that the models give and its confidence.
+    Beside tasks.json, tasks.xml gets the labelling interface for Label Studio; beside records.json,
+    records-settings.json gets the settings of a dataset in Argilla.
+    """
+    if queue and decision:
+        raise click.UsageError("--queue draws rows whatever their decision: leave out one of --queue and --decision")
+    choice = exchange.Choice(decision=decision or "review", queue=queue, rows=rows)
+    written = exchange.export_rows(run, tool, out, choice, replace=replace)
+    if to_json:
+        options.echo_json({"rows": written.rows, "file": written.file, "settings": written.settings})
+        return
+    click.echo(f"{written.rows:,} rows written to {written.file}")
+    click.echo(NEXT[tool].format(written.settings, written.file))
+
+
+@command.command("import")
+@RUN
+@TOOL
+@click.argument("file", type=options.PATH)
+@options.JSON
+def import_(*, run: Path, tool: exchange.Tool, file: Path, to_json: bool) -> None:
+    """Read what people answered from FILE.
+
+    The answers become verdicts of RUN, like those of `pcs review`. FILE is what Label Studio exports as JSON or
+    JSON-MIN, or the records of Argilla as JSON. If one answer does not fit the run, none is added. Importing a file
+    again adds only what is new.
+    """
+    found = exchange.import_answers(run, tool, file)
+    if to_json:
+        options.echo_json(found._asdict())
+        return
+    if found.known:
+        click.echo(f"{found.known:,} answers in {file} were known already")
+    if not found.verdicts:
+        click.echo(f"no new answers in {file}")
+        return
+    people = ", ".join(f"{name} ({count:,})" for name, count in found.reviewers.items())
+    click.echo(f"{found.verdicts:,} new verdicts by {people}; rows skipped: {found.skipped:,}")
+    click.echo(f"pcs fit {run} learns from them")
