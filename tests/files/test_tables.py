@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pcs_annotator import Outcome
+from pcs_annotator.core.review import Reviewed, Verdict
 from pcs_annotator.errors import TableError
 from pcs_annotator.files.tables import Columns, Dataset, read_dataset, with_outcomes, write_table
 
@@ -131,3 +132,23 @@ def test_labels_are_faithful_unless_they_are_to_be_safe_in_a_spreadsheet(tmp_pat
     assert path.read_text(encoding="utf-8") == "=name,number\n=1+1,-1.5\nplain,2.0\n,\n"
     write_table(path, table, spreadsheet_safe=True)
     assert path.read_text(encoding="utf-8") == "'=name,number\n'=1+1,-1.5\nplain,2.0\n,\n"
+
+
+def reviewed(label: str | None, reviewer: str, *more: str) -> Reviewed:
+    given = [(label, reviewer), *((other, f"{reviewer}{place}") for place, other in enumerate(more))]
+    verdicts = (
+        Verdict(number=number, id="a", text_hash="h", label=one, reviewer=who, at="", queue="learn")
+        for number, (one, who) in enumerate(given)
+    )
+    return Reviewed.of(verdicts)
+
+
+def test_verdicts_of_people_are_kept_apart_from_the_labels_of_models() -> None:
+    people = [reviewed("real", "anna"), None, reviewed(None, "anna"), reviewed("real", "anna", "fake")]
+    outcomes = [*(outcome(name) for name in "abc"), outcome("d", None)]
+    table = with_outcomes({"id": list("abcd")}, outcomes, ["fake", "real"], people)
+    assert table.column_names[-3:] == ["verdict", "reviewer", "final_label"]
+    assert table["label"].to_pylist() == ["fake", "fake", "fake", None]
+    assert table["verdict"].to_pylist() == ["real", None, None, None]
+    assert table["reviewer"].to_pylist() == ["anna", None, None, None]
+    assert table["final_label"].to_pylist() == ["real", "fake", "fake", None]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.tabular import PARQUET, as_arrow, columns_of, text_column
 from pcs_annotator.core.task import Item
 from pcs_annotator.errors import TableError
@@ -124,10 +125,14 @@ def _refuse_twins(items: Sequence[Item], table: str, column: str | None) -> None
             )
 
 
-def with_outcomes(table: object, outcomes: Iterable[Outcome], labels: Sequence[str]) -> pa.Table:
+def with_outcomes(
+    table: object, outcomes: Iterable[Outcome], labels: Sequence[str], people: Sequence[Reviewed | None] = ()
+) -> pa.Table:
     """Return the user's columns, then label, confidence, decision, reason and `pcs_<label>` for every label.
 
-    If label sets were requested, `label_set` lists the labels that cannot be ruled out, separated by `|`.
+    If label sets were requested, `label_set` lists the labels that cannot be ruled out, separated by `|`. If `people`
+    have reviewed rows, `verdict` is the label that they gave, `reviewer` who decided, and `final_label` the verdict or,
+    where there is none, the models' label.
 
     A table with several rows per item is replaced by one with only an `id` column. A new column whose name is already
     taken gets the prefix `pcs_`.
@@ -148,6 +153,13 @@ def with_outcomes(table: object, outcomes: Iterable[Outcome], labels: Sequence[s
         columns["label_set"] = pa.array(["|".join(outcome.label_set) for outcome in given], pa.string())
     for label in labels:
         columns[f"pcs_{label}"] = pa.array([_rounded(outcome.scores[label]) for outcome in given], pa.float64())
+    if people:
+        deciding = [one and one.deciding for one in people]
+        verdicts = [one and one.label for one in deciding]
+        final = [verdict or outcome.label for verdict, outcome in zip(verdicts, given, strict=True)]
+        columns["verdict"] = pa.array(verdicts, pa.string())
+        columns["reviewer"] = pa.array([one and one.reviewer for one in deciding], pa.string())
+        columns["final_label"] = pa.array(final, pa.string())
     for name, column in columns.items():
         free = name
         while free in arrow.column_names:

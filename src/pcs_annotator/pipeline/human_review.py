@@ -22,6 +22,7 @@ from pcs_annotator.files.tables import Dataset
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import audit, draw_rows
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label
+from pcs_annotator.pipeline.verdicts import Verdicts, read_verdicts
 
 ROWS_TO_LABEL = 30
 MOST_ROWS_TO_LABEL = 300
@@ -54,17 +55,19 @@ class Gold(NamedTuple):
         random_sample: Which labels can support a promise: those of rows that we drew at random, and those that came
             with the data, unless we know that the row was chosen otherwise.
         assumed: Which of these came with the data, so that we only assume that they are a random sample.
+        verdicts: What people said in a review; labels include those to learn from.
     """
 
     labels: tuple[str | None, ...]
     random_sample: Mask
     assumed: Mask
+    verdicts: Verdicts = Verdicts()
 
 
-def gold_of(folder: RunFolder | None, dataset: Dataset) -> Gold:
+def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None) -> Gold:
     """Return the gold labels of a run: those of its data, overridden by those that people gave for the same texts.
 
-    Without a folder, those of the data.
+    Verdicts of a review override both, or those until one of its events. Without a folder, those of the data.
     """
     items = dataset.items
     labels: list[str | None] = list(dataset.gold) if dataset.gold else [None] * len(items)
@@ -80,7 +83,12 @@ def gold_of(folder: RunFolder | None, dataset: Dataset) -> Gold:
             random_sample[place] = one.kind == "at random"
             assumed[place] = False
         labels[place] = one.label
-    return Gold(tuple(labels), random_sample, assumed)
+    verdicts = read_verdicts(folder, dataset, until)
+    for place, label in verdicts.gold.items():
+        if place in verdicts.at_random:
+            random_sample[place], assumed[place] = True, False
+        labels[place] = label
+    return Gold(tuple(labels), random_sample, assumed, verdicts)
 
 
 def _kinds_by_row(folder: RunFolder | None) -> dict[tuple[str, str], set[str]]:

@@ -29,6 +29,7 @@ from pcs_annotator.pipeline.certificate_text import fallen_away
 from pcs_annotator.pipeline.findings import Facts
 from pcs_annotator.pipeline.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.pipeline.looks import key_of, read_looks, write_looks
+from pcs_annotator.pipeline.verdicts import Verdicts, with_reviewed_audit
 from pcs_annotator.version import __version__
 
 REFIT = "pcs fit makes it again from the votes"
@@ -62,6 +63,7 @@ class RunResult:
         seconds: The duration of each step.
         to_label: Rows written for a person to label; None when the run was only opened.
         to_audit: Number of accepted rows written for a person to check.
+        verdicts: What people said in a review.
     """
 
     folder: RunFolder
@@ -78,6 +80,7 @@ class RunResult:
     seconds: Mapping[str, float] = field(default_factory=dict)
     to_label: human_review.HandedOut | None = None
     to_audit: int = 0
+    verdicts: Verdicts = field(default_factory=Verdicts)
 
     @property
     def unlabelled(self) -> int:
@@ -165,10 +168,10 @@ class Recorded:
         known = KnownRows(gold.random_sample, gold.assumed, self.texts, looked)
         learned = learn_if_possible(self.votes, gold.labels, settings, known)
         values = self._earlier_model()
-        if values is None:
-            return learned
-        earlier = Model.from_dict(values)
-        return replace(learned, model=fallen_away(earlier, _with_earlier_audit(learned.model, earlier)))
+        earlier = None if values is None else Model.from_dict(values)
+        model = learned.model if earlier is None else _with_earlier_audit(learned.model, earlier)
+        model = with_reviewed_audit(model, self.votes, gold.verdicts, gold.labels)
+        return replace(learned, model=model if earlier is None else fallen_away(earlier, model))
 
     def _note_look(self, certificate: Certificate, settings: LearnSettings) -> None:
         key, ids = key_of(self.votes, self.gold.labels, settings), self._gold_ids()
@@ -178,7 +181,10 @@ class Recorded:
             write_looks(self.folder, after)
 
     def _gold_ids(self) -> list[str]:
-        return [item.id for item, label in zip(self.dataset.items, self.gold.labels, strict=True) if label]
+        """Return the IDs of rows with gold; people may still settle a row on which they differ, so it is not gone."""
+        disputed = set(self.gold.verdicts.in_conflict)
+        rows = enumerate(zip(self.dataset.items, self.gold.labels, strict=True))
+        return [item.id for row, (item, label) in rows if label or row in disputed]
 
     def _earlier_model(self) -> Mapping[str, Any] | None:
         """Return the folder's `model.json`; None if there is none, or a damaged one, which gets another name."""
@@ -204,10 +210,12 @@ class Recorded:
         """Write model, figures and labels, and return the outcomes; `fits` is what `pcs fit` was given."""
         if learned.model.certificate is not None:  # noted first: an interruption must not hide a look
             self._note_look(learned.model.certificate, settings)
-        write_json(self.folder.model, {**model_file(learned, settings, self.votes.labels), "fit": fits})
+        known = {"fit": fits, "verdicts_until": self.gold.verdicts.last}
+        write_json(self.folder.model, {**model_file(learned, settings, self.votes.labels), **known})
         write_json(self.folder.evaluation, evaluation_file(learned))
         outcomes = list(learned.model.judge(self.votes))
-        labelled = tables.with_outcomes(self.dataset.table, outcomes, self.votes.labels)
+        people = self.gold.verdicts.by_place(len(outcomes))
+        labelled = tables.with_outcomes(self.dataset.table, outcomes, self.votes.labels, people)
         tables.write_table(self.folder.labels, labelled, spreadsheet_safe=spreadsheet_safe)
         return outcomes
 
@@ -216,11 +224,18 @@ class Recorded:
         return human_review.hand_out(self.folder, self.dataset.items, self.votes, learned.model, self.gold, rows)
 
     def model_in_force(self) -> Model:
-        """Return the model of the folder; its promise is void if votes, gold or code have changed since."""
-        model = _model_of(self.folder.model, read_json(self.folder.model, REFIT))
+        """Return the model of the folder; its promise is void if votes, gold or code have changed since.
+
+        Verdicts of a review that came later do not count: the next fit learns from them.
+        """
+        values = read_json(self.folder.model, REFIT)
+        model = _model_of(self.folder.model, values)
         if model.certificate is None:
             return model
-        now = fingerprint(self.votes, gold_codes(self.votes, self.gold.labels), __version__)
+        gold, until = self.gold, values.get("verdicts_until", 0)
+        if gold.verdicts.last > until:
+            gold = human_review.gold_of(self.folder, self.dataset, until)
+        now = fingerprint(self.votes, gold_codes(self.votes, gold.labels), __version__)
         return fallen_away(model, replace(model, certificate=in_force(model.certificate, now)))
 
     def result(self, learned: Learned, outcomes: Sequence[Outcome], **more: Any) -> RunResult:
@@ -237,6 +252,7 @@ class Recorded:
             rewrites=tuple(vote_files.count_variants(self.folder.variants)),
             unreadable=counted.get("unreadable", {}),
             cut=counted.get("cut", {}),
+            verdicts=self.gold.verdicts,
             **{"tally": Tally(), **more},
         )
 

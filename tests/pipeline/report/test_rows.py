@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.core.outcome import Decision
+from pcs_annotator.core.review import Reviewed, Verdict
 from pcs_annotator.pipeline.report import view
 from pcs_annotator.pipeline.report.page import render
 from pcs_annotator.pipeline.report.view import certainty, select, view_of
+from pcs_annotator.pipeline.verdicts import Verdicts
 from tests.pipeline.report.reading import Page
 from tests.pipeline.report.results import QUICKER, Made, made_run
 
@@ -158,3 +160,26 @@ def test_without_decisions_and_reasons_there_are_no_such_columns(tmp_path: Path)
     assert not page.with_class("decision")
     assert not page.with_class("reason")
     assert "all decisions" not in page.text
+
+
+def test_what_people_said_is_shown_with_who_said_it_and_their_notes(tmp_path: Path) -> None:
+    result = made_run(tmp_path, Made(rows=5))
+    people = {
+        0: [verdict("positive", "<b>anna</b>", note="irony & more")],
+        1: [verdict("positive", "anna"), verdict("negative", "ben")],
+        2: [verdict(None, "ben")],
+    }
+    verdicts = Verdicts(by_row={row: Reviewed.of(given) for row, given in people.items()})
+    shown = replace(result, verdicts=verdicts)
+    marks = [row.marks[-1] for row in select(view_of(shown)).rows]
+    assert marks == ["reviewed", "reviewed", "reviewed", "models", "models"]
+    page = Page(render(shown))
+    assert "<b>anna</b> : positive · irony & more" in page.text
+    assert "people differ" in page.text
+    assert "ben : skipped" in page.text
+    assert "3 rows reviewed" in page.text
+    assert "reviewed by people" not in Page(render(result)).text
+
+
+def verdict(label: str | None, reviewer: str, note: str = "") -> Verdict:
+    return Verdict(number=1, id="r0", text_hash="h", label=label, reviewer=reviewer, at="", queue="learn", note=note)

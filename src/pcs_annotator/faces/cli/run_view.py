@@ -52,6 +52,7 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         },
         "decisions": learned_view.counts(one.decision for one in result.outcomes),
         "to_label": result.to_label and {**result.to_label._asdict(), "file": str(result.folder.to_label)},
+        "verdicts": result.verdicts.counts,
         "to_audit": {"rows": result.to_audit, "file": str(result.folder.audit)} if result.to_audit else None,
     }
 
@@ -61,6 +62,8 @@ def print_run(result: RunResult, notes: Sequence[str]) -> None:
     console = Console(highlight=False)
     learned_view.print_learned(result.learned, result.votes, result.outcomes, console)
     console.print()
+    if result.verdicts.by_row:
+        console.print(f"{result.verdicts.sentence}; labels.csv has them in the columns verdict and final_label")
     _print_asked(result, console)
     learned_view.print_look_at(result.facts, notes, console)
     _print_to_label(result, console)

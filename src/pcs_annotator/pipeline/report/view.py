@@ -10,6 +10,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.task import Item, Task, label_lookup
 from pcs_annotator.core.variant import Variant, VariantCount
 from pcs_annotator.core.votes import Votes
@@ -112,6 +113,7 @@ class Row:
         item: Its text.
         outcome: Its label, confidence and decision.
         gold: Its gold label, if known.
+        reviewed: What people said about it in a review; None if nobody has.
         codes: Its votes, `[annotator, relation, draw]`.
         grades: The probability that each model gave to each label, `[annotator, relation, label]`, mean over draws; nan
             where votes are hard, None if all are.
@@ -123,6 +125,7 @@ class Row:
     item: Item
     outcome: Outcome
     gold: str | None
+    reviewed: Reviewed | None
     codes: Codes
     grades: Floats | None
     variants: Mapping[str, Variant]
@@ -186,12 +189,18 @@ def _row(view: View, at: int, sure: float, variants: Mapping[tuple[str, str], Va
         item=item,
         outcome=outcome,
         gold=gold,
+        reviewed=result.verdicts.by_row.get(at),
         codes=result.votes.codes[at],
         grades=_grades(result.votes, at),
         variants=own,
         certainty=sure,
-        marks=_marks(outcome, gold, sure),
+        marks=(*_marks(outcome, gold, sure), *_reviewed(result, at)),
     )
+
+
+def _reviewed(result: RunResult, at: int) -> list[str]:
+    """Return whether people or only models have labelled a row; nothing if nobody has reviewed the run."""
+    return ["reviewed" if at in result.verdicts.by_row else "models"] if result.verdicts.by_row else []
 
 
 def _grades(votes: Votes, at: int) -> Floats | None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.variant import ORIGINAL, Variant
 from pcs_annotator.core.vote import ABSTAINED
 from pcs_annotator.pipeline.report.diff import clipped, marked
@@ -23,6 +24,7 @@ LEAST_GRADE = 0.005
 NOT_THE_HIGHEST = "The label is the most probable one after calibration, not the one with the highest score."
 SAME_TEXT = "same text, question put differently"
 DECISIONS = (("accept", "accepted"), ("agree", "answers agree"), ("review", "to review"), ("none", "no label"))
+BY_WHOM = (("reviewed", "reviewed by people"), ("models", "labelled by models alone"))
 FILTERS = (("wrong", "differs from gold"), ("low", f"low {{measure}} (below {LOW:.2f})"))
 CAUTION = (
     "The fit learned from the gold rows, so counting errors in this list is slightly optimistic; the cross-validated "
@@ -57,6 +59,7 @@ def _columns(view: View) -> tuple[str, ...]:
     outcomes = view.result.outcomes
     filled = {
         "gold": bool(view.gold_rows),
+        "verdict": bool(view.result.verdicts.by_row),
         "decision": any(outcome.decision for outcome in outcomes),
         "reason": any(outcome.reason for outcome in outcomes),
     }
@@ -97,6 +100,7 @@ def _controls(selection: Selection, measure: str) -> Markup:
         tag("div", search, order, class_="find"),
         _filters("Decision", "all decisions", DECISIONS, selection),
         _filters("Which rows", "all rows", filters, selection),
+        _filters("Labelled by", "by people or models", BY_WHOM, selection),
         tag("p", id="found", class_="note", role="status"),
         class_="controls",
         id="controls",
@@ -168,6 +172,15 @@ def _gold(row: Row) -> Markup:
     return tag("span", tag("span", "✓", aria_hidden="true"), right, class_="gold right")
 
 
+def _verdict(row: Row) -> Markup:
+    if row.reviewed is None:
+        return tag("span", class_="verdict")
+    if row.reviewed.deciding is None:
+        return tag("span", "people differ" if row.reviewed.in_conflict else "skipped", class_="verdict quiet")
+    by = tag("small", row.reviewed.deciding.reviewer, dir="auto")
+    return tag("span", tag("bdi", row.reviewed.label, dir="auto"), by, class_="verdict")
+
+
 def _decision(row: Row) -> Markup:
     return tag("span", row.outcome.decision, class_=f"decision {row.outcome.decision or ''}")
 
@@ -176,7 +189,7 @@ def _reason(row: Row) -> Markup:
     return tag("span", row.outcome.reason, class_="reason", dir="auto")
 
 
-COLUMNS = {"gold": _gold, "decision": _decision, "reason": _reason}
+COLUMNS = {"gold": _gold, "verdict": _verdict, "decision": _decision, "reason": _reason}
 
 
 def _opened(row: Row, view: View, room: int) -> Markup:
@@ -188,6 +201,7 @@ def _opened(row: Row, view: View, room: int) -> Markup:
     return tag(
         "div",
         whole,
+        _verdicts(row.reviewed),
         tag("h3", "Variants and votes"),
         votes_table(row, view, room),
         tag("h3", "Perceived Confidence Score per label"),
@@ -195,6 +209,23 @@ def _opened(row: Row, view: View, room: int) -> Markup:
         sentence(NOT_THE_HIGHEST, kind="note") if _not_the_highest(row.outcome) else None,
         class_="more",
     )
+
+
+def _verdicts(reviewed: Reviewed | None) -> Markup | None:
+    """Return what every person said, with their notes."""
+    if reviewed is None:
+        return None
+    entries = [
+        tag(
+            "li",
+            tag("bdi", name, dir="auto"),
+            ": ",
+            tag("bdi", one.label, dir="auto") if one.label is not None else "skipped",
+            joined(" · ", tag("bdi", one.note, dir="auto")) if one.note else None,
+        )
+        for name, one in reviewed.by_reviewer.items()
+    ]
+    return joined(tag("h3", "Verdicts"), tag("ul", *entries))
 
 
 def _not_the_highest(outcome: Outcome) -> bool:

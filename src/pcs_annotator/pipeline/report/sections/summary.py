@@ -65,11 +65,19 @@ def _tiles(view: View) -> Markup:
     calls = sum(bill.calls for bill in bills)
     tiles = [
         _tile(count(labelled), "rows labelled", f"of {count(rows)}"),
+        *_reviewed_tile(view),
         *_accepted_tile(view),
         *_quality_tiles(view),
         _tile(count(calls), "model calls" if calls != 1 else "model call", total_cost([b.usd for b in bills])),
     ]
     return tag("div", *tiles, class_="tiles")
+
+
+def _reviewed_tile(view: View) -> list[Markup]:
+    counts = view.result.verdicts.counts
+    if not counts["rows"]:
+        return []
+    return [_tile(count(counts["rows"]), "rows reviewed", f"{count(counts['learned_from'])} of them learned from")]
 
 
 def _accepted_tile(view: View) -> list[Markup]:
