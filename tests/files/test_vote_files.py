@@ -6,20 +6,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import ABSTAINED, NOT_ASKED, Item, Variant, Votes
 from pcs_annotator.core.variant import VariantCount, Verdict
-from pcs_annotator.errors import UnknownNameError
+from pcs_annotator.errors import TableError, UnknownNameError
+from pcs_annotator.files import vote_files
 from pcs_annotator.files.vote_files import (
-    VoteAxes,
+    VariantsByItem,
     count_variants,
     read_variants,
     read_votes,
     write_votes,
     writing_variants,
 )
+from pcs_annotator.files.written_votes import VoteAxes, read_written_votes
 from tests.builders import votes_of
 
 
@@ -108,6 +111,37 @@ def test_a_name_that_the_run_does_not_have_is_an_error(tmp_path: Path) -> None:
         read_votes(tmp_path / "votes.parquet", axes_of(votes)._replace(annotators=["m"]))
 
 
+def test_a_file_as_it_was_written_is_read_without_parsing_cells(tmp_path: Path) -> None:
+    votes, path = with_grades(), tmp_path / "votes.parquet"
+    write_votes(path, votes)
+    quick = read_written_votes(path, axes_of(votes))
+    table = read_table(path)
+    write_table(table.append_column("note", table["id"]), path)  # now it is somebody else's table
+    assert read_written_votes(path, axes_of(votes)) is None
+    slow = read_votes(path, axes_of(votes))
+    assert quick is not None
+    for name in ("codes", "stated", "grades"):
+        np.testing.assert_array_equal(getattr(quick, name), getattr(slow, name))
+
+
+def test_files_that_were_changed_take_the_way_with_messages(tmp_path: Path) -> None:
+    votes, path = with_grades(), tmp_path / "votes.parquet"
+    write_votes(path, votes)
+    table = read_table(path)
+    twice = pa.concat_tables([table, table.slice(0, 1)])
+    other_label = table.set_column(4, "label", pa.array(["maybe"] * len(table)))
+    without_draw = table.drop_columns("draw")
+    half_graded = table.set_column(table.column_names.index("p_fake"), "p_fake", pa.nulls(len(table), pa.float32()))
+    for changed in (twice, other_label, without_draw, half_graded):
+        write_table(changed, path)
+        assert read_written_votes(path, axes_of(votes)) is None
+    write_table(twice, path)
+    with pytest.raises(TableError, match="are the same question about id"):
+        read_votes(path, axes_of(votes))
+    path.write_bytes(b"PAR1 and nothing else")
+    assert read_written_votes(path, axes_of(votes)) is None
+
+
 ITEMS = [Item(id=name, text=f"text {name}") for name in "abc"]
 CHANGED = Variant(relation="voice", status="changed", text="rewritten")
 IDLE = Variant(relation="voice", status="not_applicable", reason="no object")
@@ -160,3 +194,21 @@ def test_reasons_are_counted_without_details_of_the_text_if_the_run_kept_them(tm
 def test_without_a_file_there_are_no_variants(tmp_path: Path) -> None:
     assert read_variants(tmp_path / "variants.parquet") == {}
     assert list(count_variants(tmp_path / "variants.parquet")) == []
+
+
+def test_variants_of_one_item_are_found_without_reading_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vote_files, "ROWS_AT_ONCE", 3)  # several parts of the file
+    monkeypatch.setattr(vote_files, "ROWS_IN_MEMORY", 2)
+    path = file_with_variants(tmp_path)
+    found = VariantsByItem(path, [item.id for item in ITEMS])
+    assert found.of(0) == [CHANGED, REFUSED]
+    assert found.of(2) == [IDLE, REFUSED]
+    assert VariantsByItem(path, ["other"]).of(0) == []
+    with writing_variants(path) as note:
+        note(ITEMS[1], CHANGED)
+    assert found.of(0) == []
+    assert found.of(1) == [CHANGED]
+    path.write_bytes(b"nothing")
+    assert found.of(1) == []
+    path.unlink()
+    assert found.of(1) == []

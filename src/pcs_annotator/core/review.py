@@ -135,7 +135,12 @@ def reviewed_rows(events: Iterable[Event]) -> dict[str, Reviewed]:
 
 def fixed_order(ids: Iterable[str]) -> list[str]:
     """Return IDs in an order that is random and always the same: sorted by their hashes."""
-    return sorted(ids, key=lambda name: (blake2b(name.encode("utf-8", "replace"), digest_size=8).digest(), name))
+
+    def place(name: str) -> bytes:
+        encoded = name.encode("utf-8", "replace")
+        return blake2b(encoded, digest_size=8).digest() + encoded
+
+    return sorted(ids, key=place)
 
 
 def audit_order(ids: Iterable[str]) -> list[str]:

@@ -74,9 +74,8 @@ def dataset_of(table: pa.Table, source: str, columns: Columns, limit: int | None
         raise TableError(f"{source} has a header but no rows: add texts to label")
     if all(str(column[0].as_py()).strip() == name.strip() for name, column in found.items()):
         raise TableError(f"{source}: row 1 repeats the header: remove one of the two")
-    text = _find_text_column(found, columns.text, source)
-    name_column = _column(found, columns.id, ("id",), source, "--id-column")
-    gold = _column(found, columns.gold, GOLD_NAMES, source, "--gold-column")
+    used = find_columns(found, source, columns)
+    text, name_column, gold = used.text or "", used.id, used.gold
     texts = text_column(text, found[text]).to_pylist()
     ids = text_column(name_column, found[name_column]).to_pylist() if name_column else [None] * len(texts)
     items = tuple(
@@ -89,7 +88,16 @@ def dataset_of(table: pa.Table, source: str, columns: Columns, limit: int | None
         table=table,
         items=items,
         gold=tuple(value.strip() or None if value else None for value in values),
-        columns=Columns(text=text, id=name_column, gold=gold),
+        columns=used,
+    )
+
+
+def find_columns(table: Mapping[str, object], source: str, columns: Columns) -> Columns:
+    """Return which columns of a table hold texts, IDs and gold labels: those named, else those with usual names."""
+    return Columns(
+        text=_find_text_column(table, columns.text, source),
+        id=_column(table, columns.id, ("id",), source, "--id-column"),
+        gold=_column(table, columns.gold, GOLD_NAMES, source, "--gold-column"),
     )
 
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,11 +19,14 @@ from pcs_annotator.core.votes import Votes, positions_of, read_vote_table
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.files.runs import atomic_path
 from pcs_annotator.files.tables import write_table
+from pcs_annotator.files.written_votes import VoteAxes, read_written_votes
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
 
 ROWS_AT_ONCE = 5_000
+ROWS_IN_MEMORY = 256
 NOTE = "pcs"
 """The key of the note in the metadata of a Parquet file."""
 Note = Mapping[str, Any]
@@ -74,6 +77,63 @@ def read_variants(path: Path, ids: Collection[str] | None = None) -> dict[tuple[
 
         table = table.filter(pc.is_in(table["id"], value_set=pa.array(sorted(ids), pa.string())))
     return {(row["id"], row["relation"]): _variant(row) for row in table.to_pylist()}
+
+
+class VariantsByItem:
+    """The variants of a file, found by item; only the part of the file that holds them is read.
+
+    Attributes:
+        path: The file.
+        ids: The items.
+    """
+
+    def __init__(self, path: Path, ids: Sequence[str]) -> None:
+        self.path, self.ids = path, ids
+        self._indexed: tuple[int, int] | None = None
+        self._items: Array = np.empty(0, dtype=np.intp)
+        self._rows: Array = self._items
+
+    def of(self, place: int) -> list[Variant]:
+        """Return the variants of the item at a position, in the order of the file; none without a readable file."""
+        from pyarrow import ArrowException, parquet
+
+        try:
+            self.index()
+            first, last = np.searchsorted(self._items, [place, place + 1])
+            with parquet.ParquetFile(self.path) as file:
+                return [_variant(one) for one in _rows_of(file, np.sort(self._rows[first:last]).tolist())]
+        except (OSError, ArrowException, KeyError):
+            return []
+
+    def index(self) -> None:
+        """Find the rows of every item, unless that was done since the file was written."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        from pyarrow import parquet
+
+        about = self.path.stat()
+        if self._indexed == (about.st_mtime_ns, about.st_size):
+            return
+        self._indexed = (about.st_mtime_ns, about.st_size)
+        names = parquet.read_table(self.path, columns=["id"])["id"]
+        items = pc.index_in(names, value_set=pa.array(self.ids, pa.string())).fill_null(-1).to_numpy()
+        self._rows = np.argsort(items, kind="stable")
+        self._items = items[self._rows]
+
+
+def _rows_of(file: ParquetFile, rows: Sequence[int]) -> Iterator[dict[str, str | None]]:
+    """Yield some rows of a file, given in order; of long texts, few are in memory at a time."""
+    start = 0
+    for group in range(file.num_row_groups):
+        end = start + file.metadata.row_group(group).num_rows
+        wanted = [row for row in rows if start <= row < end]
+        batches = file.iter_batches(ROWS_IN_MEMORY, row_groups=[group]) if wanted else ()
+        for batch in batches:
+            yield from batch.take([row - start for row in wanted if start <= row < start + len(batch)]).to_pylist()
+            start += len(batch)
+            if start > wanted[-1]:
+                break
+        start = end
 
 
 def count_variants(path: Path) -> Iterator[VariantCount]:
@@ -141,20 +201,12 @@ def read_note(path: Path) -> Note:
     return note if isinstance(note, dict) else {}
 
 
-class VoteAxes(NamedTuple):
-    """Names along the axes of votes; a file may lack some, because it leaves out what was not asked."""
-
-    ids: Sequence[str]
-    annotators: Sequence[str]
-    relations: Sequence[str]
-    labels: Sequence[str]
-    draws: int
-
-
 def read_votes(path: Path, axes: VoteAxes) -> Votes:
     """Return the votes of a file along these axes."""
-    shape = (len(axes.ids), len(axes.annotators), len(axes.relations), axes.draws)
-    codes = np.full(shape, NOT_ASKED, dtype=np.int8)
+    written = read_written_votes(path, axes)
+    if written is not None:
+        return written
+    codes = np.full(axes.shape, NOT_ASKED, dtype=np.int8)
     read = read_vote_table(path, axes.labels).votes
     place = np.ix_(
         positions_of(read.ids, axes.ids, "item"),
@@ -169,8 +221,8 @@ def read_votes(path: Path, axes: VoteAxes) -> Votes:
         annotators=axes.annotators,
         relations=axes.relations,
         labels=axes.labels,
-        stated=_spread(read.stated, place, shape),
-        grades=_spread(read.grades, place, shape),
+        stated=_spread(read.stated, place, axes.shape),
+        grades=_spread(read.grades, place, axes.shape),
     )
 
 

@@ -105,7 +105,7 @@ def _chosen(folder: RunFolder, choice: Choice) -> tuple[Rows, Integers]:
     if choice.decision == "all":
         wanted = np.ones(len(rows), dtype=np.bool_)
     else:
-        open_rows = (rows.judgement.gold == UNLABELLED) & (Record.read(rows).coders == 0)
+        open_rows = (rows.gold == UNLABELLED) & (Record.read(rows).coders == 0)
         wanted = open_rows & (rows.judgement.decision == DECISIONS.index(choice.decision))
     places: Integers = np.flatnonzero(wanted)[: choice.rows]
     if not len(places):
@@ -124,9 +124,7 @@ def _drawn(folder: RunFolder, queue: Queue, count: int | None) -> tuple[Rows, In
 
 
 def _to_answer(rows: Rows, places: Integers, queue: Queue) -> Iterator[RowToAnswer]:
-    # Whoever sees the gold label does not judge the text.
-    shown = [name for name in rows.own_columns if name != rows.config.data.gold_column]
-    columns = rows.table.select(shown).take(places).to_pylist() if shown else [{}] * len(places)
+    columns = rows.own.take(places).to_pylist() if rows.own_columns else [{}] * len(places)
     outcomes = rows.judgement.model.judge(rows.votes.take(places))
     for place, values, outcome in zip(places.tolist(), columns, outcomes, strict=True):
         yield RowToAnswer(text=rows.text(place), outcome=outcome, columns=values, queue=queue)

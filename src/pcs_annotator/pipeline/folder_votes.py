@@ -22,6 +22,7 @@ from pcs_annotator.errors import PcsError, PcsWarning, TableError
 from pcs_annotator.files import vote_files
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.files.written_votes import VoteAxes
 from pcs_annotator.pipeline import ask, resolve_config
 
 
@@ -74,7 +75,7 @@ def reusable_votes(folder: RunFolder, job: Job, items: Sequence[Item], digest: s
     annotators, relations = ([one.name for one in axis] for axis in ([a for a, _ in job.annotators], job.relations))
     ids = [item.id for item in items]
     try:
-        axes = vote_files.VoteAxes(ids, annotators, relations, job.task.labels, job.draws)
+        axes = VoteAxes(ids, annotators, relations, job.task.labels, job.draws)
         votes = vote_files.read_votes(folder.votes, axes)
     except PcsError:
         return None
@@ -86,32 +87,35 @@ def reusable_votes(folder: RunFolder, job: Job, items: Sequence[Item], digest: s
 
 def recorded_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], items: Sequence[Item]) -> Votes:
     """Return the votes of a run: those in its file or, after a stop, all that the ledger has; no model is called."""
-    note = vote_files.read_note(folder.votes)
-    votes = None
-    same = not note or start.get("asked", note["asked"]) == note["asked"]
-    if folder.votes.exists() and same and not _outdated(note, folder.ledger):
-        ids = [item.id for item in items]
-        axes = vote_files.VoteAxes(ids, start["annotators"], start["relations"], config.task.labels, config.ask.draws)
-        try:
-            votes = vote_files.read_votes(folder.votes, axes)
-        except PcsError as error:
-            warnings.warn(f"{error}; votes are taken from the ledger instead", PcsWarning, stacklevel=3)
+    votes = filed_votes(folder, config, start, [item.id for item in items])
     if votes is None and folder.ledger.exists():
-        votes, note = _from_ledger(folder, config, items, start.get("asked", ""))
+        votes = _from_ledger(folder, config, items, start.get("asked", ""))
     if votes is None or (votes.codes == NOT_ASKED).all():
         raise TableError(f"{folder.path} has no answers yet: pcs run asks for them")
-    _warn_of_open_questions(folder, votes, note)
+    _warn_of_open_questions(folder, votes, vote_files.read_note(folder.votes))
     return votes
 
 
-def _from_ledger(
-    folder: RunFolder, config: Config, items: Sequence[Item], digest: str
-) -> tuple[Votes, vote_files.Note]:
+def filed_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], ids: Sequence[str]) -> Votes | None:
+    """Return the votes in the file of a run; None if there is none, or if the ledger may have more."""
+    note = vote_files.read_note(folder.votes)
+    same = not note or start.get("asked", note["asked"]) == note["asked"]
+    if not folder.votes.exists() or not same or _outdated(note, folder.ledger):
+        return None
+    axes = VoteAxes(ids, start["annotators"], start["relations"], config.task.labels, config.ask.draws)
+    try:
+        return vote_files.read_votes(folder.votes, axes)
+    except PcsError as error:
+        warnings.warn(f"{error}; votes are taken from the ledger instead", PcsWarning, stacklevel=4)
+        return None
+
+
+def _from_ledger(folder: RunFolder, config: Config, items: Sequence[Item], digest: str) -> Votes:
     """Put the votes of a run together from its ledger, in the way of the run, but with no call allowed."""
     environment = _WithoutKeys(read_environment(Path.cwd()))
     settings = replace(resolve_config.collect_settings_of(config, environment), budget=Budget(calls=0))
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
-    return ask_for_folder(folder, job, items, settings, digest).votes, vote_files.read_note(folder.votes)
+    return ask_for_folder(folder, job, items, settings, digest).votes
 
 
 class _WithoutKeys(dict[str, str]):

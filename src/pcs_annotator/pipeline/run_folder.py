@@ -10,9 +10,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.bill import Bill
-from pcs_annotator.core.gold import gold_codes, listed, same_text
+from pcs_annotator.core.gold import UNLABELLED, gold_codes, listed, same_text
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import VariantCount
@@ -228,15 +231,10 @@ class Recorded:
 
         Verdicts of a review that came later do not count: the next fit learns from them.
         """
-        values = read_json(self.folder.model, REFIT)
-        model = _model_of(self.folder.model, values)
-        if model.certificate is None:
-            return model
-        gold, until = self.gold, values.get("verdicts_until", 0)
+        gold, until = self.gold, read_json(self.folder.model, REFIT).get("verdicts_until", 0)
         if gold.verdicts.last > until:
             gold = human_review.gold_of(self.folder, self.dataset, until)
-        now = fingerprint(self.votes, gold_codes(self.votes, gold.labels), __version__)
-        return fallen_away(model, replace(model, certificate=in_force(model.certificate, now)))
+        return model_in_force(self.folder, self.votes, gold_codes(self.votes, gold.labels))
 
     def result(self, learned: Learned, outcomes: Sequence[Outcome], **more: Any) -> RunResult:
         """Return the result of the run."""
@@ -255,6 +253,31 @@ class Recorded:
             verdicts=self.gold.verdicts,
             **{"tally": Tally(), **more},
         )
+
+
+def model_in_force(folder: RunFolder, votes: Votes, gold: Codes | None) -> Model:
+    """Return the model of a folder; its promise is void if votes, gold or code have changed since.
+
+    Without `gold`, gold is not compared, because it grows between two fits while people review; and votes are compared
+    only if their file is newer than the model.
+    """
+    values = read_json(folder.model, REFIT)
+    with expecting(folder.model, REFIT):
+        other = {*values.get("labels", votes.labels)} ^ {*votes.labels}
+    if other:
+        raise TableError(f"{folder.model} was fitted with other labels ({', '.join(values['labels'])}): {REFIT}")
+    model = _model_of(folder.model, values)
+    if model.certificate is None or model.certificate.fingerprint is None:
+        return model
+    then = model.certificate.fingerprint
+    if gold is not None:
+        now = fingerprint(votes, gold, __version__)
+    elif folder.votes.stat().st_mtime_ns > folder.model.stat().st_mtime_ns:
+        no_gold = np.full(len(votes), UNLABELLED, dtype=np.int8)
+        now = fingerprint(votes, no_gold, __version__)._replace(gold=then.gold)
+    else:
+        now = then._replace(version=__version__)
+    return fallen_away(model, replace(model, certificate=in_force(model.certificate, now)))
 
 
 def settings_of_fits(folder: RunFolder) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.core.vote import Vote
 from pcs_annotator.errors import BadRequest, ServerTrouble
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.files.vote_files import VoteAxes, read_votes
+from pcs_annotator.files.vote_files import read_votes
+from pcs_annotator.files.written_votes import VoteAxes
 from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.pipeline.ask import open_job
 from tests.stub import Behaviour, StubServer

@@ -11,9 +11,9 @@ from itertools import islice
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Array, Floats, Integers, Mask
+from pcs_annotator.core.arrays import Array, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.review import SEQUENCE, Draw, Queue, audit_order, fixed_order, frame_hash
+from pcs_annotator.core.review import SEQUENCE, Draw, Queue, fixed_order, frame_hash
 from pcs_annotator.judging.promising.review_design import Drawn, draw_at_random, draw_for_audit, draw_learning
 from pcs_annotator.pipeline.review.record import Record, now
 from pcs_annotator.pipeline.review.rows import Rows
@@ -70,55 +70,51 @@ class Leases:
 
 @dataclass
 class _Sequence:
-    """The one sequence of draws from a frame.
+    """The one sequence of draws from a frame: all rows without gold in the data.
 
     Attributes:
-        places: The rows of the frame, as positions in the run.
-        order: Positions in the frame, in the fixed random order.
+        order: The rows of the frame in their fixed random order.
         frame: Its hash.
         reached: How far the order has been walked.
-        drawn: Which rows of the frame were drawn.
+        closed: Which rows of the run may not be drawn: they were already, or are not in the frame.
     """
 
-    places: Integers
     order: Integers
     frame: str
     reached: int
-    drawn: Mask
+    closed: Mask
 
     @classmethod
-    def of(cls, rows: Rows, draws: Iterable[Draw]) -> _Sequence:
-        places = np.flatnonzero(rows.data_gold == UNLABELLED)
-        positions = {rows.ids[place]: position for position, place in enumerate(places.tolist())}
-        order = np.array([positions[name] for name in fixed_order(positions)], dtype=np.intp)
-        found = cls(places, order, frame_hash(positions), 0, np.zeros(len(places), dtype=np.bool_))
+    def of(cls, rows: Rows, order: Integers, draws: Iterable[Draw]) -> _Sequence:
+        closed, names, places = rows.data_gold != UNLABELLED, rows.ids, rows.places
+        ids = [names[place] for place in np.flatnonzero(~closed).tolist()]
+        found = cls(order[~closed[order]], frame_hash(ids), 0, closed)
         for draw in draws:
             if draw.queue in SEQUENCE and draw.frame == found.frame:
-                found.drawn[positions[draw.id]] = True
+                found.closed[places[draw.id]] = True
                 found.reached = draw.reached
         return found
 
     @property
     def left(self) -> int:
         """How many rows were not drawn yet."""
-        return int((~self.drawn).sum())
+        return int((~self.closed).sum())
 
     @property
     def at_random(self) -> Integers:
         """The rows that the order has reached: a simple random sample."""
-        return self.places[self.order[: self.reached]]
+        return self.order[: self.reached]
 
-    def draw(self, queue: Queue, certainty: Floats, rng: np.random.Generator) -> Drawn | None:
-        """Draw a row of the run, given how certain the label of every row is; None if none is left."""
-        if self.drawn.all():
+    def draw(self, queue: Queue, doubt: Integers, rng: np.random.Generator) -> Drawn | None:
+        """Draw a row, given all rows by how doubtful they are; None if none is left."""
+        if not self.left:
             return None
         if queue == "random":
-            drawn = draw_at_random(self.order, self.reached, self.drawn, rng)
+            drawn = draw_at_random(self.order, self.reached, self.closed, rng)
         else:
-            doubt = np.argsort(certainty[self.places], kind="stable")
-            drawn = draw_learning(self.order, self.reached, self.drawn, doubt, rng)
-        self.drawn[drawn.row], self.reached = True, drawn.reached
-        return drawn._replace(row=int(self.places[drawn.row]))
+            drawn = draw_learning(self.order, self.reached, self.closed, doubt, rng)
+        self.closed[drawn.row], self.reached = True, drawn.reached
+        return drawn
 
 
 class Queues:
@@ -128,15 +124,16 @@ class Queues:
         self.record = record
         self.leases = Leases(options.lease_seconds)
         self._rng = np.random.default_rng(options.seed)
-        self._sequence = _Sequence.of(rows, record.draws)
-        self._audit_order = np.array([rows.places[name] for name in audit_order(rows.ids)], dtype=np.intp)
+        order = np.array([rows.places[name] for name in fixed_order(rows.ids)], dtype=np.intp)
+        self._sequence = _Sequence.of(rows, order, record.draws)
+        self._audit_order = order[::-1]  # as in `audit_order`
         self.wanted = _wanted(rows, options.double)
         self.take_rows(rows)
 
     def take_rows(self, rows: Rows) -> None:
         """Go on with what a new model says."""
         self.rows = rows
-        gold = rows.judgement.gold != UNLABELLED
+        gold = rows.gold != UNLABELLED
         self._auditable = rows.judgement.accepted & ~gold
         self._audit_frame = frame_hash(rows.ids[place] for place in np.flatnonzero(self._auditable).tolist())
         self._doubtful = np.argsort(rows.judgement.certainty, kind="stable")
@@ -241,7 +238,7 @@ class Queues:
 
     def _next_draw(self, queue: Queue, number: int) -> Draw | None:
         if queue in SEQUENCE:
-            drawn = self._sequence.draw(queue, self.rows.judgement.certainty, self._rng)
+            drawn = self._sequence.draw(queue, self._doubtful, self._rng)
             return drawn and self._noted(drawn, queue, number, self._sequence.frame)
         among = self._auditable.copy() if queue == "audit" else self._open & (self.record.coders == 0)
         among[list(self._by_queue[queue])] = False

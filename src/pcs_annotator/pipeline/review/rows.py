@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,19 +12,22 @@ import numpy as np
 
 from pcs_annotator.asking.annotators.prompt import task_prompt
 from pcs_annotator.core.arrays import Codes, Floats, Mask
-from pcs_annotator.core.gold import gold_codes, text_hash
+from pcs_annotator.core.gold import UNLABELLED, text_hash
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.task import Phrasing, Task
+from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
+from pcs_annotator.core.task import Phrasing, Task, label_lookup, unknown_label
 from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator.core.vote_columns import indexed
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.errors import PcsError, UnknownRow
-from pcs_annotator.files import vote_files
+from pcs_annotator.errors import PcsError, TableError, UnknownRow
+from pcs_annotator.files import human_files, tables, vote_files
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.judging.model import Model, Verdicts
-from pcs_annotator.pipeline import run_folder
+from pcs_annotator.pipeline import folder_votes, run_folder
 from pcs_annotator.pipeline.relations import relation_options_of
+from pcs_annotator.pipeline.resolve_config import columns_of as columns_of_settings
 from pcs_annotator.pipeline.resolve_config import task_of
 from pcs_annotator.pipeline.review.values import ShownVariant, ShownVote
 from pcs_annotator.relations.base import rephrased
@@ -47,7 +51,6 @@ class Judgement:
         label: Position of the label, `NO_LABEL` where there is no vote.
         certainty: Confidence of the label, or its score where there is no confidence; -1 without a label.
         decision: Position in `DECISIONS`.
-        gold: Position of the gold label, of data and people; `UNLABELLED` where there is none.
     """
 
     model: Model
@@ -56,7 +59,19 @@ class Judgement:
     label: Codes
     certainty: Floats
     decision: Codes
-    gold: Codes
+
+    @classmethod
+    def of(cls, folder: RunFolder, votes: Votes) -> Judgement:
+        """Judge votes by the model of a folder; before the first fit, all weights are equal."""
+        fitted = folder.model.exists()
+        uniform = Model(weights=Weights.uniform(votes), calibrator=None, by_agreement=True)
+        model = run_folder.model_in_force(folder, votes, None) if fitted else uniform
+        judged, silent = model.judged(votes), votes.silent
+        label = np.where(silent, NO_LABEL, judged.best).astype(np.int8)
+        certainty = np.where(silent, -1.0, judged.deciding[np.arange(len(votes)), judged.best])
+        codes = {name: code for code, name in enumerate(DECISIONS)}
+        decision = np.array([codes[one or "none"] for one in model.decisions(votes, judged)], dtype=np.int8)
+        return cls(model, fitted, judged, label, certainty, np.where(silent, codes["review"], decision).astype(np.int8))
 
     @property
     def accepted(self) -> Mask:
@@ -71,41 +86,70 @@ class Rows:
     Attributes:
         folder: The run folder.
         config: The settings of the run.
-        table: The user's columns.
-        own_columns: Those of them that are neither ID nor text.
+        own: The user's columns that hold neither IDs nor texts nor gold: whoever sees gold does not judge the text.
         texts: The texts, as an Arrow array.
         answers: All votes, also of annotators that state a confidence.
-        data_gold: Position of the gold label that the data has; `UNLABELLED` where there is none.
+        votes: Those of them that scores are computed from.
+        gold: Position of the gold label, from the data or a person's file; `UNLABELLED` where there is none.
+        data_gold: The same, from the data alone.
+        places: ID → position.
+        rewrites: The variants of every row.
         judgement: What the model in force says.
     """
 
     folder: RunFolder
     config: Config
-    table: pa.Table
-    own_columns: Sequence[str]
+    own: pa.Table
     texts: pa.Array
     answers: Votes
+    votes: Votes
+    gold: Codes
     data_gold: Codes
+    places: Mapping[str, int]
+    rewrites: vote_files.VariantsByItem
     judgement: Judgement
 
     @classmethod
     def read(cls, folder: RunFolder) -> Rows:
-        """Read a run folder; before the first fit, all weights are equal."""
-        import pyarrow as pa
+        """Read a run folder; no row becomes an object of its own.
 
-        recorded = run_folder.Recorded.read(folder)
-        dataset = recorded.dataset
-        used = (dataset.columns.text, dataset.columns.id)
-        return cls(
+        Raises:
+            ConfigError: It is not a run folder.
+            TableError: A file is missing or damaged, or the model was fitted with other labels.
+        """
+        from pyarrow import ArrowException
+
+        config, start = run_folder.started(folder)
+        if not folder.items.exists():
+            raise TableError(f"{folder.path} has no {folder.items.name}: pcs run, once more, writes it")
+        table = as_arrow(folder.items)
+        columns = columns_of(table)
+        used = tables.find_columns(columns, folder.items.name, columns_of_settings(config))
+        texts = text_column(used.text or "", columns[used.text or ""]).fill_null("")
+        names = [None] * len(texts) if used.id is None else text_column(used.id, columns[used.id]).to_pylist()
+        ids = [name or str(row) for row, name in enumerate(names, 1)]
+        answers = folder_votes.filed_votes(folder, config, start, ids)
+        if answers is None:
+            answers = run_folder.Recorded.read(folder).answers
+        votes = answers.plain()
+        places = {name: place for place, name in enumerate(answers.ids)}
+        data_gold = _data_gold(columns, used.gold, votes, folder.items.name)
+        rows = cls(
             folder=folder,
-            config=recorded.config,
-            table=dataset.table,
-            own_columns=[name for name in dataset.table.column_names if name not in used],
-            texts=pa.array(recorded.texts, pa.large_string()),
-            answers=recorded.answers,
-            data_gold=gold_codes(recorded.answers, dataset.gold or [None] * len(recorded.answers)),
-            judgement=_judgement(recorded),
+            config=config,
+            own=table.drop_columns([name for name in (used.text, used.id, used.gold) if name]),
+            texts=texts,
+            answers=answers,
+            votes=votes,
+            gold=data_gold,
+            data_gold=data_gold,
+            places=places,
+            rewrites=vote_files.VariantsByItem(folder.variants, answers.ids),
+            judgement=Judgement.of(folder, votes),
         )
+        with suppress(OSError, ArrowException):
+            rows.rewrites.index()
+        return replace(rows, gold=rows.with_given_gold())
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -114,6 +158,11 @@ class Rows:
     def task(self) -> Task:
         """What was asked."""
         return task_of(self.config)
+
+    @property
+    def own_columns(self) -> Sequence[str]:
+        """Names of the user's other columns."""
+        return list(self.own.column_names)
 
     @property
     def labels(self) -> Sequence[str]:
@@ -126,16 +175,6 @@ class Rows:
         return self.answers.ids
 
     @cached_property
-    def votes(self) -> Votes:
-        """The votes that scores are computed from."""
-        return self.answers.plain()
-
-    @cached_property
-    def places(self) -> Mapping[str, int]:
-        """ID → position."""
-        return {name: place for place, name in enumerate(self.ids)}
-
-    @cached_property
     def disagreement(self) -> Mask:
         """Where two models give different labels most often."""
         shares = self.votes.hard().shares().sum(axis=2)
@@ -146,8 +185,17 @@ class Rows:
         return np.asarray((highest > lowest) & spoken.any(axis=1))
 
     def refitted(self) -> Rows:
-        """Return the rows with the model that is in the folder now."""
-        return replace(self, judgement=_judgement(run_folder.Recorded.read(self.folder)))
+        """Return the rows with the model and the gold that are in the folder now; texts and votes stay."""
+        return replace(self, judgement=Judgement.of(self.folder, self.votes), gold=self.with_given_gold())
+
+    def with_given_gold(self) -> Codes:
+        """Return the gold of the data, overridden by what people gave in files, where the text is still the same."""
+        codes, lookup = self.data_gold.copy(), label_lookup(self.labels)
+        for one in human_files.read_gold(self.folder.gold) if self.folder.gold.exists() else ():
+            place = self.places.get(one.id)
+            if place is not None and one.text_hash in ("", self.text_hash(place)):
+                codes[place] = lookup.get(one.label.casefold(), codes[place])
+        return codes
 
     def place(self, name: str) -> int:
         """Return the position of a row."""
@@ -194,8 +242,6 @@ class Rows:
 
     def variants(self, place: int) -> list[ShownVariant]:
         """Return what relations made of a row."""
-        name = self.ids[place]
-        found = vote_files.read_variants(self.folder.variants, [name])
         return [
             ShownVariant(
                 one.relation,
@@ -204,8 +250,7 @@ class Rows:
                 self.questions.get(one.relation),
                 one.reason,
             )
-            for relation in self.answers.relations
-            if (one := found.get((name, relation))) is not None
+            for one in self.rewrites.of(place)
         ]
 
     @cached_property
@@ -220,7 +265,7 @@ class Rows:
 
     def columns(self, place: int) -> dict[str, str]:
         """Return the user's other columns of a row; empty cells are left out."""
-        values: dict[str, Any] = {name: self.table[name][place].as_py() for name in self.own_columns}
+        values: dict[str, Any] = {name: self.own[name][place].as_py() for name in self.own_columns}
         return {name: str(value) for name, value in values.items() if value is not None and str(value) != ""}
 
 
@@ -246,20 +291,15 @@ def asked(phrasing: Phrasing, *, letters: bool) -> str:
     return f"{where}\n\n{task_prompt(phrasing.task, 'letter tag' if letters else 'tag')}"
 
 
-def _judgement(recorded: run_folder.Recorded) -> Judgement:
-    votes = recorded.votes
-    fitted = recorded.folder.model.exists()
-    model = (
-        recorded.model_in_force()
-        if fitted
-        else Model(weights=Weights.uniform(votes), calibrator=None, by_agreement=True)
-    )
-    judged = model.judged(votes)
-    silent = votes.silent
-    label = np.where(silent, NO_LABEL, judged.best).astype(np.int8)
-    certainty = np.where(silent, -1.0, judged.deciding[np.arange(len(votes)), judged.best])
-    names = [
-        "review" if quiet else one or "none" for quiet, one in zip(silent, model.decisions(votes, judged), strict=True)
-    ]
-    decision = np.array([DECISIONS.index(name) for name in names], dtype=np.int8)
-    return Judgement(model, fitted, judged, label, certainty, decision, gold_codes(votes, recorded.gold.labels))
+def _data_gold(columns: Mapping[str, pa.ChunkedArray], name: str | None, votes: Votes, source: str) -> Codes:
+    if name is None:
+        return np.full(len(votes), UNLABELLED, dtype=np.int8)
+    column, lookup = indexed(name, columns[name]), label_lookup(votes.labels)
+    codes = [UNLABELLED] * (len(column.distinct) + 1)  # the last one stands for an empty cell
+    for position, text in enumerate(column.distinct):
+        if text.strip():
+            code = lookup.get(text.strip().casefold())
+            if code is None:
+                raise unknown_label(text, votes.labels, f"{source}, column {name}")
+            codes[position] = code
+    return np.array(codes, dtype=np.int8)[column.positions]

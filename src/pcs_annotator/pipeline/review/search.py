@@ -91,7 +91,7 @@ def _equals(rows: Rows, name: str, value: str) -> Mask:
 
     if name not in rows.own_columns:
         raise ConfigError(f"the data has no column {name!r} to filter by: there are {', '.join(rows.own_columns)}")
-    column = rows.table[name]
+    column = rows.own[name]
     texts = column if pa.types.is_string(column.type) else column.cast(pa.string())
     same = pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(texts)), value.strip().lower())
     return np.asarray(same.fill_null(False))

@@ -127,7 +127,7 @@ class Review:
         free = self._queues.free(place, reviewer)
         lease = self._queues.leases.take(place, reviewer).token if free else ""
         self._seen(reviewer, rows.ids[place])
-        gold = int(rows.data_gold[place])
+        gold = int(rows.gold[place])
         return Shown(
             id=rows.ids[place],
             text=rows.text(place),
@@ -242,7 +242,7 @@ class Review:
 
     def _found(self, place: int, reviewer: str) -> FoundRow:
         rows, judgement = self._rows, self._rows.judgement
-        code, gold = int(judgement.label[place]), int(rows.data_gold[place])
+        code, gold = int(judgement.label[place]), int(rows.gold[place])
         calibrated = judgement.judged.probabilities is not None
         return FoundRow(
             rows.ids[place],
