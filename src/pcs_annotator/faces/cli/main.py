@@ -26,6 +26,7 @@ VERBS = {
     "label": "label new texts with a fitted run",
     "evaluate": "compare PCS with other methods on the same votes",
     "experiment": "make the paper's tables and figures from your data",
+    "review": "decide about rows in a browser, and let the machine learn from it",
     "report": "write the report of a run, one HTML file",
     "exchange": "hand rows to Label Studio or Argilla, and read the answers back",
     "relations": "list relations, try one on a text, or measure them on a file",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from html import escape
 
-VOID = frozenset({"br", "col", "input", "line", "meta", "rect"})
+VOID = frozenset({"br", "col", "input", "line", "link", "meta", "rect"})
 # A browser replaces or drops these, and a lone surrogate cannot be written at all.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 # Most parts of a page have none of these, and a page has hundreds of thousands of parts.

@@ -84,7 +84,7 @@ def render(result: RunResult) -> str:
 
 
 def _head(name: str) -> Markup:
-    style, script = joined(_asset("style.css"), _asset("charts.css")), _asset("explore.js")
+    style, script = joined(*map(_asset, ("colours.css", "style.css", "charts.css"))), _asset("explore.js")
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
     )

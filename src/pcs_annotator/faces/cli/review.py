@@ -1,0 +1,84 @@
+"""`pcs review`: a page in the browser for the rows that need a person."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import webbrowser
+from dataclasses import replace
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import click
+
+from pcs_annotator.errors import ConfigError
+from pcs_annotator.faces.cli import options
+from pcs_annotator.faces.review.keys import keys_of
+from pcs_annotator.faces.review.layout import link
+from pcs_annotator.faces.web import need_web
+from pcs_annotator.pipeline.review.session import Review
+from pcs_annotator.pipeline.review.values import ReviewOptions
+
+LARGEST_FORM = 256 * 1024
+"""Bytes; a verdict with the longest note has a tenth of this."""
+
+
+@click.command("review")
+@click.argument("folder", type=options.PATH)
+@click.option(
+    "--port", default=8130, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 picks a free one."
+)
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen at; other machines need a token."
+)
+@click.option("--token-env", metavar="NAME", help="Environment variable with the token that the page asks for.")
+@click.option("--browser/--no-browser", default=True, show_default=True, help="Open the page in a browser.")
+@click.option("--reviewer", default="", metavar="NAME", help="Your name; default: the page asks for it once.")
+@click.option("--guidelines", type=options.PATH, help="Markdown file shown beside every row; default: the task.")
+@click.option(
+    "--double",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Share of rows that two people judge, each without seeing the other's verdict.",
+)
+@click.option(
+    "--refit-every",
+    default=10,
+    show_default=True,
+    type=click.IntRange(0),
+    metavar="K",
+    help="Learn again in the background after K verdicts; 0 for never.",
+)
+@click.option("--keys", default="", metavar="KEYS", help="One key per label, in their order, such as `pnx`.")
+def command(
+    *, folder: Path, port: int, host: str, token_env: str | None, browser: bool, reviewer: str, keys: str, **given: Any
+) -> None:
+    """Review rows of the run in FOLDER in a browser: one key per row, and every verdict is stored before the next."""
+    need_web("pcs review")
+    from pcs_annotator.faces.review.app import Pages
+    from pcs_annotator.faces.web.server import listen, serve
+
+    token = token_of(token_env)
+    with Review.open(folder, options.take(ReviewOptions, given)) as review:
+        pages = Pages(review, folder.resolve().name, keys_of(review.labels, keys), reviewer)
+        listening = listen(host, port, token)
+        listening = replace(listening, rules=replace(listening.rules, max_body=LARGEST_FORM))
+        for note in review.notes:
+            options.say(note)
+        if browser:
+            # a browser in the terminal would not return
+            address = link(f"{listening.url}/", **({"token": token} if token else {}))
+            Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        asyncio.run(serve(pages.app(), listening, options.say))
+
+
+def token_of(name: str | None) -> str:
+    """Return the token in an environment variable; empty if none is named."""
+    if name is None:
+        return ""
+    if not os.environ.get(name):
+        raise ConfigError(f"--token-env {name}: that environment variable is empty: put the token into it")
+    return os.environ[name]

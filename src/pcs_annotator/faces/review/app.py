@@ -1,0 +1,297 @@
+"""The review page as a web app: every address, and what it answers.
+
+Every answer is a whole page or, for the page's own script, its parts as JSON; forms and links work without the script.
+Handlers call the review directly, in the one thread of the server: it is quick, and nothing can come between two steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlsplit
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from pcs_annotator.errors import ChangedMeanwhile, LeaseExpired, UnknownRow, UserError
+from pcs_annotator.faces.review import guidelines
+from pcs_annotator.faces.review.forms import (
+    QUEUE,
+    REVIEWER,
+    Visit,
+    form_of,
+    name_of,
+    number_of,
+    queue_of,
+    verdict_of,
+    visit_of,
+)
+from pcs_annotator.faces.review.item import Eyes, answers_view, beside_view, item_view
+from pcs_annotator.faces.review.layout import Frame, link, name_form, problem_view, whole_page
+from pcs_annotator.faces.review.people import people_view
+from pcs_annotator.faces.review.progress import end_view, progress_view, queue_menu
+from pcs_annotator.faces.review.queues import QUEUES
+from pcs_annotator.faces.review.rows import Choices, address_of, query_of, rows_view
+from pcs_annotator.faces.web.guard import ERROR_HANDLERS, error_response, request_id_of
+from pcs_annotator.pipeline.report.formats import counted
+from pcs_annotator.pipeline.report.markup import Markup, joined, section, tag
+from pcs_annotator.pipeline.review.session import Review
+from pcs_annotator.pipeline.review.values import Query, Shown
+
+A_YEAR = 365 * 24 * 3600
+STATUS: Mapping[type[Exception], int] = {UnknownRow: 404, LeaseExpired: 409, ChangedMeanwhile: 409}
+FIRST_ROW = "This is the first row that you saw."
+NOTHING_TO_UNDO = "There is nothing of yours to undo."
+ASSETS = {"review.css": "text/css", "review.js": "text/javascript", "icon.svg": "image/svg+xml"}
+COLOURS = files("pcs_annotator.pipeline.report").joinpath("colours.css")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A page before it is sent.
+
+    Attributes:
+        title: Its title.
+        main: Its content.
+        address: Where it can be had again.
+        place: The navigation's entry for it.
+        message: What to say about it, such as "Saved".
+        kind: The kind of message, for its colour.
+        status: The HTTP status.
+    """
+
+    title: str
+    main: Markup
+    address: str
+    place: str = "/"
+    message: str = ""
+    kind: str = ""
+    status: int = 200
+
+
+class Pages:
+    """All pages of one review."""
+
+    def __init__(self, review: Review, name: str, keys: Mapping[str, str], reviewer: str = "") -> None:
+        self._review, self._name, self._keys, self._usual_reviewer = review, name, keys, reviewer
+        self._guidelines = section("guidelines", "Guidelines", guidelines.rendered(review.guidelines))
+
+    def app(self) -> Starlette:
+        """Return the app; put a guard in front of it."""
+        routes = [
+            Route("/", self._start),
+            Route("/row", self._row),
+            Route("/step", self._step),
+            Route("/rows", self._rows),
+            Route("/people", self._people),
+            Route("/progress", self._progress),
+            Route("/reviewer", self._who),
+            Route("/reviewer", self._named, methods=["POST"]),
+            Route("/verdict", self._verdict, methods=["POST"]),
+            Route("/undo", self._undo, methods=["POST"]),
+            Route("/accept", self._accept, methods=["POST"]),
+            *(Route(f"/assets/{name}", _sending(name)) for name in ASSETS),
+        ]
+        return Starlette(routes=routes, exception_handlers={**ERROR_HANDLERS, UserError: self._problem})
+
+    # who
+
+    async def _who(self, request: Request) -> Response:
+        visit = visit_of(request, {}, self._usual_reviewer)
+        frame = Frame(name=self._name, reviewer="", keys=self._keys, queue=visit.queue, progress=Markup(""))
+        return _html(whole_page(frame, "Who is reviewing?", name_form(visit.reviewer)))
+
+    async def _named(self, request: Request) -> Response:
+        response = RedirectResponse("/", 303)
+        name = quote(name_of(await form_of(request)))
+        response.set_cookie(REVIEWER, name, max_age=A_YEAR, httponly=True, samesite="strict")
+        return response
+
+    # pages
+
+    async def _start(self, request: Request) -> Response:
+        return self._for(request, request.query_params, self._next)
+
+    async def _row(self, request: Request) -> Response:
+        given = request.query_params
+        shown_by = queue_of(given, "shown_by", tuple(QUEUES), "chosen")
+
+        def found(visit: Visit) -> Answer:
+            return self._item(self._review.show(given.get("id", "").strip(), visit.reviewer, shown_by), visit)
+
+        return self._for(request, given, found)
+
+    async def _step(self, request: Request) -> Response:
+        """Answer with the row that this person saw before or after another one."""
+        given = request.query_params
+
+        def neighbour(visit: Visit) -> Answer:
+            trail = list(dict.fromkeys(self._review.trail(visit.reviewer)))
+            name = given.get("id", "")
+            at = (trail.index(name) if name in trail else len(trail)) + (-1 if given.get("by") == "-1" else 1)
+            if at >= len(trail):
+                return self._next(visit)
+            message = FIRST_ROW if at < 0 else ""
+            return self._item(self._again(trail[max(at, 0)], visit), visit, message=message)
+
+        return self._for(request, given, neighbour)
+
+    async def _rows(self, request: Request) -> Response:
+        query = query_of(request.query_params)
+        return self._for(request, request.query_params, lambda visit: self._list(visit, query))
+
+    async def _people(self, request: Request) -> Response:
+        def found(visit: Visit) -> Answer:
+            conflicts = self._review.find(Query(conflict=True, size=20), visit.reviewer)
+            main = people_view(self._review.progress(visit.reviewer), self._review.agreement(), conflicts)
+            return Answer(title="People", main=main, address="/people", place="/people")
+
+        return self._for(request, request.query_params, found)
+
+    async def _progress(self, request: Request) -> Response:
+        visit = visit_of(request, request.query_params, self._usual_reviewer)
+        return JSONResponse({"progress": self._strip(visit)} if visit.reviewer else {})
+
+    # verdicts
+
+    async def _verdict(self, request: Request) -> Response:
+        form = await form_of(request)
+
+        def saved(visit: Visit) -> Answer:
+            given = verdict_of(form, visit.reviewer)
+            try:
+                self._review.submit(given)
+            except (LeaseExpired, ChangedMeanwhile) as error:
+                fresh = self._review.show(given.id, visit.reviewer, given.queue)
+                return self._item(fresh, visit, message=str(error), kind="problem", status=409)
+            said = "Skipped" if given.label is None else f"Saved: {given.label}"
+            return self._next(visit, message=f"{said} · row {given.id}", kind="saved")
+
+        return self._for(request, form, saved)
+
+    async def _undo(self, request: Request) -> Response:
+        place = urlsplit((await form_of(request)).get("here", ""))
+        before = dict(parse_qsl(place.query))
+
+        def undone(visit: Visit) -> Answer:
+            found = self._review.undo(visit.reviewer)
+            said = {"message": NOTHING_TO_UNDO} if found is None else {"message": _undone(found.ids), "kind": "saved"}
+            if place.path == "/rows":
+                return self._list(visit, query_of(before), **said)
+            if found is None:
+                return self._next(visit, **said)
+            return self._item(self._review.show(found.ids[0], visit.reviewer, found.queue), visit, **said)
+
+        return self._for(request, before, undone)
+
+    async def _accept(self, request: Request) -> Response:
+        form = await form_of(request)
+        query = query_of(form)
+
+        def accepted(visit: Visit) -> Answer:
+            saved = self._review.accept_all(query, visit.reviewer, number_of(form, "expected"))
+            others = f"; {counted(saved.left_out, 'row')} in others' hands left out" if saved.left_out else ""
+            message = f"Saved: {counted(len(saved.ids), 'verdict')}{others}"
+            return self._list(visit, query, message=message, kind="saved")
+
+        return self._for(request, form, accepted)
+
+    # answers
+
+    def _next(self, visit: Visit, **said: Any) -> Answer:
+        address = link("/", queue=visit.queue)
+        shown = self._review.next_row(visit.reviewer, visit.queue)
+        if shown is None:
+            return Answer(title="Nothing left", main=end_view(visit.queue), address=address, **said)
+        return self._item(shown, visit, address=address, **said)
+
+    def _item(self, shown: Shown, visit: Visit, *, address: str = "", **said: Any) -> Answer:
+        main = tag(
+            "div",
+            tag(
+                "div",
+                item_view(shown, Eyes(visit.reviewer, self._keys, visit.queue)),
+                answers_view(shown),
+                class_="work",
+            ),
+            tag("aside", self._guidelines, beside_view(shown), aria_label="Guidelines and columns"),
+            class_="desk",
+        )
+        address = address or link("/row", id=shown.id, shown_by=shown.queue, queue=visit.queue)
+        return Answer(title=f"Row {shown.id}", main=main, address=address, **said)
+
+    def _again(self, name: str, visit: Visit) -> Shown:
+        """Return a row that a person saw before, as the queue shows it for which they judged it."""
+        shown = self._review.show(name, visit.reviewer)
+        own = shown.reviewed.by_reviewer.get(visit.reviewer) if shown.reviewed else None
+        return shown if own is None else self._review.show(name, visit.reviewer, own.queue)
+
+    def _list(self, visit: Visit, query: Query, **said: Any) -> Answer:
+        people = sorted(self._review.progress(visit.reviewer).reviewers)
+        choices = Choices(self._review.labels, self._review.columns, people)
+        main = rows_view(self._review.find(query, visit.reviewer), query, choices)
+        return Answer(title="Rows", main=main, address=address_of(query), place="/rows", **said)
+
+    # sending
+
+    def _strip(self, visit: Visit) -> Markup:
+        progress = self._review.progress(visit.reviewer)
+        return joined(queue_menu(progress, visit.queue), progress_view(progress, visit.queue))
+
+    def _for(self, request: Request, given: Mapping[str, str], make: Callable[[Visit], Answer]) -> Response:
+        """Answer somebody whose name is known, and ask for it otherwise."""
+        visit = visit_of(request, given, self._usual_reviewer)
+        if not visit.reviewer:
+            return RedirectResponse("/reviewer", 303)
+        response = self._sent(request, visit, make(visit))
+        if request.cookies.get(QUEUE) != visit.queue:
+            response.set_cookie(QUEUE, visit.queue, httponly=True, samesite="strict")
+        return response
+
+    def _sent(self, request: Request, visit: Visit, answer: Answer) -> Response:
+        """Return a whole page; its parts for the script; or, after a form without script, where to look."""
+        for_script = _for_script(request)
+        if request.method == "POST" and answer.status < 400 and not for_script:
+            return RedirectResponse(answer.address, 303)
+        strip = self._strip(visit) if visit.reviewer else Markup("")
+        if for_script:
+            parts = {"title": f"{answer.title} · {self._name}", "main": answer.main, "progress": strip}
+            said = {"message": answer.message, "kind": answer.kind, "address": answer.address, "place": answer.place}
+            return JSONResponse(parts | said, answer.status)
+        frame = Frame(name=self._name, reviewer=visit.reviewer, keys=self._keys, queue=visit.queue, progress=strip)
+        return _html(whole_page(frame, answer.title, answer.main, answer.place, answer.message), answer.status)
+
+    async def _problem(self, request: Request, error: Exception) -> Response:
+        status = STATUS.get(type(error), 400)
+        if _for_script(request):
+            return error_response(status, str(error), request_id_of(request))
+        answer = Answer(title="Problem", main=problem_view(str(error)), address="/", status=status)
+        return self._sent(request, visit_of(request, {}, self._usual_reviewer), answer)
+
+
+def _for_script(request: Request) -> bool:
+    return "application/json" in request.headers.get("accept", "")
+
+
+def _html(page: str, status: int = 200) -> Response:
+    return Response(page.encode("utf-8", "replace"), status, media_type="text/html")
+
+
+def _undone(ids: Sequence[str]) -> str:
+    return f"Undone: row {ids[0]}" if len(ids) == 1 else f"Undone: {counted(len(ids), 'verdict')}"
+
+
+def _sending(name: str) -> Callable[[Request], Awaitable[Response]]:
+    """Return the handler for a file of the page, which is read once: no path from a request is opened."""
+    content = files(__package__).joinpath("assets", name).read_bytes()
+    if name == "review.css":
+        content = COLOURS.read_bytes() + content
+
+    async def send(_request: Request) -> Response:
+        return Response(content, media_type=ASSETS[name])
+
+    return send

@@ -1,0 +1,242 @@
+// The review page: keys, saving without reloading, focus and announcements. Every form and link works without it.
+"use strict";
+
+const PULSE = 5000; // milliseconds between looks at what a fit in the background has changed
+const byId = (id) => document.getElementById(id);
+const all = (selector) => [...document.querySelectorAll(selector)];
+let busy = false;
+let shownAt = performance.now();
+let hiddenSince = document.hidden ? shownAt : null;
+
+// ---- what the status line says -------------------------------------------------------------------------------------
+
+function say(message, kind = "") {
+  const line = byId("status");
+  line.className = kind;
+  line.textContent = message;
+}
+
+// ---- asking the server ---------------------------------------------------------------------------------------------
+
+async function ask(url, body) {
+  const options = { headers: { Accept: "application/json" }, credentials: "same-origin" };
+  if (body) Object.assign(options, { method: "POST", body: new URLSearchParams(body) });
+  let response;
+  try {
+    response = await fetch(url, options);
+  } catch {
+    throw new Error("Not saved: the server does not answer. Is pcs review still running? Try again.");
+  }
+  const type = response.headers.get("content-type") || "";
+  const answer = type.includes("json") ? await response.json() : {};
+  if (answer.error) throw new Error(answer.error.message);
+  if (!response.ok && !answer.main) throw new Error(`Not saved: the server answered ${response.status}. Reload the page.`);
+  return answer;
+}
+
+// One request at a time: a key pressed meanwhile would be about a row that nobody has seen.
+async function act(url, body, remember = !body) {
+  if (busy) return;
+  busy = true;
+  document.body.setAttribute("aria-busy", "true");
+  if (body) say("Saving …", "saving");
+  try {
+    const answer = await ask(url, body);
+    show(answer);
+    if (answer.message) say(answer.message, answer.kind || "");
+    else if (!body) say("");
+    if (remember && answer.address && answer.address !== here()) history.pushState(null, "", answer.address);
+  } catch (error) {
+    say(error.message, "problem");
+  } finally {
+    busy = false;
+    document.body.removeAttribute("aria-busy");
+  }
+}
+
+const here = () => location.pathname + location.search;
+
+function show(answer) {
+  if (answer.progress) put("progress", answer.progress);
+  if (!answer.main) return;
+  put("main", answer.main);
+  if (answer.title) document.title = answer.title;
+  for (const link of all("nav[aria-label='Pages'] a")) {
+    if (link.getAttribute("href") === answer.place) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  shownAt = performance.now();
+  hiddenSince = document.hidden ? shownAt : null;
+  paintKeys();
+  window.scrollTo(0, 0);
+  (byId("item") || byId("main")).focus({ preventScroll: true });
+}
+
+function put(id, html) {
+  const parsed = new DOMParser().parseFromString(html, "text/html").body;
+  byId(id).replaceChildren(...parsed.childNodes);
+}
+
+// ---- time per item, without the time in which the page was not visible ------------------------------------------------
+
+document.addEventListener("visibilitychange", () => {
+  const now = performance.now();
+  if (document.hidden) hiddenSince = now;
+  else if (hiddenSince !== null) {
+    shownAt += now - hiddenSince;
+    hiddenSince = null;
+  }
+});
+const secondsShown = () => ((performance.now() - shownAt) / 1000).toFixed(2);
+
+// ---- forms and links -------------------------------------------------------------------------------------------------
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method === "dialog") return;
+  const values = Object.fromEntries(new FormData(form, event.submitter));
+  if (form.method === "get") {
+    const url = `${new URL(form.action).pathname}?${new URLSearchParams(filled(values))}`;
+    event.preventDefault();
+    form.closest("dialog")?.close();
+    act(url);
+  } else if (form.dataset.act) {
+    event.preventDefault();
+    if (form.dataset.act === "verdict") values.seconds = secondsShown();
+    if (form.dataset.act === "verdict" || form.dataset.act === "undo") values.here = here();
+    form.closest("dialog")?.close();
+    act(new URL(form.action).pathname, values);
+  }
+});
+const filled = (values) => Object.entries(values).filter(([, value]) => value !== "");
+
+document.addEventListener("click", (event) => {
+  const opener = event.target.closest("[data-opens]");
+  if (opener) {
+    event.preventDefault();
+    byId(opener.dataset.opens)?.showModal();
+    return;
+  }
+  const link = event.target.closest("a[data-go]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  link.closest("details.menu")?.removeAttribute("open");
+  act(link.getAttribute("href"));
+});
+window.addEventListener("popstate", () => act(here(), null, false));
+
+// ---- keys ------------------------------------------------------------------------------------------------------------
+
+const STORED = `pcs-keys-${document.body.dataset.labels}`;
+let own = JSON.parse(localStorage.getItem(STORED) || "{}");
+let single = localStorage.getItem("pcs-single-keys") !== "off";
+const keyOf = (button) => own[button.value] ?? button.dataset.key;
+
+function paintKeys() {
+  for (const button of all("button[data-key]")) {
+    const key = keyOf(button);
+    const cap = button.querySelector("kbd");
+    if (cap) cap.textContent = key.toUpperCase();
+    if (key) button.setAttribute("aria-keyshortcuts", key.toUpperCase());
+    else button.removeAttribute("aria-keyshortcuts");
+  }
+}
+
+const COMMANDS = {
+  enter: () => document.querySelector("button[data-proposed]")?.click(),
+  s: () => byId("skip")?.click(),
+  u: () => byId("undo")?.requestSubmit(),
+  g: () => openWith("go-to"),
+  n: () => focusOn("note"),
+  "/": () => focusOn("search"),
+  "?": () => byId("keys").showModal(),
+};
+
+function openWith(id) {
+  byId(id).showModal();
+  byId(id).querySelector("input").select();
+}
+function focusOn(id) {
+  byId(id)?.focus();
+  byId(id)?.select?.();
+}
+
+document.addEventListener("keydown", (event) => {
+  const at = document.activeElement;
+  const writing = at.matches("input, textarea, select");
+  if (event.key === "Escape" && writing && !at.closest("dialog")) return leave(at);
+  if (event.key === "Enter" && at.id === "note" && !event.shiftKey) {
+    event.preventDefault();
+    return leave(at);
+  }
+  if (writing || document.querySelector("dialog[open]")) return;
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z") return handle(event, COMMANDS.u);
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.shiftKey && event.key === "ArrowLeft") return handle(event, () => byId("back")?.click());
+  if (event.shiftKey && event.key === "ArrowRight") return handle(event, () => byId("forth")?.click());
+  if (!single) return;
+  if (event.key === "Enter" && at.matches("a, button, summary")) return; // it presses what has the focus
+  const key = event.key.toLowerCase();
+  const label = all("button[data-key]").find((button) => keyOf(button) === key);
+  if (label) return handle(event, () => label.click());
+  if (COMMANDS[key]) handle(event, COMMANDS[key]);
+});
+
+// A key that is held down counts once.
+function handle(event, command) {
+  event.preventDefault();
+  if (!event.repeat) command();
+}
+function leave(field) {
+  field.blur();
+  (byId("item") || byId("main")).focus({ preventScroll: true });
+}
+
+// ---- other keys for labels, kept in this browser ------------------------------------------------------------------------
+
+byId("keys").addEventListener("change", (event) => {
+  const field = event.target;
+  if (field.id === "single-keys") {
+    single = field.checked;
+    localStorage.setItem("pcs-single-keys", single ? "on" : "off");
+  } else if (field.dataset.label !== undefined) remap(field);
+});
+byId("keys").addEventListener("close", () => (byId("item") || byId("main")).focus({ preventScroll: true }));
+
+function remap(field) {
+  const key = field.value.trim().toLowerCase();
+  const others = all("#keys input[data-label]").filter((one) => one !== field).map((one) => one.value.toLowerCase());
+  const taken = key in COMMANDS || others.includes(key) || key.length > 1;
+  byId("keys-problem").textContent = taken ? `“${key}” is taken: choose another key.` : "";
+  if (taken) field.value = (own[field.dataset.label] ?? field.dataset.usual).toUpperCase();
+  else own[field.dataset.label] = key;
+  localStorage.setItem(STORED, JSON.stringify(own));
+  field.value = field.value.toUpperCase();
+  paintKeys();
+}
+
+for (const field of all("#keys input[data-label]")) field.value = (own[field.dataset.label] ?? field.dataset.usual).toUpperCase();
+if (byId("single-keys")) byId("single-keys").checked = single;
+
+// ---- what changed while nobody pressed a key -------------------------------------------------------------------------
+
+setInterval(async () => {
+  if (busy || document.hidden || !byId("progress") || document.querySelector("details.menu[open]")) return;
+  try {
+    const answer = await ask(`/progress?queue=${byId("progress").querySelector("[data-queue]")?.dataset.queue ?? ""}`);
+    if (!busy && answer.progress !== undefined) put("progress", answer.progress);
+  } catch {
+    // the next key press will tell
+  }
+}, PULSE);
+
+document.addEventListener("toggle", (event) => {
+  if (event.target.matches("details.menu[open]")) event.target.querySelector("a")?.focus();
+}, true);
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") for (const menu of all("details.menu[open]")) menu.removeAttribute("open");
+});
+
+paintKeys();
+byId("item")?.focus({ preventScroll: true });
+document.documentElement.classList.add("ready");

@@ -1,0 +1,273 @@
+"""One row for a person: text, labels by probability, why, variants, votes, and what the user knows about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.faces.review.layout import link, undo_button
+from pcs_annotator.faces.review.queues import QUEUES
+from pcs_annotator.pipeline.report.diff import clipped, marked
+from pcs_annotator.pipeline.report.formats import DASH, bar, capital, number
+from pcs_annotator.pipeline.report.markup import Child, Markup, joined, section, sentence, tag, user_text
+from pcs_annotator.pipeline.review.values import Shown, ShownVariant, ShownVote
+
+ROOM = 1500
+"""About how many characters of a variant are shown."""
+ROOM_FOR_QUESTION = 200
+"""About how many characters of a question are shown; all questions are much the same."""
+MOST_GRADES = 4
+LEAST_GRADE = 0.005
+DECIDED = {"accept": "accepted", "agree": "answers agree", "review": "to review"}
+WORD_BREAK = Markup("<wbr>")
+OVERRIDES = {"\u202d": "left-to-right override", "\u202e": "right-to-left override"}
+_OVERRIDE = re.compile("([\u202d\u202e])")
+
+
+class Eyes(NamedTuple):
+    """Who looks at a row, and how.
+
+    Attributes:
+        reviewer: The person.
+        keys: Label → key.
+        working: The queue from which the next row comes.
+    """
+
+    reviewer: str
+    keys: Mapping[str, str]
+    working: str
+
+
+def item_view(shown: Shown, eyes: Eyes) -> Markup:
+    """Return a row with everything that helps to decide about it."""
+    return tag(
+        "article",
+        _head(shown, eyes),
+        tag("div", readable(shown.text), class_="text", id="text", dir="auto", tabindex="0", lang=""),
+        _labels(shown, eyes),
+        _why(shown),
+        _people(shown, eyes.reviewer),
+        id="item",
+        tabindex="-1",
+        aria_labelledby="item-title",
+        aria_describedby="text",
+    )
+
+
+def readable(text: str) -> Markup:
+    """Return a text with characters that reverse it made visible, in the order in which models read it."""
+    if not text:
+        return tag("span", "(empty text)", class_="quiet")
+    return joined(*(_override(part) if part in OVERRIDES else part for part in _OVERRIDE.split(text)))
+
+
+def _override(character: str) -> Markup:
+    name = OVERRIDES[character]
+    return tag("span", "⇄", role="img", aria_label=name, title=f"{name}: shown, not applied", class_="sign")
+
+
+def _head(shown: Shown, eyes: Eyes) -> Markup:
+    queue = QUEUES[shown.queue]
+    marks = [tag("span", queue.title, class_="chip", title=queue.purpose)]
+    if not shown.for_estimates:
+        marks.append(tag("span", "not for estimates", class_="chip warn", title=queue.use))
+    if shown.held_by:
+        marks.append(tag("span", user_text(shown.held_by), " has this row in hand", class_="chip warn"))
+    return tag(
+        "header",
+        tag("h1", "Row ", user_text(shown.id), id="item-title"),
+        *marks,
+        tag("span", _step(shown, eyes, "back", "←", "-1"), _step(shown, eyes, "forth", "→", "1"), class_="steps"),
+        class_="item-head",
+    )
+
+
+def _step(shown: Shown, eyes: Eyes, name: str, arrow: str, by: str) -> Markup:
+    where = link("/step", id=shown.id, by=by, queue=eyes.working)
+    said = {"back": "Row before", "forth": "Row after"}[name]
+    shortcut = {"back": "Shift+ArrowLeft", "forth": "Shift+ArrowRight"}[name]
+    return tag(
+        "a",
+        arrow,
+        href=where,
+        id=name,
+        data_go="",
+        title=f"{said} (Shift {arrow})",
+        aria_label=said,
+        aria_keyshortcuts=shortcut,
+        class_="button",
+    )
+
+
+def _labels(shown: Shown, eyes: Eyes) -> Markup:
+    """Return the form with one button per label."""
+    carried = {
+        "id": shown.id,
+        "lease": shown.lease,
+        "version": str(shown.version),
+        "shown_by": shown.queue,
+        "queue": eyes.working,
+    }
+    mine = shown.reviewed.by_reviewer.get(eyes.reviewer) if shown.reviewed else None
+    given = mine.label if mine else None
+    return tag(
+        "form",
+        *(tag("input", type="hidden", name_=name, value=value) for name, value in carried.items()),
+        tag("ol", *(_label(shown, eyes, label, share, given) for label, share in shown.probabilities), class_="labels"),
+        tag(
+            "div",
+            tag("button", tag("kbd", "S"), "Skip", name_="skip", value="1", id="skip", aria_keyshortcuts="S"),
+            undo_button(),
+            tag(
+                "label",
+                tag("span", tag("kbd", "N"), "Note"),
+                tag("textarea", mine.note if mine else None, name_="note", id="note", rows="1", maxlength="2000"),
+                class_="note-field",
+            ),
+            class_="beside",
+        ),
+        method="post",
+        action="/verdict",
+        data_act="verdict",
+        aria_label="Verdict",
+    )
+
+
+def _label(shown: Shown, eyes: Eyes, label: str, share: float, given: str | None) -> Markup:
+    proposed = label == shown.outcome.label
+    key = eyes.keys.get(label, "")
+    marks = [tag("span", "proposed ", tag("kbd", "↵"), class_="mark")] if proposed else []
+    if label == given:
+        marks.append(tag("span", "your verdict", class_="mark yours"))
+    if label == shown.gold:
+        marks.append(tag("span", "gold label in the data", class_="mark"))
+    return tag(
+        "li",
+        tag(
+            "button",
+            tag("kbd", key.upper(), hidden=not key),
+            user_text(label),
+            tag("span", *marks, class_="marks"),
+            bar(share, kind="bar" if proposed else "bar soft"),
+            tag("span", number(share), class_="number"),
+            name_="label",
+            value=label,
+            data_key=key,
+            data_proposed=proposed,
+            aria_keyshortcuts=key.upper() or None,
+            class_="choice",
+        ),
+    )
+
+
+def _why(shown: Shown) -> Markup:
+    outcome = shown.outcome
+    said: list[Child] = []
+    if outcome.label is None:
+        said.append("No label is proposed. ")
+    elif outcome.confidence is None:
+        score = outcome.scores[outcome.label]
+        said += ["Proposed: ", tag("b", user_text(outcome.label)), f", score {number(score)}, not calibrated. "]
+    else:
+        said += ["Proposed: ", tag("b", user_text(outcome.label)), f", confidence {number(outcome.confidence)}. "]
+    if outcome.decision:
+        said.append(tag("span", DECIDED[outcome.decision], class_=f"chip {outcome.decision}"))
+    reason = tag("span", capital(outcome.reason), dir="auto", class_="reason") if outcome.reason else None
+    return sentence(*said, " ", reason, kind="why")
+
+
+def _people(shown: Shown, reviewer: str) -> Markup | None:
+    """Return what others said, as far as this person may know it before judging."""
+    if shown.reviewed is None:
+        return None
+    others = [one for name, one in shown.reviewed.by_reviewer.items() if name != reviewer]
+    if not others:
+        return None
+    lines = [
+        tag("li", user_text(one.reviewer), ": ", tag("b", user_text(one.label or "skipped")), _noted(one.note))
+        for one in others
+    ]
+    return tag("div", tag("h2", "Other reviewers"), tag("ul", *lines), class_="others")
+
+
+def _noted(note: str) -> Markup | None:
+    return tag("q", note, dir="auto") if note else None
+
+
+def answers_view(shown: Shown) -> Markup:
+    """Return every variant with what changed in it, and every model's answer to it."""
+    annotators = list(dict.fromkeys(vote.annotator for vote in shown.votes))
+    found: dict[tuple[str, str], list[ShownVote]] = {}
+    for vote in shown.votes:
+        found.setdefault((vote.relation, vote.annotator), []).append(vote)
+    variants = {variant.relation: variant for variant in shown.variants}
+    relations = list(dict.fromkeys([ORIGINAL, *variants, *(vote.relation for vote in shown.votes)]))
+    titles: list[Child] = ["relation", "text or question", *map(_breakable, annotators)]
+    head = [tag("th", title, scope="col", dir="auto") for title in titles]
+    lines = [
+        tag(
+            "tr",
+            tag("th", relation, scope="row", dir="auto"),
+            tag("td", _variant(shown, relation, variants.get(relation)), class_="variant", dir="auto"),
+            *(_votes(found.get((relation, name), ()), name, shown.outcome.label) for name in annotators),
+        )
+        for relation in relations
+    ]
+    whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *lines), class_="votes")
+    scrolled = tag("div", whole, class_="scroll", tabindex="0", role="region", aria_labelledby="answers-title")
+    return section("answers", "Variants and votes", scrolled)
+
+
+def _breakable(name: str) -> Markup:
+    """Return the name of a model, which may be broken after its provider."""
+    provider, sign, rest = name.partition(":")
+    return joined(provider, sign, WORD_BREAK, rest)
+
+
+def _variant(shown: Shown, relation: str, variant: ShownVariant | None) -> Child:
+    if relation == ORIGINAL:
+        return tag("span", "the text as it is", class_="quiet")
+    if variant is None:
+        return tag("span", "no variant recorded", class_="quiet")
+    if variant.question is not None:
+        return marked(shown.question, variant.question, ROOM_FOR_QUESTION)
+    if variant.status == "original":
+        return tag("span", "same text, question put differently", class_="quiet")
+    changed = marked(shown.text, variant.text, ROOM) if variant.text is not None else None
+    if variant.status == "changed":
+        return changed
+    why = f"{variant.status.replace('_', ' ')}{f': {variant.reason}' if variant.reason else ''}"
+    return joined(
+        tag("span", why, class_="quiet"), tag("span", changed, class_="refused") if changed is not None else None
+    )
+
+
+def _votes(votes: Sequence[ShownVote], annotator: str, label: str | None) -> Markup:
+    if not votes:
+        return tag("td", DASH, class_="vote unasked", data_by=annotator, title="not asked")
+    return tag("td", *(_vote(vote, label) for vote in votes), class_="vote", data_by=annotator, dir="auto")
+
+
+def _vote(vote: ShownVote, label: str | None) -> Markup:
+    if vote.label is None:
+        return tag("span", "no answer", class_="silent")
+    kind = "yes" if vote.label == label else "no"
+    if vote.grades is None:
+        return tag("span", user_text(vote.label), class_=kind)
+    rest = sorted(((share, name) for name, share in vote.grades.items() if name != vote.label), reverse=True)
+    seen = [joined(user_text(name), f" {number(share)}") for share, name in rest[:MOST_GRADES] if share >= LEAST_GRADE]
+    others = tag("small", *(tag("span", one) for one in seen)) if seen else None
+    return tag("span", user_text(vote.label), f" {number(vote.grades.get(vote.label))}", others, class_=kind)
+
+
+def beside_view(shown: Shown) -> Markup | None:
+    """Return the user's own columns of a row."""
+    if not shown.columns:
+        return None
+    pairs = [
+        tag("div", tag("dt", name, dir="auto"), tag("dd", clipped(value, ROOM), dir="auto"))
+        for name, value in shown.columns.items()
+    ]
+    return section("columns", "Your columns", tag("dl", *pairs))

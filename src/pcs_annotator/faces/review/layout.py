@@ -1,0 +1,179 @@
+"""The frame of every page: navigation, status line, progress, and the dialogs for keys and for going to a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from pcs_annotator.faces.review.keys import COMMANDS
+from pcs_annotator.pipeline.report.markup import Child, Markup, sentence, tag, user_text
+
+PLACES = (("/", "Review"), ("/rows", "Rows"), ("/people", "People"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What is around the content of a page.
+
+    Attributes:
+        name: The name of the run.
+        reviewer: Who is reviewing; empty if not known yet.
+        keys: Label → key.
+        queue: The queue from which rows come.
+        progress: How the review goes.
+    """
+
+    name: str
+    reviewer: str
+    keys: Mapping[str, str]
+    queue: str
+    progress: Markup
+
+
+def link(path: str, **values: str) -> str:
+    """Return an address with its query.
+
+    >>> link("/row", id="a b")
+    '/row?id=a+b'
+    """
+    return f"{path}?{urlencode(values, errors='replace')}" if values else path
+
+
+def whole_page(frame: Frame, title: str, main: Markup, place: str = "", message: str = "") -> str:
+    """Return a page; `place` is the path of the navigation's entry for it."""
+    body = tag(
+        "body",
+        tag("a", "Skip to the content", href="#main", class_="skip"),
+        _top(frame, place),
+        tag(
+            "div",
+            sentence(message, id="status", role="status"),
+            tag("div", frame.progress, id="progress"),
+            class_="strip",
+        ),
+        tag("main", main, id="main", tabindex="-1"),
+        _keys(frame.keys),
+        _go_to(frame.queue),
+        tag("form", method="post", action="/undo", id="undo", data_act="undo"),
+        data_labels="|".join(frame.keys),
+    )
+    return f"<!DOCTYPE html>\n{tag('html', _head(f'{title} · {frame.name}'), body, lang='en')}\n"
+
+
+def _head(title: str) -> Markup:
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name_="color-scheme", content="light dark"),
+        tag("title", title),
+        tag("link", rel="icon", href="/assets/icon.svg"),
+        tag("link", rel="stylesheet", href="/assets/review.css"),
+        tag("script", src="/assets/review.js", defer=True),
+    )
+
+
+def _top(frame: Frame, place: str) -> Markup:
+    if not frame.reviewer:
+        return tag("header", tag("span", user_text(frame.name), class_="name"), class_="top")
+    places = [tag("a", title, href=path, aria_current="page" if path == place else None) for path, title in PLACES]
+    search = tag(
+        "form",
+        tag("kbd", "/", aria_hidden="true"),
+        tag("input", type="search", name_="text", id="search", placeholder="Search texts", aria_label="Search texts"),
+        action="/rows",
+        role="search",
+    )
+    return tag(
+        "header",
+        tag("span", user_text(frame.name), class_="name"),
+        tag("nav", *places, aria_label="Pages"),
+        search,
+        tag("button", tag("kbd", "G"), "Go to", type="button", data_opens="go-to", class_="plain needs-script"),
+        tag("button", tag("kbd", "?"), "Keys", type="button", data_opens="keys", class_="plain needs-script"),
+        tag("a", user_text(frame.reviewer), href="/reviewer", title="Change the name", class_="who"),
+        class_="top",
+    )
+
+
+def _keys(keys: Mapping[str, str]) -> Markup:
+    """Return the dialog that lists all keys; those of labels can be changed there."""
+    commands = [tag("div", tag("dt", *_caps(name)), tag("dd", what)) for name, what in COMMANDS]
+    labels = [
+        tag(
+            "label",
+            tag("input", maxlength="1", autocomplete="off", data_label=label, data_usual=key, class_="cap"),
+            user_text(label),
+        )
+        for label, key in keys.items()
+    ]
+    single = tag(
+        "label",
+        tag("input", type="checkbox", id="single-keys", checked=True),
+        "Single keys work (letters, digits, Enter)",
+    )
+    return _dialog(
+        "keys",
+        "Keys",
+        tag("dl", *commands, class_="commands"),
+        tag("h3", "Labels"),
+        sentence("Type another key to change one; it is kept in this browser.", kind="note"),
+        tag("div", *labels, class_="label-keys"),
+        sentence(id="keys-problem", role="alert"),
+        single,
+    )
+
+
+def _caps(name: str) -> list[Child]:
+    return [tag("kbd", part) for part in name.split(" ")]
+
+
+def _go_to(queue: str) -> Markup:
+    field = tag("label", "ID of the row", tag("input", name_="id", required=True, autocomplete="off"))
+    form = tag(
+        "form",
+        field,
+        tag("input", type="hidden", name_="queue", value=queue),
+        tag("button", "Go", class_="strong"),
+        action="/row",
+    )
+    return _dialog("go-to", "Go to a row", form)
+
+
+def _dialog(name: str, title: str, *children: Child) -> Markup:
+    close = tag("form", tag("button", "Close", class_="plain"), method="dialog")
+    head = tag("header", tag("h2", title, id=f"{name}-title"), close)
+    return tag("dialog", head, *children, id=name, aria_labelledby=f"{name}-title")
+
+
+def undo_button() -> Markup:
+    """Return the button that takes back the last verdict; its form is in the frame."""
+    return tag("button", tag("kbd", "U"), "Undo", form="undo", aria_keyshortcuts="U Control+Z")
+
+
+def name_form(given: str) -> Markup:
+    """Return the question for the reviewer's name."""
+    field = tag(
+        "label",
+        "Your name",
+        tag("input", name_="name", value=given, required=True, maxlength="60", autocomplete="name", autofocus=True),
+    )
+    return tag(
+        "div",
+        tag("h1", "Who is reviewing?"),
+        sentence("Your verdicts are stored with this name in the run folder; nothing leaves this machine."),
+        tag("form", field, tag("button", "Start reviewing", class_="strong"), method="post", action="/reviewer"),
+        class_="card asks",
+    )
+
+
+def problem_view(message: str) -> Markup:
+    """Return what is shown instead of a page that cannot be."""
+    return tag(
+        "div",
+        tag("h1", "That did not work"),
+        sentence(message),
+        sentence(tag("a", "To the review", href="/")),
+        class_="card",
+    )

@@ -1,0 +1,75 @@
+"""One run for all tests of the page, of which each has its own copy, and one browser."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.faces.review.made import make_run
+from tests.simulated import copy_run
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+QUIET = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-dev-shm-usage",
+    "--disable-sync",
+    "--no-first-run",
+)
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("page"), 100)
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path) -> Path:
+    return copy_run(made, tmp_path / "run")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine: apt-get install chromium")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Open a page as a person with a browser of their own; the test fails if the page complains."""
+    opened: list[BrowserContext] = []
+    complaints: list[str] = []
+
+    def open_page(url: str, name: str = "Ana", **settings: object) -> Page:
+        context = browser.new_context(**{"reduced_motion": "reduce", **settings})  # type: ignore[arg-type]  # a mix
+        opened.append(context)
+        context.set_default_timeout(20_000)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(f"dialog {dialog.message}"))
+        page.goto(url)
+        if "/reviewer" in page.url:
+            page.keyboard.type(name)
+            page.keyboard.press("Enter")
+            page.wait_for_url(lambda address: "/reviewer" not in address)
+            if page.url != url:
+                page.goto(url)
+        page.wait_for_selector("html.ready")
+        return page
+
+    yield open_page
+    for context in opened:
+        context.close()
+    assert complaints == []

@@ -1,0 +1,101 @@
+"""A run to review, with texts that attack the page, and the page on a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+
+from pcs_annotator.core.review import Undo, Verdict
+from pcs_annotator.faces.review.app import Pages
+from pcs_annotator.faces.review.keys import keys_of
+from pcs_annotator.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
+from pcs_annotator.files.review_log import read_review
+from pcs_annotator.pipeline.review.session import Review
+from pcs_annotator.pipeline.review.values import ReviewOptions
+from pcs_annotator.pipeline.run import RunRequest, run
+from tests.faces.web.serving import serving
+from tests.simulated import MODELS, simulated_models, truth_of
+
+GOLD_ROWS = 40
+ATTACK = "<img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>"
+LABELS = ("good", "bad", "<b>neither</b>")
+RTL = "הסיפור looks good, אמר המבקר."
+OPTIONS = ReviewOptions(refit_every=0, seed=1)
+SPECIAL = {
+    "attack": f"{ATTACK} Case looks bad.",
+    "reversed": "Case looks \u202egood\u202d and not backwards.",
+    "long": "Case looks good. " + "word " * 17_997,
+    "rtl": RTL,
+}
+"""ID → text; the attack is also an ID and a value of the user's column."""
+
+
+def make_run(folder: Path, rows: int) -> Path:
+    """Return a run folder with simulated votes on this many plain texts, and on special ones."""
+    data = folder / "data.csv"
+    with data.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "text", "gold", "source"])
+        for row in range(rows):
+            truth = truth_of(row)
+            gold = "" if row >= GOLD_ROWS else truth if row % 8 else LABELS[2]
+            writer.writerow([f"t{row}", f"Case {row} looks {truth}.", gold, f"paper {row % 3}"])
+        for name, text in SPECIAL.items():
+            writer.writerow([name, text, "", ATTACK])
+        writer.writerow([ATTACK, "Case looks good.", "", ""])
+    config = Config(
+        task=TaskSettings(
+            labels=LABELS, instruction="How does it look? **Judge** the case.", meanings={"good": ATTACK}
+        ),
+        ask=AskSettings(models=MODELS),
+        relations=RelationSettings(use=("original", "frame", "order")),
+        learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=0.1),
+    )
+    with simulated_models(graded=MODELS[:1]):
+        run(RunRequest(data=data, folder=folder / "run", config=config))
+    return folder / "run"
+
+
+@contextmanager
+def page_of(folder: Path, options: ReviewOptions = OPTIONS, reviewer: str = "") -> Iterator[str]:
+    """Serve the page of a run from another thread of this process; yields its address."""
+    ready, stop, addresses = Event(), Event(), []
+
+    async def serve() -> None:
+        with Review.open(folder, options) as review:
+            pages = Pages(review, "run", keys_of(review.labels), reviewer)
+            async with serving(pages.app(), max_body=256 * 1024) as door:
+                addresses.append(door.url)
+                ready.set()
+                while not stop.is_set():
+                    await asyncio.sleep(0.01)
+
+    def work() -> None:
+        try:
+            asyncio.run(serve())
+        finally:
+            ready.set()
+
+    thread = Thread(target=work)
+    thread.start()
+    try:
+        assert ready.wait(30)
+        yield addresses[0]
+    finally:
+        stop.set()
+        thread.join(30)
+
+
+def verdicts(folder: Path) -> list[Verdict]:
+    """Return all verdicts in the folder, undone ones included."""
+    return [event for event in read_review(folder / "review.jsonl") if isinstance(event, Verdict)]
+
+
+def undone(folder: Path) -> list[int]:
+    """Return the numbers of verdicts that were taken back."""
+    events = read_review(folder / "review.jsonl")
+    return [number for event in events if isinstance(event, Undo) for number in event.verdicts]

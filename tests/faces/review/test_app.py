@@ -1,0 +1,219 @@
+"""The page without its script, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html import unescape
+from html.parser import HTMLParser
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+
+from pcs_annotator.errors import ConfigError
+from pcs_annotator.faces.review.guidelines import rendered
+from pcs_annotator.faces.review.keys import FOR_LABELS, TAKEN, keys_of
+from pcs_annotator.faces.review.queues import QUEUES
+from tests.faces.review.made import ATTACK, OPTIONS, page_of, verdicts
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    text: str
+
+
+class Client:
+    """Somebody with a cookie but without a script."""
+
+    def __init__(self, url: str, name: str = "Ana") -> None:
+        self.host = urlsplit(url).netloc
+        self.cookie = f"reviewer={name}" if name else ""
+
+    def ask(self, path: str, body: str | bytes | None = None, **headers: str) -> Answer:
+        connection = HTTPConnection(self.host, timeout=20)
+        given = {"Cookie": self.cookie, **{name.replace("_", "-"): value for name, value in headers.items()}}
+        connection.request("GET" if body is None else "POST", path, body, given)
+        response = connection.getresponse()
+        found = Answer(response.status, dict(response.getheaders()), response.read().decode())
+        connection.close()
+        return found
+
+    def post(self, path: str, **fields: str) -> Answer:
+        return self.ask(path, urlencode(fields))
+
+
+class Tags(HTMLParser):
+    """Scripts of a page, and what the policy would have to forbid in it."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.scripts: list[str | None] = []
+        self.inline: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "script":
+            self.scripts.append(dict(attrs).get("src"))
+        self.inline += [f"{tag} {name}" for name, _ in attrs if name == "style" or name.startswith("on")]
+        self.inline += [tag] if tag in ("style", "img", "iframe") else []
+        self.inline += [f"{tag} {value}" for _, value in attrs if (value or "").startswith("javascript:")]
+
+
+def fields_of(page: str) -> dict[str, str]:
+    """Return what the form of a row sends along."""
+    names = ("id", "lease", "version", "shown_by", "queue")
+    return {name: unescape(re.findall(rf'name="{name}" value="([^"]*)"', page)[0]) for name in names}
+
+
+def test_forms_work_without_a_script(run: Path) -> None:
+    with page_of(run) as url:
+        client = Client(url)
+        first = client.ask("/?queue=random")
+        saved = client.post("/verdict", **fields_of(first.text), label="bad", note="seen")
+        assert (saved.status, saved.headers["location"]) == (303, "/?queue=random")
+        second = client.ask(saved.headers["location"])
+        assert fields_of(second.text)["id"] != fields_of(first.text)["id"]
+        undone = client.post("/undo")
+        assert undone.status == 303
+        assert fields_of(first.text)["id"] in undone.headers["location"]
+        again = client.post("/verdict", **fields_of(client.ask(undone.headers["location"]).text), skip="1")
+        assert again.status == 303
+    given = verdicts(run)
+    assert [(one.label, one.queue, one.note, one.seconds) for one in given] == [
+        ("bad", "random", "seen", None),
+        (None, "random", "", None),
+    ]
+
+
+def test_the_script_gets_the_next_row_in_the_answer_to_a_verdict(run: Path) -> None:
+    with page_of(run) as url:
+        client = Client(url)
+        first = fields_of(client.ask("/").text)
+        body = urlencode({**first, "label": "good", "seconds": "1.5"})
+        answer = json.loads(client.ask("/verdict", body, Accept="application/json").text)
+        assert answer["message"] == f"Saved: good · row {first['id']}"
+        assert fields_of(answer["main"])["id"] != first["id"]
+    assert verdicts(run)[0].seconds == 1.5
+
+
+def test_a_name_is_asked_for_once(run: Path) -> None:
+    with page_of(run) as url:
+        nobody = Client(url, "")
+        for path in ("/", "/rows", "/people", "/row?id=t1"):
+            assert nobody.ask(path).headers["location"] == "/reviewer"
+        named = nobody.post("/reviewer", name="  Ana   Müller ")
+        assert named.headers["set-cookie"].startswith("reviewer=Ana%20M%C3%BCller;")
+        assert "SameSite=strict" in named.headers["set-cookie"]
+        for name in ("", " ", "x" * 61, "a\0b"):
+            assert nobody.post("/reviewer", name=name).status == 400
+    with page_of(run, reviewer="Ben") as url:
+        assert "Ben" in Client(url, "").ask("/").text
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "message"),
+    [
+        ({"id": "nowhere"}, 404, "nowhere"),
+        ({"label": "ugly"}, 400, "&#x27;ugly&#x27; is not one of the labels"),
+        ({"version": "seven"}, 400, "version=&#x27;seven&#x27; is not a number"),
+        ({"version": "9"}, 409, "was judged since it was shown to you"),
+        ({"queue": "longest"}, 400, "queue=&#x27;longest&#x27; is no queue"),
+        ({"shown_by": "nobody"}, 400, "shown_by=&#x27;nobody&#x27; is no queue"),
+    ],
+)
+def test_a_verdict_that_cannot_be_is_refused_in_a_sentence(
+    run: Path, change: dict[str, str], status: int, message: str
+) -> None:
+    with page_of(run) as url:
+        client = Client(url)
+        fields = {**fields_of(client.ask("/").text), "label": "good"}
+        answer = client.post("/verdict", **{**fields, **change})
+    assert (answer.status, message in answer.text) == (status, True)
+    assert verdicts(run) == []
+
+
+def test_what_is_no_form_or_too_large_or_from_another_site_is_refused(run: Path) -> None:
+    with page_of(run) as url:
+        client = Client(url)
+        assert client.ask("/verdict", b"\xff\xfe=1").status == 400
+        assert client.ask("/verdict", "&".join(f"a{number}=1" for number in range(500))).status == 400
+        assert client.ask("/verdict", "note=" + "x" * 300_000).status == 413
+        assert client.ask("/undo", "", Origin="http://elsewhere.example").status == 403
+        assert client.ask("/rows?least=much").status == 400
+        assert client.ask("/rows?decision=perhaps").status == 400
+        assert client.ask("/assets/../app.py").status == 404
+        assert client.post("/accept", expected="3").status == 409
+    assert verdicts(run) == []
+
+
+def test_filters_are_applied_to_all_rows_and_kept_in_the_address(run: Path) -> None:
+    with page_of(run) as url:
+        client = Client(url)
+        page = client.ask(f"/rows?{urlencode({'column.source': 'paper 1', 'sort': 'doubtful'})}").text
+        assert "33 rows" in page
+        assert f'value="{"paper 1"}"' in page
+        assert "100 rows" in client.ask(f"/rows?{urlencode({'text': 'CASE '})}").text.replace("104 rows", "100 rows")
+        second = client.ask("/rows?text=Case&page=1").text
+        assert "51 to 100 of" in second
+        assert 'href="/rows?text=Case"' in second
+
+
+def test_every_answer_has_a_strict_policy_and_nothing_inline(run: Path) -> None:
+    with page_of(run) as url:
+        client = Client(url)
+        for path in ("/", "/row?id=attack", "/rows", "/people", "/reviewer", "/row?id=nowhere"):
+            answer = client.ask(path)
+            assert answer.headers["content-security-policy"].startswith("default-src 'self'")
+            tags = Tags(answer.text)
+            assert tags.inline == [], path
+            assert tags.scripts == ["/assets/review.js"], path
+
+
+def test_a_row_shows_why_its_variants_and_every_vote(run: Path) -> None:
+    with page_of(run) as url:
+        page = Client(url).ask("/row?id=t90").text
+    assert "<ins>" in page  # what the relation `frame` has changed
+    assert page.count("simulated:") >= 3
+    assert "paper 0" in page
+    assert "<strong>Judge</strong>" in page
+    assert QUEUES["chosen"].use in page
+    order = page[page.index(">order</th>") :]
+    assert re.search(r"<del>[^<]*good", order)
+
+
+def test_guidelines_of_ones_own_are_shown_as_text_and_nothing_more(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "guidelines.md"
+    file.write_text(f"# Rules\n\n{ATTACK}\n\n![x](http://elsewhere.example/x.png) [y](javascript:alert(1))\n")
+    with page_of(run, replace(OPTIONS, guidelines=file)) as url:
+        page = Client(url).ask("/").text
+    assert "<h3>Rules</h3>" in page
+    assert "&lt;img src=x" in page
+    assert not re.search(r"<img|href=\"javascript", page)
+
+
+def test_markdown_has_lists_tables_and_links_to_new_tabs() -> None:
+    page = rendered("- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n[there](https://example.org)\n")
+    assert "<li>one</li>" in page
+    assert "<td>2</td>" in page
+    assert '<a href="https://example.org" target="_blank" rel="noopener noreferrer">' in page
+
+
+def test_labels_have_digits_then_letters_that_the_page_does_not_use_itself() -> None:
+    keys = keys_of([f"label {number}" for number in range(40)])
+    assert list(keys.values())[:10] == [*"123456789a"]
+    assert list(keys.values())[30:] == ["z"] + [""] * 9
+    assert not set(FOR_LABELS) & set(TAKEN)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [("xy", "2 keys for 3 labels"), ("xxy", "twice"), ("xys", "'s' is used by the page"), ("xy ", "' ' is used")],
+)
+def test_keys_that_cannot_be_are_refused(keys: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        keys_of(["a", "b", "c"], keys)

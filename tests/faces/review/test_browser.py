@@ -1,0 +1,283 @@
+"""The review page in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, Route, expect
+
+from tests.faces.review.conftest import PHONE
+from tests.faces.review.made import OPTIONS, make_run, page_of, undone, verdicts
+
+expect.set_options(timeout=20_000)  # a busy machine is slow
+Visit = Callable[..., Page]
+
+
+def shown(page: Page) -> str:
+    """Return the ID of the row on screen."""
+    return page.locator("#item-title bdi").inner_text()
+
+
+def press(page: Page, key: str, message: str) -> None:
+    """Press a key and wait until the page says what came of it, about another row than before."""
+    page.evaluate("document.getElementById('status').textContent = ''")
+    page.keyboard.press(key)
+    expect(page.locator("#status")).to_contain_text(message)
+
+
+def test_twenty_rows_by_keyboard_alone_then_five_undone_then_a_reload(run: Path, visit: Visit) -> None:
+    with page_of(run) as url:
+        page = visit(url)
+        seen = []
+        for number in range(20):
+            seen.append(shown(page))
+            key, message = (("1", "Saved: good"), ("2", "Saved: bad"), ("Enter", "Saved"), ("s", "Skipped"))[number % 4]
+            press(page, key, message)
+        given = verdicts(run)
+        assert [one.id for one in given] == seen
+        assert len(set(seen)) == 20
+        for number, one in enumerate(given):
+            wanted = ("good", "bad", one.proposed, None)[number % 4]
+            assert (one.label, one.reviewer, one.queue) == (wanted, "Ana", "learn")
+            assert one.seconds is not None
+            assert 0 < one.seconds < 60
+        expect(page.locator("#progress")).to_contain_text("15 verdicts by you")
+
+        for key in ("u", "Control+z", "u", "Control+z", "u"):
+            press(page, key, "Undone: row")
+        assert undone(run) == [one.number for one in reversed(given[-5:])]
+        assert shown(page) == seen[15]
+        expect(page.locator("#progress")).to_contain_text("12 verdicts by you")
+
+        page.reload()
+        assert shown(page) == seen[15]
+        press(page, "2", "Saved: bad")
+        assert verdicts(run)[-1].id == seen[15]
+
+
+def test_back_and_forth_shows_own_verdicts_and_the_focus_follows(run: Path, visit: Visit) -> None:
+    with page_of(run) as url:
+        page = visit(url)
+        first = shown(page)
+        press(page, "1", "Saved")
+        second = shown(page)
+        press(page, "2", "Saved")
+        third = shown(page)
+        for key, row in (("Shift+ArrowLeft", second), ("Shift+ArrowLeft", first), ("Shift+ArrowRight", second)):
+            page.keyboard.press(key)
+            expect(page.locator("#item-title bdi")).to_have_text(row)
+            assert page.evaluate("document.activeElement.id") == "item"
+        assert page.locator(".choice:has(.yours) bdi").inner_text() == "bad"
+        press(page, "1", "Saved: good")
+        assert shown(page) == third
+        assert [(one.id, one.label) for one in verdicts(run)] == [(first, "good"), (second, "bad"), (second, "good")]
+
+
+def test_two_tabs_and_two_people_do_not_overwrite_each_other(run: Path, visit: Visit) -> None:
+    with page_of(run) as url:
+        address = f"{url}/row?id=t80"
+        ana, ben = visit(address, "Ana"), visit(address, "Ben")
+        expect(ben.locator(".item-head")).to_contain_text("Ana has this row in hand")
+        press(ben, "2", "in the hands of Ana")
+        assert verdicts(run) == []
+
+        other_tab = ana.context.new_page()
+        other_tab.goto(address)
+        press(ana, "1", "Saved: good")
+        press(other_tab, "2", "was judged since it was shown to you")
+        expect(other_tab.locator(".choice:has(.yours) bdi")).to_have_text("good")
+        assert [(one.reviewer, one.label) for one in verdicts(run)] == [("Ana", "good")]
+        press(other_tab, "2", "Saved: bad")  # after a second look it is a decision
+        assert [one.label for one in verdicts(run)] == ["good", "bad"]
+
+
+def test_saved_is_said_only_after_the_server_has_said_so(run: Path, visit: Visit) -> None:
+    with page_of(run) as url:
+        page = visit(url)
+        held: list[Route] = []
+        page.route("**/verdict", lambda route: held.append(route))  # noqa: PLW0108  # playwright marks what it is given
+        row = shown(page)
+        page.keyboard.press("1")
+        expect(page.locator("#status")).to_have_text("Saving …")
+        page.keyboard.press("2")  # about a row that is not there yet
+        page.wait_for_function("document.body.hasAttribute('aria-busy')")
+        held[0].abort()
+        expect(page.locator("#status")).to_contain_text("Not saved")
+        assert shown(page) == row
+        assert verdicts(run) == []
+        page.unroute("**/verdict")
+        press(page, "1", "Saved: good")
+        assert [(one.id, one.label) for one in verdicts(run)] == [(row, "good")]
+        assert len(held) == 1
+
+
+def accept_all_and_undo(page: Page, run: Path, rows: int) -> None:
+    """Accept all rows of a list that is longer than its first page, and take all of it back."""
+    page.get_by_label("Text contains").fill("Case")
+    page.get_by_label("Has a verdict").select_option("no")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator(".totals")).to_contain_text(f"{rows} rows")
+    assert page.locator(".list tbody tr").count() == 50
+    page.get_by_role("button", name=f"Accept all {rows}").click()
+    assert verdicts(run) == []
+    page.get_by_role("button", name=f"Accept {rows} rows").click()
+    expect(page.locator("#status")).to_have_text(f"Saved: {rows} verdicts")
+    given = verdicts(run)
+    assert len(given) == rows
+    assert all(one.label == one.proposed and one.queue == "chosen" for one in given)
+    expect(page.locator(".totals")).to_contain_text("0 rows")
+    press(page, "u", f"Undone: {rows} verdicts")
+    assert sorted(undone(run)) == [one.number for one in given]
+    expect(page.locator(".totals")).to_contain_text(f"{rows} rows")
+
+
+def test_all_rows_of_a_list_are_accepted_at_once_and_taken_back_at_once(run: Path, visit: Visit) -> None:
+    with page_of(run) as url:
+        accept_all_and_undo(visit(f"{url}/rows"), run, 104)
+
+
+@pytest.mark.slow
+def test_five_hundred_rows_are_accepted_at_once_and_taken_back_at_once(tmp_path: Path, visit: Visit) -> None:
+    run = make_run(tmp_path, 500)
+    with page_of(run) as url:
+        accept_all_and_undo(visit(f"{url}/rows"), run, 504)
+
+
+def test_texts_that_attack_the_page_are_only_text(run: Path, visit: Visit) -> None:
+    with page_of(run) as url:
+        page = visit(f"{url}/row?id=attack")
+        for path in ("/row?id=attack", "/rows?text=img", "/row?id=long", "/row?id=reversed", "/people"):
+            page.goto(url + path)
+            assert page.locator("main img, main script").count() == 0
+            assert "pwned" not in page.title()
+        page.goto(f"{url}/row?id=reversed")
+        expect(page.locator("#text .sign")).to_have_count(2)
+        assert "\u202e" not in page.locator("#text").inner_text()
+        page.goto(f"{url}/row?id=long")
+        assert len(page.locator("#text").inner_text()) > 89_000
+        assert page.locator(".choice").first.bounding_box()["y"] < 700  # type: ignore[index]  # it is on screen
+        press(page, "3", "Saved: <b>neither</b>")
+        assert verdicts(run)[0].label == "<b>neither</b>"
+        page.goto(f"{url}/row?id=rtl")
+        assert page.locator("#text").evaluate("one => getComputedStyle(one).direction") == "rtl"
+
+
+def test_on_a_phone_nothing_is_cut_off_and_a_tap_saves(run: Path, visit: Visit) -> None:
+    with page_of(run) as url:
+        page = visit(url, **PHONE)
+        page.locator(".choice", has_text="good").first.tap()
+        expect(page.locator("#status")).to_contain_text("Saved: good")
+        for path in ("/", "/row?id=attack", "/row?id=long", "/rows", "/people", "/reviewer"):
+            page.goto(url + path)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+
+
+def test_keys_for_searching_going_noting_and_helping(run: Path, visit: Visit) -> None:
+    with page_of(run) as url:
+        page = visit(url)
+        page.keyboard.press("g")
+        page.keyboard.type("t77")
+        page.keyboard.press("Enter")
+        expect(page.locator("#item-title bdi")).to_have_text("t77")
+        page.keyboard.press("n")
+        page.keyboard.type("12 reasons")
+        page.keyboard.press("Enter")
+        assert verdicts(run) == []
+        press(page, "1", "Saved")
+        assert [(one.id, one.note) for one in verdicts(run)] == [("t77", "12 reasons")]
+
+        page.keyboard.press("?")
+        expect(page.locator("#keys")).to_be_visible()
+        page.locator("#keys input[data-label=bad]").fill("b")
+        page.keyboard.press("Escape")
+        expect(page.locator("#keys")).to_be_hidden()
+        press(page, "b", "Saved: bad")
+        page.reload()
+        press(page, "b", "Saved: bad")
+
+        page.keyboard.press("/")
+        page.keyboard.type("case 7")
+        page.keyboard.press("Enter")
+        expect(page.locator(".totals")).to_contain_text("11 rows")
+        page.keyboard.press("g")
+        page.keyboard.type("nowhere")
+        page.keyboard.press("Enter")
+        expect(page.locator("#status")).to_contain_text("nowhere")
+
+
+def test_a_key_that_is_held_down_counts_once(run: Path, visit: Visit) -> None:
+    with page_of(run) as url:
+        page = visit(url)
+        page.keyboard.down("1")
+        expect(page.locator("#status")).to_contain_text("Saved")
+        for _ in range(3):
+            page.keyboard.down("1")  # repeated by the keyboard
+        page.keyboard.up("1")
+        press(page, "2", "Saved: bad")
+        assert [one.label for one in verdicts(run)] == ["good", "bad"]
+
+
+def test_people_who_differ_are_shown_and_a_third_one_settles_it(run: Path, visit: Visit) -> None:
+    with page_of(run, replace(OPTIONS, double=1.0)) as url:
+        for name, key in (("Ana", "1"), ("Ben", "2")):
+            page = visit(f"{url}/row?id=t80", name)
+            expect(page.locator(".others")).to_have_count(0)  # two people judge without knowing of each other
+            press(page, key, "Saved")
+        page = visit(f"{url}/people", "Cleo")
+        expect(page.locator("#conflicts")).to_contain_text("Settle them (1)")
+        page.get_by_role("link", name="Settle them").click()
+        expect(page.locator("#item-title bdi")).to_have_text("t80")
+        expect(page.locator(".others")).to_contain_text("Ben: bad")
+        press(page, "1", "Saved: good")
+        assert verdicts(run)[-1].queue == "conflicts"
+        page.goto(f"{url}/people")
+        expect(page.locator("#conflicts")).to_contain_text("No two people differ")
+
+
+def serious(page: Page) -> list[tuple[str, list[str]]]:
+    """Return what axe finds serious or critical on a page, and where."""
+    return [
+        (one["id"], [node["html"][:100] for node in one["nodes"]])
+        for one in Axe().run(page).response["violations"]
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
+def test_axe_finds_nothing_serious_about_a_row_and_a_list(run: Path, visit: Visit) -> None:
+    with page_of(run) as url:
+        page = visit(f"{url}/row?id=attack")
+        assert serious(page) == []
+        page.goto(f"{url}/rows")
+        assert serious(page) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_anywhere(run: Path, visit: Visit, scheme: str) -> None:
+    acts = {
+        "/": "",
+        "/row?id=attack": "document.getElementById('keys').showModal()",
+        "/row?id=rtl": "document.getElementById('go-to').showModal()",
+        "/?queue=doubtful": "document.querySelector('.queues').open = true",
+        "/?queue=audit": "",
+        "/?queue=conflicts": "",
+        "/rows": "document.getElementById('sure').showModal()",
+        "/rows?reviewed=yes": "",
+        "/people": "document.querySelector('.news').open = true",
+        "/row?id=nowhere": "",
+        "/reviewer": "",
+    }
+    with page_of(run, replace(OPTIONS, double=1.0)) as url:
+        for name, key in (("Ana", "1"), ("Ben", "2")):
+            page = visit(f"{url}/row?id=t80", name, color_scheme=scheme)
+            press(page, key, "Saved")
+        found = {}
+        for path, act in acts.items():
+            page.goto(url + path)
+            page.evaluate(act)
+            found[path] = serious(page)
+    assert not any(found.values()), found
