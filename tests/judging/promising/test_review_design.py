@@ -122,9 +122,9 @@ def test_rows_reached_are_a_simple_random_sample_after_every_draw(queue: str, dr
         assert same == pytest.approx([same[0]] * len(same))
 
 
-def shares_of(draws: Sequence[Drawn], truth: Codes, expected: Floats) -> Shares:
+def shares_of(draws: Sequence[Drawn], truth: Codes, expected: Floats, strength: Floats | None = None) -> Shares:
     rows = np.array([one.row for one in draws])
-    return estimate_shares(truth[rows], rows, np.array([one.probability for one in draws]), expected)
+    return estimate_shares(truth[rows], rows, np.array([one.probability for one in draws]), expected, strength)
 
 
 NOTHING = np.zeros((4, 3))
@@ -138,6 +138,19 @@ def test_the_mean_of_estimates_is_the_truth_whatever_was_expected(queue: str, dr
     paths = all_paths(4, draws, QUEUES[queue])
     mean = sum(path.probability * shares_of(path.draws, TRUTH, expected).share for path in paths)
     assert mean == pytest.approx([0.25, 0.5, 0.25])
+
+
+def test_draws_of_different_queues_may_count_differently() -> None:
+    paths, strength = all_paths(4, 3, QUEUES["both"]), np.array([0.1, 1.0, 0.1])
+    mean = sum(path.probability * shares_of(path.draws, TRUTH, SOMETHING, strength).share for path in paths)
+    assert mean == pytest.approx([0.25, 0.5, 0.25])
+
+
+def test_weights_are_those_of_the_paper_if_all_draws_count_the_same() -> None:
+    probability = np.random.default_rng(0).uniform(0.01, 1, size=20)
+    m = np.arange(1, 21)
+    expected = 1 + (50 - 20) / (50 - m) * (1 / ((50 - m + 1) * probability) - 1)
+    assert draw_weights(probability, 50) == pytest.approx(expected)
 
 
 def test_when_all_rows_were_drawn_shares_are_counts() -> None:

@@ -112,26 +112,39 @@ def _draw(
     return Drawn(row, advance + (1 - advance * pool) * float(preferred[row]), pool, reached)
 
 
-def draw_weights(probability: Floats, rows: int) -> Floats:
+def draw_weights(probability: Floats, rows: int, strength: Floats | None = None) -> Floats:
     """Return the weight of every draw; the mean of weighted values estimates the mean over all rows without bias.
 
     Args:
         probability: How probable each draw was, from the first draw on.
         rows: Number of rows in the frame.
+        strength: How much each draw counts compared with others, such as ε of its queue; it must not depend on labels.
+            By default all count the same.
     """
-    drawn = len(probability)
-    left = rows - np.arange(drawn)
-    share_left = (rows - drawn) / np.maximum(left - 1, 1)  # after the last row of all, 0 of 0 are left
-    return 1 + share_left * (1 / (left * probability) - 1)
+    draws = len(probability)
+    if draws == rows:
+        return np.ones(rows)
+    counts = _counts(draws, rows, strength)
+    later = counts[::-1].cumsum()[::-1] - counts
+    return draws * (counts / probability + later) / rows
 
 
-def estimate_shares(codes: Codes, drawn: Integers, probability: Floats, expected: Floats) -> Shares:
+def _counts(draws: int, rows: int, strength: Floats | None) -> Floats:
+    """Return how much the estimate from each draw counts, adding up to 1: late ones, of fewer rows left, count more."""
+    left = rows - np.arange(draws, dtype=np.float64)
+    counts: Floats = (1.0 if strength is None else strength) / (left * (left - 1))
+    return counts / counts.sum()
+
+
+def estimate_shares(
+    codes: Codes, drawn: Integers, probability: Floats, expected: Floats, strength: Floats | None = None
+) -> Shares:
     r"""Return the share of every label among all rows, without bias for a fixed number of draws.
 
-    What is estimated from draws is by how much shares differ from those expected. Each draw $m$ gives an estimate $e_m$
+    What is estimated from draws is by how much shares differ from those expected. Each draw $m$ gives an estimate
     by itself: what is known from earlier draws, and the difference of its row over $q_m$ for the rest. The result is a
-    mean of the $e_m$ with fixed weights, and their errors are martingale differences. So squared deviations, with
-    squared weights, estimate the variance.
+    mean of these with fixed weights, and their errors are martingale differences. So squared deviations, with squared
+    weights, estimate the variance.
 
     Args:
         codes: The label of every row drawn, from the first draw on; negative if people could not give any, so that
@@ -140,6 +153,7 @@ def estimate_shares(codes: Codes, drawn: Integers, probability: Floats, expected
         probability: How probable each draw was.
         expected: Probability of every label of each row of the frame, `[row, label]`. It may be wrong, but must not
             depend on draws, such as scores with equal weights; all 0 if nothing is expected.
+        strength: How much each draw counts; see `draw_weights`.
     """
     rows, labels = expected.shape
     draws = len(codes)
@@ -147,13 +161,12 @@ def estimate_shares(codes: Codes, drawn: Integers, probability: Floats, expected
     if not draws:
         return Shares(unknown, unknown)
     values = (codes[:, np.newaxis] == np.arange(labels)) - expected[drawn]
-    difference = (draw_weights(probability, rows)[:, np.newaxis] * values).mean(axis=0)
+    difference = (draw_weights(probability, rows, strength)[:, np.newaxis] * values).mean(axis=0)
     share = expected.mean(axis=0) + difference
     if draws in (1, rows):
         return Shares(share, np.zeros(labels) if draws == rows else unknown)
-    left = rows - np.arange(draws, dtype=np.float64)
     alone = (values.cumsum(axis=0) - values + values / probability[:, np.newaxis]) / rows
-    weight = rows * (rows - draws) / (draws * left * (left - 1))
-    squares = (weight[:, np.newaxis] ** 2 * (alone - difference) ** 2).sum(axis=0)
+    squared = _counts(draws, rows, strength) ** 2
+    squares = (squared[:, np.newaxis] * (alone - difference) ** 2).sum(axis=0)
     # the estimates deviate less from their own mean than from the truth
-    return Shares(share, np.sqrt(squares / (1 - (weight**2).sum())))
+    return Shares(share, np.sqrt(squares / (1 - squared.sum())))
