@@ -111,3 +111,27 @@ def test_levels_must_be_numbers(tmp_path: Path) -> None:
     look = {"key": "k", "rows": 1, "level": float("nan"), "promised": False}
     folder.looks.write_text(json.dumps({"run": "", "place": "", "gold": [], "looks": [look]}))
     assert "looks.json" in read_looks(folder, [], "key").refused
+
+
+def test_looks_are_spared_until_they_are_likely_to_succeed(tmp_path: Path) -> None:
+    folder = made(tmp_path)
+    without_promise(folder)
+    more = FromPeople(gold=more_gold(tmp_path, range(200, 240)))
+    spared = fit_run(folder, None, more, spare_looks=True).learned.model
+    assert spared.certificate is not None
+    assert spared.certificate.why_not.startswith("not tested again yet: the next test is at 300 random gold rows")
+    assert spared.gold_rows == 240  # but it has learned
+    assert len(looks_of(folder)) == 1
+    fit_run(folder)  # whoever asks for the test gets it
+    assert len(looks_of(folder)) == 2
+
+
+def test_a_look_is_due_when_a_promise_is_likely_or_after_half_as_many_rows_again() -> None:
+    failed = Looks(run="r", place="p", looks=(Look("a", 100, 0.01, False),))
+    assert "at 150 random gold rows, and there are 149" in failed.too_early(149, None)
+    assert not failed.too_early(150, None)
+    assert "at 120" in failed.too_early(119, 120)
+    assert not failed.too_early(120, 120)
+    assert "at 101" in failed.too_early(100, 90)  # the same rows again prove nothing new
+    assert not Looks(run="r", place="p", looks=(Look("a", 100, 0.01, True),)).too_early(101, None)
+    assert not Looks(run="r", place="p").too_early(1, None)

@@ -7,6 +7,7 @@ have. The folder remembers them in `looks.json`, so that all its promises togeth
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
@@ -23,6 +24,7 @@ from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.files.runs import RunFolder, expecting, read_json, write_json
 from pcs_annotator.judging.promising.certificate import Certificate, fingerprint
 
+GROWTH = 1.5
 REMEDY = "put back the file that pcs wrote; until then nothing is promised"
 
 
@@ -69,6 +71,22 @@ class Looks:
         """Return how much the looks before this one have used; before a new one, those are all."""
         before = self.looks[: self.keys.index(key)] if key in self.keys else self.looks
         return float(sum(look.level for look in before if not look.promised))
+
+    def too_early(self, rows: int, foretold: int | None) -> str:
+        """Return why a look at so many gold rows is hardly worth what it uses up; empty if it is worth it.
+
+        After a look without a promise, the next one waits for as many rows as make a promise likely, or for half as
+        many again if that is unknown. While there is a promise, looks use up nothing.
+        """
+        if not self.looks or self.looks[-1].promised:
+            return ""
+        enough = max(foretold or math.ceil(GROWTH * self.looks[-1].rows), self.looks[-1].rows + 1)
+        if rows >= enough:
+            return ""
+        return (
+            f"not tested again yet: the next test is at {enough:,} random gold rows, and there are {rows:,}, because "
+            "each test without a promise makes the next one harder"
+        )
 
     def with_look(self, key: str, certificate: Certificate, gold: Iterable[str]) -> Looks:
         """Return the looks with this one, if it tested anything and is new."""

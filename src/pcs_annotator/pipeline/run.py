@@ -152,20 +152,28 @@ def fit_run(
     people: human_review.FromPeople | None = None,
     *,
     spreadsheet_safe: bool = False,
+    spare_looks: bool = False,
     say: Say = warn_user,
 ) -> RunResult:
     """Learn again from the votes of a run folder, with the labels and verdicts that people gave; no model is called.
 
-    Learning uses the settings of the last fit, with `changes`. A run that is changing the folder is waited for.
+    Learning uses the settings of the last fit, with `changes`. A run that is changing the folder is waited for. With
+    `spare_looks`, a promise is tested for only when enough gold rows have come since the last test without one.
     """
     folder = RunFolder(path)
     started(folder)  # raises if this is no run folder, before a lock is put there
     with lock_ledger(folder.ledger, say=say):
-        return _fit_run(folder, changes, people or human_review.FromPeople(), spreadsheet_safe=spreadsheet_safe)
+        how = {"spreadsheet_safe": spreadsheet_safe, "spare_looks": spare_looks}
+        return _fit_run(folder, changes, people or human_review.FromPeople(), **how)
 
 
 def _fit_run(
-    folder: RunFolder, changes: Mapping[str, Any] | None, people: human_review.FromPeople, *, spreadsheet_safe: bool
+    folder: RunFolder,
+    changes: Mapping[str, Any] | None,
+    people: human_review.FromPeople,
+    *,
+    spreadsheet_safe: bool,
+    spare_looks: bool,
 ) -> RunResult:
     clear_leftovers(folder.path)
     recorded = Recorded.read(folder)
@@ -174,7 +182,7 @@ def _fit_run(
     items = recorded.dataset.items
     if people.gold is not None:
         recorded = recorded.with_gold(people.gold, wins=people.gold_wins)
-    learned = recorded.learn(settings)
+    learned = recorded.learn(settings, spare_looks=spare_looks)
     if people.verdicts is not None:
         outcomes = list(learned.model.judge(recorded.votes))
         model = human_review.with_verdicts(learned.model, people.verdicts, recorded.folder, items, outcomes)

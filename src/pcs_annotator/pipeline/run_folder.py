@@ -163,15 +163,26 @@ class Recorded:
         stored = (self._earlier_model() or {}).get("learn", {})
         return replace(self.config.learn, **known_learn_settings(stored))
 
-    def learn(self, settings: LearnSettings) -> Learned:
-        """Learn from the recorded votes; an earlier audit of the same promise still counts."""
+    def learn(self, settings: LearnSettings, *, spare_looks: bool = False) -> Learned:
+        """Learn from the recorded votes; an earlier audit of the same promise still counts.
+
+        With `spare_looks`, a promise is tested for only when enough gold rows have come; see `Looks.too_early`.
+        """
         gold, key = self.gold, key_of(self.votes, self.gold.labels, settings)
-        looks = read_looks(self.folder, self._gold_ids(), key)
-        looked = Looked(looks.spent_before(key), looks.refused)
-        known = KnownRows(gold.random_sample, gold.assumed, self.texts, looked)
-        learned = learn_if_possible(self.votes, gold.labels, settings, known)
         values = self._earlier_model()
         earlier = None if values is None else Model.from_dict(values)
+        before = None if earlier is None else earlier.certificate
+        foretold = None if before is None else before.rows_needed
+        looks = read_looks(self.folder, self._gold_ids(), key)
+        early = ""
+        if spare_looks and key not in looks.keys:
+            early = looks.too_early(int(gold.random_sample.sum()), foretold.even_odds if foretold else None)
+        looked = Looked(looks.spent_before(key), looks.refused or early)
+        known = KnownRows(gold.random_sample, gold.assumed, self.texts, looked)
+        learned = learn_if_possible(self.votes, gold.labels, settings, known)
+        if early and learned.model.certificate is not None:  # what the last look foretold is still the best guess
+            certificate = replace(learned.model.certificate, rows_needed=foretold)
+            learned = replace(learned, model=replace(learned.model, certificate=certificate))
         model = learned.model if earlier is None else _with_earlier_audit(learned.model, earlier)
         model = with_reviewed_audit(model, self.votes, gold.verdicts, gold.labels)
         return replace(learned, model=model if earlier is None else fallen_away(earlier, model))

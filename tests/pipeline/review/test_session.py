@@ -8,21 +8,10 @@ import pytest
 
 from pcs_annotator.errors import ChangedMeanwhile, ConfigError, LabelError, LeaseExpired, UnknownRow
 from pcs_annotator.pipeline.review.session import Review
-from pcs_annotator.pipeline.review.values import Given, Query, ReviewOptions, Shown
+from pcs_annotator.pipeline.review.values import Query, ReviewOptions
+from tests.pipeline.review.reviewing import verdict
 
 OPTIONS = ReviewOptions(refit_every=0, seed=1)
-
-
-def verdict(shown: Shown, label: str | None, reviewer: str = "ann") -> Given:
-    return Given(
-        id=shown.id,
-        label=label,
-        reviewer=reviewer,
-        queue=shown.queue,
-        lease=shown.lease,
-        version=shown.version,
-        seconds=2.0,
-    )
 
 
 def test_a_row_is_shown_with_everything_about_it(run: Path) -> None:

@@ -40,6 +40,11 @@ from pcs_annotator.pipeline.human_review import FromPeople
 @click.option("--verdicts", type=options.PATH, help="The results of that check: the filled-in audit.csv.")
 @options.TO_LABEL
 @options.SPREADSHEET_SAFE
+@click.option(
+    "--spare-looks",
+    is_flag=True,
+    help="Test for a promise only when it is likely by now, because tests without success make the next one harder.",
+)
 @click.option("-o", "--out", type=options.PATH, help="Write a label for every row here (CSV or Parquet).")
 @options.REPLACE
 @click.option("--model-out", type=options.PATH, help="Write the fitted model here; default: model.json.")
@@ -61,6 +66,7 @@ def command(
     model_out: Path | None,
     replace: bool,
     spreadsheet_safe: bool,
+    spare_looks: bool,
     to_json: bool,
     quiet: bool,
     **given: Any,
@@ -85,11 +91,12 @@ def command(
 
         with options.gathered_warnings() as notes:
             say = partial(options.say, shown=not (to_json or quiet))
-            result = run.fit_run(table, changes, people, spreadsheet_safe=spreadsheet_safe, say=say)
+            how = {"spreadsheet_safe": spreadsheet_safe, "spare_looks": spare_looks}
+            result = run.fit_run(table, changes, people, say=say, **how)
         options.show(run_view.run_json, run_view.print_run, result, notes, to_json=to_json, quiet=quiet)
         return exit_codes.exit_code(result.unlabelled)
-    if people.audit or people.verdicts:
-        raise ConfigError("--audit and --verdicts need texts: give a run folder instead of a table of votes")
+    if people.audit or people.verdicts or spare_looks:
+        raise ConfigError("--audit, --verdicts and --spare-looks are for a run folder: give one instead of a table")
     files = fit_table.FitFiles(
         table=table,
         model=model_out or Path("model.json"),

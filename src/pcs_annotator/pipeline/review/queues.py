@@ -14,9 +14,10 @@ import numpy as np
 from pcs_annotator.core.arrays import Array, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import SEQUENCE, Draw, Queue, fixed_order, frame_hash
+from pcs_annotator.errors import TableError
 from pcs_annotator.judging.promising.review_design import Drawn, draw_at_random, draw_for_audit, draw_learning
 from pcs_annotator.pipeline.review.record import Record, now
-from pcs_annotator.pipeline.review.rows import Rows
+from pcs_annotator.pipeline.review.rows import NO_LABEL, Rows
 from pcs_annotator.pipeline.review.values import QueueProgress, ReviewOptions
 
 QUEUES: tuple[Queue, ...] = ("random", "learn", "audit", "doubtful", "conflicts")
@@ -76,19 +77,21 @@ class _Sequence:
         order: The rows of the frame in their fixed random order.
         frame: Its hash.
         reached: How far the order has been walked.
-        closed: Which rows of the run may not be drawn: they were already, or are not in the frame.
+        outside: Which rows of the run are not in the frame.
+        closed: Which may not be drawn: those, and those that were drawn.
     """
 
     order: Integers
     frame: str
     reached: int
+    outside: Mask
     closed: Mask
 
     @classmethod
     def of(cls, rows: Rows, order: Integers, draws: Iterable[Draw]) -> _Sequence:
-        closed, names, places = rows.data_gold != UNLABELLED, rows.ids, rows.places
-        ids = [names[place] for place in np.flatnonzero(~closed).tolist()]
-        found = cls(order[~closed[order]], frame_hash(ids), 0, closed)
+        outside, names, places = rows.data_gold != UNLABELLED, rows.ids, rows.places
+        ids = [names[place] for place in np.flatnonzero(~outside).tolist()]
+        found = cls(order[~outside[order]], frame_hash(ids), 0, outside, outside.copy())
         for draw in draws:
             if draw.queue in SEQUENCE and draw.frame == found.frame:
                 found.closed[places[draw.id]] = True
@@ -99,6 +102,10 @@ class _Sequence:
     def left(self) -> int:
         """How many rows were not drawn yet."""
         return int((~self.closed).sum())
+
+    def drawn(self, rows: Integers) -> Mask:
+        """Return which rows of the frame were drawn."""
+        return self.closed[rows] & ~self.outside[rows]
 
     @property
     def at_random(self) -> Integers:
@@ -124,32 +131,36 @@ class Queues:
         self.record = record
         self.leases = Leases(options.lease_seconds)
         self._rng = np.random.default_rng(options.seed)
-        order = np.array([rows.places[name] for name in fixed_order(rows.ids)], dtype=np.intp)
-        self._sequence = _Sequence.of(rows, order, record.draws)
-        self._audit_order = order[::-1]  # as in `audit_order`
+        self._order = np.array([rows.places[name] for name in fixed_order(rows.ids)], dtype=np.intp)
+        self._sequence = _Sequence.of(rows, self._order, record.draws)
         self.wanted = _wanted(rows, options.double)
         self.take_rows(rows)
 
     def take_rows(self, rows: Rows) -> None:
         """Go on with what a new model says."""
         self.rows = rows
-        gold = rows.gold != UNLABELLED
-        self._auditable = rows.judgement.accepted & ~gold
-        self._audit_frame = frame_hash(rows.ids[place] for place in np.flatnonzero(self._auditable).tolist())
+        self._no_gold = rows.gold == UNLABELLED
+        self._audit_frame = ""
         self._doubtful = np.argsort(rows.judgement.certainty, kind="stable")
-        self._open = ~gold | (self.record.coders > 0)
         self._by_queue: dict[Queue, dict[int, Draw]] = {queue: {} for queue in QUEUES}
         for draw in self.record.draws:
             if draw.queue in ("audit", "doubtful") or draw.frame == self._sequence.frame:
                 self._by_queue[draw.queue][rows.places[draw.id]] = draw
 
+    @property
+    def auditable(self) -> Mask:
+        """Which rows an audit is about: accepted ones without gold, also from people, unless that is the audit's."""
+        audited = self._places("audit")
+        taught = self.record.decided != NO_LABEL
+        taught[audited] = self._sequence.drawn(audited)
+        return self.rows.judgement.accepted & self._no_gold & ~taught
+
     def draw_of(self, place: int, queue: Queue) -> Draw | None:
         """Return how a row was drawn in a queue; None if it was not."""
-        found = self._by_queue.get(queue, {}).get(place)
-        if found is None and queue in SEQUENCE:
-            other = [self._by_queue[name].get(place) for name in SEQUENCE]
-            found = next((one for one in other if one is not None), None)
-        return found
+        for name in (queue, *(SEQUENCE if queue in SEQUENCE else ())):
+            if place in self._by_queue.get(name, {}):
+                return self._by_queue[name][place]
+        return None
 
     def next(self, reviewer: str, queue: Queue) -> int | None:
         """Return the next row for a person, drawn and stored if needed; None if the queue has none for them."""
@@ -173,25 +184,21 @@ class Queues:
         return others < max(1, int(self.wanted[place]) - int(self.record.coders[place]))
 
     def blind(self, place: int, reviewer: str) -> bool:
-        """Return whether a person must not see what others said: the row is coded twice, and they come second."""
-        return bool(self.wanted[place] > 1 and not self.record.by(reviewer)[place])
+        """Return whether a person must not see what others said: two people code the row, and they come second."""
+        return bool(self.record.coders[place] < self.wanted[place] > 1 and not self.record.by(reviewer)[place])
 
     def progress(self) -> dict[Queue, QueueProgress]:
         """Return how far every queue is."""
-        done = self.record.coders > 0
-        sequence = self._sequence
-        reached = sequence.at_random
-        learned = self._places("learn")
-        audited = self._places("audit")
-        rest = self._open & ~done
+        done, sequence = self.record.coders > 0, self._sequence
         settled = sum(
             any(one.queue == "conflicts" for one in given) for given in self.record.verdicts.values() if len(given) > 1
         )
+        at_random, learned = int(done[sequence.at_random].sum()), done[self._places("learn")]
         return {
-            "random": QueueProgress(int(done[reached].sum()), len(sequence.order) - int(done[reached].sum())),
-            "learn": QueueProgress(int(done[learned].sum()), sequence.left + int((~done[learned]).sum())),
-            "audit": QueueProgress(int(done[audited].sum()), int((self._auditable & ~done).sum())),
-            "doubtful": QueueProgress(int(done[self._places("doubtful")].sum()), int(rest.sum())),
+            "random": QueueProgress(at_random, len(sequence.order) - at_random),
+            "learn": QueueProgress(int(learned.sum()), sequence.left + int((~learned).sum())),
+            "audit": QueueProgress(int(done[self._places("audit")].sum()), int((self.auditable & ~done).sum())),
+            "doubtful": QueueProgress(int(done[self._places("doubtful")].sum()), int((self._no_gold & ~done).sum())),
             "conflicts": QueueProgress(settled, int(self.record.conflict.sum())),
         }
 
@@ -215,7 +222,7 @@ class Queues:
         draws: list[Draw] = []
         needed = self._needed(reviewer)
         found = None
-        for draw in self._draws(queue):
+        for draw in self._draws(queue) if self._any_left(queue, needed) else ():
             place = self.rows.places[draw.id]
             draws.append(draw)
             self._by_queue[queue][place] = draw
@@ -223,8 +230,17 @@ class Queues:
                 found = place
                 break
         if draws:
-            self.record.add(draws)
+            try:
+                self.record.add(draws)
+            except TableError:  # then these draws did not happen
+                self._sequence = _Sequence.of(self.rows, self._order, self.record.draws)
+                self.take_rows(self.rows)
+                raise
         return found
+
+    def _any_left(self, queue: Queue, needed: Mask) -> bool:
+        """Return whether drawing can end with a row that a person needs; else all rows would be drawn in vain."""
+        return queue not in SEQUENCE or bool((needed & ~self._sequence.closed).any())
 
     def _draws(self, queue: Queue) -> Iterator[Draw]:
         """Yield new draws of a queue, until it has no rows left."""
@@ -240,14 +256,21 @@ class Queues:
         if queue in SEQUENCE:
             drawn = self._sequence.draw(queue, self._doubtful, self._rng)
             return drawn and self._noted(drawn, queue, number, self._sequence.frame)
-        among = self._auditable.copy() if queue == "audit" else self._open & (self.record.coders == 0)
-        among[list(self._by_queue[queue])] = False
+        among = self.auditable if queue == "audit" else self._no_gold & (self.record.coders == 0)
+        among[self._places(queue)] = False
         if not among.any():
             return None
         if queue == "audit":
-            return self._noted(draw_for_audit(self._audit_order, among), queue, number, self._audit_frame)
+            return self._noted(draw_for_audit(self._order[::-1], among), queue, number, self._frame_of_audit())
         first = int(self._doubtful[among[self._doubtful]][0])
         return replace(self._noted(Drawn(first, 1.0, int(among.sum()), 0), queue, number, ""), probability=None)
+
+    def _frame_of_audit(self) -> str:
+        """Return the hash of all rows that are accepted without gold; between two fits it is computed once."""
+        if not self._audit_frame:
+            accepted = np.flatnonzero(self.rows.judgement.accepted & self._no_gold).tolist()
+            self._audit_frame = frame_hash(self.rows.ids[place] for place in accepted)
+        return self._audit_frame
 
     def _noted(self, drawn: Drawn, queue: Queue, number: int, frame: str) -> Draw:
         return Draw(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from pcs_annotator.asking.engine.ledger_lock import lock_or_refuse
-from pcs_annotator.core.arrays import Array, Codes, Mask
+from pcs_annotator.core.arrays import Array, Codes, Integers, Mask
 from pcs_annotator.core.gold import listed
 from pcs_annotator.core.review import Draw, Event, Reviewed, Undo, Verdict
 from pcs_annotator.core.task import label_lookup
-from pcs_annotator.errors import ConfigError, PcsError
+from pcs_annotator.errors import ConfigError, PcsError, TableError
 from pcs_annotator.files.review_log import append_events, read_review
 from pcs_annotator.pipeline.review.rows import NO_LABEL, Rows
 
@@ -44,6 +44,7 @@ class Record:
         last: Number of the last event.
         draws: All draws of rows that the run has.
         verdicts: Row → verdicts that were not taken back, oldest first.
+        given_by: Reviewer → number → their verdicts that were not taken back, oldest first.
         changes: Row → number of the last verdict on it, or undo; row and reviewer → of this reviewer.
         decided: Position of the label that people gave; `NO_LABEL` where there is none.
         conflict: Where people differ.
@@ -57,6 +58,7 @@ class Record:
     last: int = 0
     draws: list[Draw] = field(default_factory=list)
     verdicts: dict[int, list[Verdict]] = field(default_factory=dict)
+    given_by: dict[str, dict[int, Verdict]] = field(default_factory=dict)
     changes: dict[int | tuple[int, str], int] = field(default_factory=dict)
     judged_by: dict[str, Mask] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -82,19 +84,12 @@ class Record:
 
     def _take(self, events: Sequence[Event]) -> None:
         other: dict[str, list[str]] = {}
-        undone = {number for event in events if isinstance(event, Undo) for number in event.verdicts}
         for event in events:
-            if isinstance(event, Undo):
-                continue
-            why = self._unusable(event)
-            if why:
+            why = "" if isinstance(event, Undo) else self._unusable(event)
+            if why and not isinstance(event, Undo):
                 other.setdefault(why, []).append(event.id)
-            elif isinstance(event, Draw):
-                self.draws.append(event)
             else:
-                self._note_change(event.id, event.reviewer, event.number)
-                if event.number not in undone:
-                    self.verdicts.setdefault(self.rows.places[event.id], []).append(event)
+                self._note(event)
         self._update(self.verdicts)
         for why, ids in other.items():
             names = listed(map(repr, dict.fromkeys(ids)), len(set(ids)))
@@ -112,32 +107,41 @@ class Record:
         return ""
 
     def add(self, events: Sequence[Event]) -> None:
-        """Store events; when this returns, they are on disk."""
-        append_events(self.path, events)
+        """Store events; when this returns, they are on disk.
+
+        Raises:
+            TableError: They cannot be written. Part of them may be in the file, so their numbers are not used again.
+        """
         self.last = events[-1].number
-        touched: set[int] = set()
-        for event in events:
-            if isinstance(event, Draw):
-                self.draws.append(event)
-            elif isinstance(event, Verdict):
-                self._note_change(event.id, event.reviewer, event.number)
-                self.verdicts.setdefault(self.rows.places[event.id], []).append(event)
-                touched.add(self.rows.places[event.id])
-            else:
-                touched |= self._take_back(event)
-        self._update(touched)
+        try:
+            append_events(self.path, events)
+        except OSError as error:
+            why = f"{self.path} cannot be written ({error.strerror or error}), so nothing was saved"
+            raise TableError(f"{why}: make room, or check the permissions of the folder, then try again") from error
+        self._update({place for event in events for place in self._note(event)})
 
-    def _take_back(self, undo: Undo) -> set[int]:
-        numbers, touched = set(undo.verdicts), set()
-        for place in [place for place, given in self.verdicts.items() if any(one.number in numbers for one in given)]:
-            self.verdicts[place] = [one for one in self.verdicts[place] if one.number not in numbers]
-            self._note_change(self.rows.ids[place], undo.reviewer, undo.number)
-            touched.add(place)
-        return touched
+    def _note(self, event: Event) -> Iterable[int]:
+        """Take an event into account, and return the rows about which people say something else now."""
+        if isinstance(event, Draw):
+            self.draws.append(event)
+            return ()
+        own = self.given_by.setdefault(event.reviewer, {})
+        if isinstance(event, Verdict):
+            own[event.number] = event
+            self.verdicts.setdefault(self.rows.places[event.id], []).append(event)
+            taken_back = [event]
+        else:
+            taken_back = [own.pop(number) for number in event.verdicts if number in own]
+            for one in taken_back:
+                self.verdicts[self.rows.places[one.id]].remove(one)
+        places = [self.rows.places[one.id] for one in taken_back]
+        for place in places:
+            self.changes[place] = self.changes[place, event.reviewer] = event.number
+        return places
 
-    def _note_change(self, name: str, reviewer: str, number: int) -> None:
-        place = self.rows.places[name]
-        self.changes[place] = self.changes[place, reviewer] = number
+    def since(self, number: int) -> int:
+        """Return how many rows people have changed since an event."""
+        return sum(last > number for row, last in self.changes.items() if isinstance(row, int))
 
     def _update(self, places: Collection[int]) -> None:
         for place in places:
@@ -163,8 +167,20 @@ class Record:
 
     def latest_of(self, reviewer: str) -> list[Verdict]:
         """Return a person's last verdict that was not taken back, or all of its group; empty if there is none."""
-        own = [one for given in self.verdicts.values() for one in given if one.reviewer == reviewer]
-        latest = max(own, key=lambda one: one.number, default=None)
-        if latest is None:
+        own = self.given_by.get(reviewer, {})
+        if not own:
             return []
-        return [one for one in own if one.group == latest.group] if latest.group else [latest]
+        latest = own[next(reversed(own))]
+        return [one for one in own.values() if one.group == latest.group] if latest.group else [latest]
+
+    def labels_of(self, places: Integers) -> dict[str, Codes]:
+        """Return reviewer → the label that they gave to each of these rows by themselves, `NO_LABEL` where none.
+
+        Verdicts that settle a conflict are left out: whoever gives one has seen the others.
+        """
+        found = {name: np.full(len(places), NO_LABEL, dtype=np.int8) for name in self.given_by}
+        for position, place in enumerate(places.tolist()):
+            for one in self.verdicts[place]:
+                if one.queue != "conflicts" and one.label is not None:
+                    found[one.reviewer][position] = self._codes[one.label.casefold()]
+        return {name: codes for name, codes in found.items() if (codes >= 0).any()}

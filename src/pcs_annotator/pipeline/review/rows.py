@@ -23,7 +23,7 @@ from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import PcsError, TableError, UnknownRow
 from pcs_annotator.files import human_files, tables, vote_files
 from pcs_annotator.files.config import Config
-from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.files.runs import RunFolder, read_json
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.pipeline import folder_votes, run_folder
 from pcs_annotator.pipeline.relations import relation_options_of
@@ -51,6 +51,7 @@ class Judgement:
         label: Position of the label, `NO_LABEL` where there is no vote.
         certainty: Confidence of the label, or its score where there is no confidence; -1 without a label.
         decision: Position in `DECISIONS`.
+        learned_until: Number of the last event of a review that it knows.
     """
 
     model: Model
@@ -59,6 +60,7 @@ class Judgement:
     label: Codes
     certainty: Floats
     decision: Codes
+    learned_until: int = 0
 
     @classmethod
     def of(cls, folder: RunFolder, votes: Votes) -> Judgement:
@@ -71,7 +73,9 @@ class Judgement:
         certainty = np.where(silent, -1.0, judged.deciding[np.arange(len(votes)), judged.best])
         codes = {name: code for code, name in enumerate(DECISIONS)}
         decision = np.array([codes[one or "none"] for one in model.decisions(votes, judged)], dtype=np.int8)
-        return cls(model, fitted, judged, label, certainty, np.where(silent, codes["review"], decision).astype(np.int8))
+        decision[silent] = codes["review"]
+        until = read_json(folder.model).get("verdicts_until", 0) if fitted else 0
+        return cls(model, fitted, judged, label, certainty, decision, until)
 
     @property
     def accepted(self) -> Mask:

@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Self
 
@@ -18,14 +19,14 @@ from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict
 from pcs_annotator.core.task import Task, label_lookup, unknown_label
 from pcs_annotator.errors import ChangedMeanwhile, ConfigError, LeaseExpired, UserError
 from pcs_annotator.files.runs import RunFolder
-from pcs_annotator.pipeline.certificate_text import promised
+from pcs_annotator.judging.metrics.agreement import cohens_kappa, krippendorffs_alpha
 from pcs_annotator.pipeline.review import search
 from pcs_annotator.pipeline.review.queues import QUEUES, Queues
 from pcs_annotator.pipeline.review.record import Record, lock_review, now
+from pcs_annotator.pipeline.review.refit import Refits
 from pcs_annotator.pipeline.review.rows import DECISIONS, Rows
 from pcs_annotator.pipeline.review.values import (
     Agreement,
-    FitNews,
     Found,
     FoundRow,
     Given,
@@ -58,14 +59,15 @@ class Review:
     def __init__(self, rows: Rows, record: Record, options: ReviewOptions, lock: ExitStack) -> None:
         self._rows, self._record, self._lock = rows, record, lock
         self._queues = Queues(rows, record, options)
-        self._trails: dict[str, list[str]] = {}
+        self._refits = Refits(rows, options.refit_every, record.since)
+        self._trails: dict[str, dict[str, None]] = {}
         self.task: Task = rows.task
         self.labels: Sequence[str] = rows.labels
         self.columns: Sequence[str] = rows.own_columns
         self.guidelines = _guidelines(rows.task, options.guidelines)
         self.notes: Sequence[str] = record.notes
-        for given in sorted((one for all_of in record.verdicts.values() for one in all_of), key=lambda one: one.number):
-            self._seen(given.reviewer, given.id)
+        for reviewer, given in record.given_by.items():
+            self._trails[reviewer] = dict.fromkeys(one.id for one in given.values())
 
     @classmethod
     def open(cls, path: Path, options: ReviewOptions | None = None) -> Self:
@@ -84,7 +86,8 @@ class Review:
             return cls(rows, Record.read(rows), options, stack.pop_all())
 
     def close(self) -> None:
-        """Let others open the folder."""
+        """Stop a fit in the background, and let others open the folder."""
+        self._refits.close()
         self._lock.close()
 
     def __enter__(self) -> Self:
@@ -93,6 +96,13 @@ class Review:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _take_new_model(self) -> None:
+        """Go on with a new model if a fit in the background has ended."""
+        fitted = self._refits.take()
+        if fitted is not None:
+            self._rows = self._record.rows = fitted
+            self._queues.take_rows(fitted)
+
     # ── rows ──
 
     def next_row(self, reviewer: str, queue: Queue) -> Shown | None:
@@ -100,6 +110,7 @@ class Review:
         reviewer = _name(reviewer)
         if queue not in QUEUES:
             raise ConfigError(f"no queue is called {queue!r}: there are {', '.join(QUEUES)}")
+        self._take_new_model()
         place = self._queues.next(reviewer, queue)
         return None if place is None else self._shown(place, reviewer, queue)
 
@@ -112,21 +123,15 @@ class Review:
         return self._shown(self._rows.place(id), _name(reviewer), queue)
 
     def trail(self, reviewer: str) -> list[str]:
-        """Return the rows that a person saw, oldest first; each is there once, where they saw it last."""
+        """Return the rows that a person saw, each once, in the order in which they first saw them."""
         return list(self._trails.get(_name(reviewer), ()))
-
-    def _seen(self, reviewer: str, name: str) -> None:
-        self._trails.setdefault(reviewer, [])
-        trail = self._trails[reviewer]
-        if name not in trail[-1:]:
-            trail.append(name)
 
     def _shown(self, place: int, reviewer: str, queue: Queue) -> Shown:
         rows = self._rows
         holders = self._queues.leases.others(place, reviewer)
         free = self._queues.free(place, reviewer)
         lease = self._queues.leases.take(place, reviewer).token if free else ""
-        self._seen(reviewer, rows.ids[place])
+        self._trails.setdefault(reviewer, {}).setdefault(rows.ids[place])
         gold = int(rows.gold[place])
         return Shown(
             id=rows.ids[place],
@@ -171,6 +176,7 @@ class Review:
         verdict = self._verdict(place, label, replace(given, reviewer=reviewer), self._record.last + 1)
         self._record.add([verdict])
         self._queues.leases.drop(place, reviewer)
+        self._refits.saw(1)
         return Saved([given.id], [verdict.number])
 
     def _label(self, label: str | None) -> str | None:
@@ -188,9 +194,9 @@ class Review:
             )
         if not self._queues.free(place, given.reviewer):
             holder = self._queues.leases.others(place, given.reviewer)[0].reviewer
-            raise LeaseExpired(
-                f"row {given.id!r} was yours for too long and is in the hands of {holder} now: take the next one"
-            )
+            raise LeaseExpired(f"row {given.id!r} is in the hands of {holder} now: take the next one")
+        if not given.lease:
+            raise LeaseExpired(f"row {given.id!r} was in somebody else's hands when it was shown: open it again")
 
     def _verdict(self, place: int, label: str | None, given: Given, number: int, group: str = "") -> Verdict:
         rows = self._rows
@@ -224,12 +230,14 @@ class Review:
             return None
         numbers = tuple(one.number for one in verdicts)
         self._record.add([Undo(number=self._record.last + 1, verdicts=numbers, reviewer=_name(reviewer), at=now())])
+        self._refits.saw(len(verdicts))
         return Undone([one.id for one in verdicts], verdicts[0].queue)
 
     # ── lists ──
 
     def find(self, query: Query, reviewer: str = "") -> Found:
         """Return the rows of a query, as the person may see them who asks."""
+        self._take_new_model()
         places = search.matching(self._rows, self._record, query)
         start = query.page * query.size
         shown = places[start : start + query.size].tolist()
@@ -238,6 +246,7 @@ class Review:
             rows=[self._found(place, reviewer) for place in shown],
             acceptable=len(self._acceptable(places, reviewer)),
             counts=search.counts(self._rows, self._record, places),
+            fits=self._refits.news().fits,
         )
 
     def _found(self, place: int, reviewer: str) -> FoundRow:
@@ -257,19 +266,22 @@ class Review:
     def _acceptable(self, places: Integers, reviewer: str) -> Integers:
         return places[(self._rows.judgement.label[places] >= 0) & ~self._record.by(reviewer)[places]]
 
-    def accept_all(self, query: Query, reviewer: str, expected: int) -> Saved:
+    def accept_all(self, query: Query, reviewer: str, expected: int, fits: int | None = None) -> Saved:
         """Accept the models' labels of all rows of a query that this person has not judged; `undo` takes all back.
 
         Args:
             query: The rows, on all pages.
             reviewer: Who accepts.
             expected: `Found.acceptable`, as the person saw it.
+            fits: `Found.fits`, as well; None not to compare it.
 
         Raises:
-            ChangedMeanwhile: There are more or fewer such rows by now.
+            ChangedMeanwhile: There are more or fewer such rows by now, or a fit has changed their labels.
         """
         reviewer = _name(reviewer)
         places = self._acceptable(search.matching(self._rows, self._record, query), reviewer)
+        if fits is not None and fits != self._refits.news().fits:
+            raise ChangedMeanwhile("a fit has changed labels since the list was shown: look at it again")
         if len(places) != expected:
             raise ChangedMeanwhile(
                 f"the list has {len(places):,} rows to accept now, and had {expected:,} when it was shown: look again"
@@ -283,17 +295,16 @@ class Review:
         ]
         if verdicts:
             self._record.add(verdicts)
+            self._refits.saw(len(verdicts))
         return Saved([one.id for one in verdicts], [one.number for one in verdicts], len(places) - len(free))
 
     # ── how far ──
 
     def progress(self, reviewer: str) -> Progress:
         """Return how far the review is, and the pace of one person."""
+        self._take_new_model()
         record = self._record
-        own = sorted(
-            (one for given in record.verdicts.values() for one in given if one.reviewer == reviewer),
-            key=lambda one: one.number,
-        )
+        own = [] if not reviewer else list(record.given_by.get(_name(reviewer), {}).values())
         taken = [one.seconds for one in own if one.seconds is not None and one.seconds <= LONGEST_PAUSE][-LATEST:]
         return Progress(
             rows=len(self._rows),
@@ -304,20 +315,26 @@ class Review:
             per_hour=3600 * len(taken) / sum(taken) if sum(taken) else None,
             queues=self._queues.progress(),
             reviewers={name: int(mask.sum()) for name, mask in record.judged_by.items() if mask.any()},
-            fit=self._fit(),
+            fit=self._refits.news(),
         )
 
-    def _fit(self) -> FitNews:
-        certificate = self._rows.judgement.model.certificate
-        if certificate is None:
-            return FitNews()
-        return FitNews(holds=certificate.holds, promise=promised(certificate).headline)
-
     def agreement(self) -> Agreement:
-        """Return how well reviewers agree."""
-        both = np.array(list(self._record.judged_by.values()))
-        rows = int((self._record.coders > 1).sum()) if len(both) else 0
-        return Agreement(pairs=list[Pair](), alpha=None, rows=rows, conflicts=int(self._record.conflict.sum()))
+        """Return how well reviewers agree on the rows that several have judged by themselves."""
+        places = np.flatnonzero(self._record.coders > 1)
+        labels = self._record.labels_of(places)
+        pairs = []
+        for (first, ours), (second, theirs) in combinations(labels.items(), 2):
+            kappa = cohens_kappa(ours, theirs)
+            alike = int(((ours == theirs) & (ours >= 0)).sum())
+            if kappa.rows:
+                pairs.append(Pair(first, second, kappa.rows, alike, kappa.value))
+        alpha = krippendorffs_alpha(np.array(list(labels.values()))) if pairs else None
+        return Agreement(
+            pairs=pairs,
+            alpha=alpha and alpha.value,
+            rows=alpha.rows if alpha else 0,
+            conflicts=int(self._record.conflict.sum()),
+        )
 
 
 def _name(reviewer: str) -> str:

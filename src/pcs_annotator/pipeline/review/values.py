@@ -199,11 +199,13 @@ class Found:
         rows: Those of the page.
         acceptable: How many of all have a label that `accept_all` would accept for the person who asked.
         counts: `label`, `decision` and `reviewed` → value → how many of all.
+        fits: Which model gave the labels, as a number; give it to `accept_all`.
     """
 
     total: int
     rows: Sequence[FoundRow]
     acceptable: int
+    fits: int
     counts: Mapping[str, Mapping[str, int]]
 
 
