@@ -227,3 +227,12 @@ def test_terminal_json_and_report_name_the_same_troubles(
     for flag in shown["look_at"]:
         assert flag["detail"] in page
         assert text.count(flag["detail"]) == 1
+
+
+def test_gold_rows_chosen_for_review_are_no_measure_of_how_common_labels_are() -> None:
+    facts = facts_of(mixed(800, 200), [*mixed(10, 80), *mixed(40, 10)], 0.7)
+    assert "label given too often" in found(facts)
+    at_random = replace(facts, random_sample=np.arange(1000) >= 90)
+    assert list(found(at_random)) == ["gold chosen"]
+    assert "90 of 140 gold rows were chosen" in found(at_random)["gold chosen"]
+    assert "gold chosen" not in found(replace(facts, random_sample=np.arange(1000) >= 10))

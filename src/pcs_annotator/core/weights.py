@@ -23,6 +23,7 @@ FlagKind = Literal[
     "label without gold",
     "gold repeated",
     "gold contradictory",
+    "gold chosen",
     "no original",
     "promise fell away",
     "confidence below chance",

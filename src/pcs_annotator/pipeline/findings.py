@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import Codes, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import ORIGINAL, VariantCount
@@ -28,6 +28,7 @@ FEW_VOTES = 0.2
 MANY_UNREADABLE = 0.1
 LEAST_UNREADABLE = 5
 MANY_TIMES = 2.0
+MANY_CHOSEN = 0.1
 IMPORTANCE: tuple[FlagKind, ...] = (
     "promise fell away",
     "no gold labels",
@@ -43,6 +44,7 @@ IMPORTANCE: tuple[FlagKind, ...] = (
     "relation with few votes",
     "texts cut",
     "gold contradictory",
+    "gold chosen",
     "label without gold",
     "no original",
     "one annotator decides alone",
@@ -63,6 +65,7 @@ class Facts:
         rewrites: How rewrites ended, per relation and reason; empty if that is unknown.
         cut: Annotator → texts that did not fit into its model's context.
         texts: The text of every item; None if unknown.
+        random_sample: Which gold rows were drawn at random or may be assumed to be; None for all.
     """
 
     votes: Votes
@@ -72,11 +75,21 @@ class Facts:
     rewrites: Sequence[VariantCount] = ()
     cut: Mapping[str, int] = field(default_factory=dict)
     texts: Sequence[str] | None = None
+    random_sample: Mask | None = None
 
     @property
     def gold_codes(self) -> Codes:
         """The gold labels that are known, one for every text, as positions in the labels."""
+        return self._gold_codes(None)
+
+    @property
+    def random_gold_codes(self) -> Codes:
+        """Those of rows drawn at random, which tell how common labels are."""
+        return self._gold_codes(self.random_sample)
+
+    def _gold_codes(self, among: Mask | None) -> Codes:
         codes = gold_codes(self.votes, self.gold or [None] * len(self.votes))
+        codes = codes if among is None else np.where(among, codes, UNLABELLED).astype(np.int8)
         return codes[(codes != UNLABELLED) & counted_once(self.votes, codes, self.texts).distinct]
 
     @property
@@ -94,6 +107,7 @@ def what_to_look_at(facts: Facts) -> list[Flag]:
         *facts.learned.model.weights.diagnostics.flags,
         *_revoked(facts),
         *_without_gold(facts),
+        *_chosen_gold(facts),
         *_chance(facts),
         *_given_too_often(facts),
         *_without_label(facts),
@@ -120,6 +134,17 @@ def _without_gold(facts: Facts) -> Iterator[Flag]:
         yield Flag("no gold labels", detail)
 
 
+def _chosen_gold(facts: Facts) -> Iterator[Flag]:
+    gold = len(facts.gold_codes)
+    chosen = gold - len(facts.random_gold_codes)
+    if chosen and chosen >= MANY_CHOSEN * gold:
+        detail = (
+            f"{chosen:,} of {gold:,} gold rows were chosen, not drawn at random, and are mostly harder than others, so "
+            "figures look worse than they are; a promise counts random rows alone"
+        )
+        yield Flag("gold chosen", detail)
+
+
 def _chance(facts: Facts) -> Iterator[Flag]:
     """Yield that guessing would do as well: by the held-out class AUROC, or by the mean confidence."""
     if facts.learned.figures:
@@ -135,7 +160,7 @@ def _chance(facts: Facts) -> Iterator[Flag]:
             )
             yield Flag("chance not ruled out", detail)
     sure = [outcome.confidence for outcome in facts.outcomes if outcome.confidence is not None]
-    gold = facts.gold_codes
+    gold = facts.random_gold_codes
     if not sure or not len(gold):
         return
     counts = np.bincount(gold)
@@ -150,7 +175,7 @@ def _chance(facts: Facts) -> Iterator[Flag]:
 
 def _given_too_often(facts: Facts) -> Iterator[Flag]:
     """Yield the labels whose share is far above that among gold, beyond what samples of this size show by chance."""
-    labels, gold = facts.votes.labels, facts.gold_codes
+    labels, gold = facts.votes.labels, facts.random_gold_codes
     given = facts.label_counts
     rows = given.total()
     if not rows or not len(gold):

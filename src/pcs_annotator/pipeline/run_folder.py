@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.arrays import Codes, Mask
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, listed, same_text
 from pcs_annotator.core.outcome import Outcome
@@ -67,6 +67,7 @@ class RunResult:
         to_label: Rows written for a person to label; None when the run was only opened.
         to_audit: Number of accepted rows written for a person to check.
         verdicts: What people said in a review.
+        random_sample: Which gold rows were drawn at random or may be assumed to be; None for all.
     """
 
     folder: RunFolder
@@ -84,6 +85,7 @@ class RunResult:
     to_label: human_review.HandedOut | None = None
     to_audit: int = 0
     verdicts: Verdicts = field(default_factory=Verdicts)
+    random_sample: Mask | None = None
 
     @property
     def unlabelled(self) -> int:
@@ -101,6 +103,7 @@ class RunResult:
             rewrites=self.rewrites,
             cut=self.cut,
             texts=[item.text for item in self.dataset.items],
+            random_sample=self.random_sample,
         )
 
     @property
@@ -262,6 +265,7 @@ class Recorded:
             unreadable=counted.get("unreadable", {}),
             cut=counted.get("cut", {}),
             verdicts=self.gold.verdicts,
+            random_sample=self.gold.random_sample,
             **{"tally": Tally(), **more},
         )
 
