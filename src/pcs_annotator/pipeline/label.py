@@ -25,8 +25,9 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.judging.spending.frugal import Frugal, Spending, graded_annotators, learn_frugal
 from pcs_annotator.pipeline import ask, learn, resolve_config
+from pcs_annotator.pipeline.other_work import lost_rows
 from pcs_annotator.pipeline.run import RunRequest
-from pcs_annotator.pipeline.run_folder import Recorded, lost_rows, started
+from pcs_annotator.pipeline.run_folder import Recorded, started
 
 # The prices of models are compared on a question and an answer of typical length.
 TYPICAL_TOKENS = (500, 20)

@@ -25,16 +25,9 @@ from pcs_annotator.files.config import Config, LearnSettings, config_to_dict
 from pcs_annotator.files.runs import RunFolder, clear_leftovers, expecting, read_json, write_json
 from pcs_annotator.pipeline import ask, folder_votes, human_review, learn, ledgers, resolve_config
 from pcs_annotator.pipeline.default_panel import DefaultPanel, Support
+from pcs_annotator.pipeline.other_work import data_hash, other_work
 from pcs_annotator.pipeline.report.page import write_report
-from pcs_annotator.pipeline.run_folder import (
-    REFIT,
-    Recorded,
-    RunResult,
-    data_hash,
-    other_work,
-    settings_of_fits,
-    started,
-)
+from pcs_annotator.pipeline.run_folder import REFIT, Recorded, RunResult, settings_of_fits, started
 from pcs_annotator.version import __version__
 
 
