@@ -93,8 +93,11 @@ def _choice(label: str, key: str, meaning: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return a text as the value of an attribute that Label Studio shows, without references to values of the task."""
-    return _attribute(_REFERENCE.sub("\uff04", _NOT_XML.sub(" ", text)))
+    """Return a text as the value of an attribute that Label Studio shows.
+
+    A word joiner, which has no width, keeps it from taking `$5` for a value of the task.
+    """
+    return _attribute(_REFERENCE.sub("$\u2060", _NOT_XML.sub(" ", text)))
 
 
 def _attribute(text: str) -> str:
