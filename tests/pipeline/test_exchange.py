@@ -14,9 +14,11 @@ from pcs_annotator.core.review import Draw, Undo, Verdict, reviewed_rows
 from pcs_annotator.errors import ConfigError, LabelError, PcsError, TableError
 from pcs_annotator.files.config import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
 from pcs_annotator.files.review_log import append_events, read_review
+from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.pipeline.exchange import Choice, Imported, Tool, export_rows, import_answers
 from pcs_annotator.pipeline.review.session import Review
 from pcs_annotator.pipeline.run import RunRequest, run
+from pcs_annotator.pipeline.run_folder import Recorded
 from tests.simulated import MODELS, QUICK, RELATIONS, copy_run, read_csv, simulated_models, truth_of
 
 HOSTILE = ('"quoted", <b>&amp;</b>', "007", "$text", "naïve \u202e右", "' OR 1=1 --", "=cmd()", "x" * 300)
@@ -211,6 +213,20 @@ def test_rows_drawn_from_a_queue_are_noted_and_their_verdicts_count_for_it(folde
     again = written(folder, tool, Choice(queue="random", rows=2))
     assert values_of(again[0])["pcs_id"] == values_of(tasks[0])["pcs_id"]
     assert values_of(again[1])["pcs_id"] not in {one.id for one in draws}
+
+
+def test_verdicts_on_rows_drawn_at_random_can_support_a_promise_and_others_cannot(folder: Path) -> None:
+    drawn = written(folder, "label-studio", Choice(queue="random", rows=5))
+    chosen = written(folder, "label-studio", Choice(decision="review"))[:5]
+    ids = {one["data"]["pcs_id"] for one in drawn}
+    imported(folder, "label-studio", [answered(task, "good") for task in drawn])
+    imported(folder, "label-studio", [answered(task, "bad") for task in chosen if task["data"]["pcs_id"] not in ids])
+    recorded = Recorded.read(RunFolder(folder))
+    gold, names = recorded.gold, [item.id for item in recorded.dataset.items]
+    given = {name: row for row, name in enumerate(names) if gold.labels[row] and row < ROWS - GOLD}
+    assert {name for name, row in given.items() if gold.random_sample[row]} == ids
+    assert {gold.labels[given[name]] for name in ids} == {"good"}
+    assert given.keys() == ids | {one["data"]["pcs_id"] for one in chosen}
 
 
 def test_queues_of_one_sequence_count_for_each_other(folder: Path) -> None:
