@@ -42,7 +42,7 @@ REFIT_EVERY = 25
 LEARN_FIRST, RANDOM_THEN = 150, 100
 RARELY = 50
 MAX_ERROR = 0.1
-QUEUES = ("doubtful", "learn", "random")
+RANDOM_SAMPLES = 4
 
 
 class Data(NamedTuple):
@@ -143,18 +143,18 @@ def verdicts_needed(data: Data, queue: str, seed: int) -> int:
 
 def show_needed(repetitions: int) -> None:
     print(f"\nverdicts until {GOAL:.0%} of {ROWS:,} final labels are right, a fit every {REFIT_EVERY} verdicts,")
-    print(f"mean of {repetitions} samples; the ratio with its standard error over samples")
-    print(f"| set | {' | '.join(QUEUES)} | learn / doubtful |")
-    print("|---|" + "---|" * (len(QUEUES) + 1))
+    print(f"mean of {repetitions} samples ({RANDOM_SAMPLES} at random); the ratio with its standard error over samples")
+    print("| set | random | doubtful first | learn | learn / doubtful first |\n|---|---|---|---|---|")
     for name in SETS:
-        needed = np.array(
-            [[verdicts_needed(sample(name, seed), queue, seed) for queue in QUEUES] for seed in range(repetitions)]
+        doubtful, learn = (
+            np.array([verdicts_needed(sample(name, seed), queue, seed) for seed in range(repetitions)])
+            for queue in ("doubtful", "learn")
         )
-        doubtful, learn, _ = mean = needed.mean(axis=0)
-        errors = (needed[:, 1] - needed[:, 0] * learn / doubtful) / doubtful
-        spread = errors.std(ddof=1) / np.sqrt(repetitions)
-        cells = " | ".join(f"{value:.0f}" for value in mean)
-        print(f"| {name} | {cells} | {learn / doubtful:.3f} ± {spread:.3f} |", flush=True)
+        at_random = np.mean([verdicts_needed(sample(name, seed), "random", seed) for seed in range(RANDOM_SAMPLES)])
+        ratio = learn.mean() / doubtful.mean()
+        spread = (learn - ratio * doubtful).std(ddof=1) / np.sqrt(repetitions) / doubtful.mean()
+        cells = f"{at_random:.0f} | {doubtful.mean():.0f} | {learn.mean():.0f} | {ratio:.3f} ± {spread:.3f}"
+        print(f"| {name} | {cells} |", flush=True)
 
 
 class Repetition(NamedTuple):
@@ -233,7 +233,7 @@ def cells(found: Sequence[Shares], truth: Floats) -> Iterator[str]:
         yield "{:+.2f} ± {:.2f} ({:.1f}; {:.0%})".format(*values)
 
 
-def main(reviews: int = 20, estimates: int = 200) -> None:
+def main(reviews: int = 10, estimates: int = 200) -> None:
     warnings.simplefilter("ignore", PcsWarning)
     parts: list[tuple[Callable[[int], None], int]] = [(show_needed, reviews), (show_estimates, estimates)]
     for show, repetitions in parts:

@@ -7,19 +7,23 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pcs_annotator.core.review import audit_order
+from pcs_annotator.core.review import Draw, audit_order
 from pcs_annotator.core.task import Item
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.files.review_log import read_review
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.files.tables import Columns, Dataset
 from pcs_annotator.judging.promising.certificate import Certificate, audit
 from pcs_annotator.pipeline.human_review import Gold, gold_of
 from pcs_annotator.pipeline.report.page import render
+from pcs_annotator.pipeline.review.session import Review
+from pcs_annotator.pipeline.review.values import ReviewOptions
 from pcs_annotator.pipeline.run import fit_run, open_run
 from pcs_annotator.pipeline.run_folder import Recorded, RunResult
 from pcs_annotator.pipeline.verdicts import Verdicts, read_verdicts, with_reviewed_audit
 from tests.pipeline.report.reading import Page, section
+from tests.pipeline.review.reviewing import judge
 from tests.pipeline.reviewing import Reviewing
 from tests.simulated import copy_run, read_csv, simulated_run, truth_of
 
@@ -210,6 +214,25 @@ def test_a_fit_learns_from_verdicts_and_labels_tell_people_and_models_apart(fold
 
 def section_of_header(page: str) -> str:
     return Page(page[page.index("<header") : page.index("</header>") + len("</header>")]).text
+
+
+def test_what_a_review_draws_and_audits_is_what_a_fit_reads(folder: Path) -> None:
+    right = ReviewOptions(refit_every=0, seed=2)
+    with Review.open(folder, right) as review:
+        for number in range(110):
+            judge(review, "learn" if number < 40 else "random", lambda shown: truth(shown.id))
+    reached = max(event.reached for event in read_review(RunFolder(folder).review) if isinstance(event, Draw))
+    promised = fit_run(folder)
+    assert promised.verdicts.counts["learned_from"] == 110
+    assert promised.verdicts.counts["at_random"] == certificate_of(promised).gold_rows == reached >= 70
+    with Review.open(folder, right) as review:
+        for _ in range(30):
+            judge(review, "audit", lambda shown: truth(shown.id))
+    audited = fit_run(folder)
+    found = certificate_of(audited).audit
+    assert found is not None
+    assert found.rows == audited.verdicts.counts["audited"] == 30
+    assert certificate_of(audited).fingerprint == certificate_of(promised).fingerprint
 
 
 def test_the_command_says_how_many_verdicts_were_used(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
