@@ -173,6 +173,9 @@ def test_skipped_tasks_come_back_and_drafts_do_not(tmp_path: Path) -> None:
     tasks = [annotated(task_of(row("a"), "v"), skipped), annotated(task_of(row("b"), "v"), number=2)]
     (only,) = read_answers(exported(tmp_path, *tasks))
     assert (only.id, only.label) == ("a", None)
+    submitted_without_a_choice = annotation("good", result=[])
+    (only,) = read_answers(exported(tmp_path, annotated(task_of(row("a"), "v"), submitted_without_a_choice)))
+    assert only.label is None
 
 
 def test_annotations_of_one_task_are_in_the_order_in_which_they_were_given(tmp_path: Path) -> None:
