@@ -67,6 +67,16 @@ def test_a_failed_fit_is_a_sentence_and_loses_nothing(run: Path) -> None:
         assert review._refits.running
 
 
+def test_a_model_that_cannot_be_read_is_a_sentence_too(run: Path) -> None:
+    with Review.open(run, ReviewOptions(refit_every=1)) as review:
+        spoil = f"open({str(run / 'model.json')!r}, 'w').write('[]')"
+        review._refits.command = (sys.executable, "-c", spoil)
+        judge_rows(review, 1)
+        review._refits.wait(ENOUGH)
+        assert "model.json is damaged" in review.progress("ann").fit.failed
+        assert review.next_row("ann", "random") is not None  # with the model from before
+
+
 def test_a_fit_is_stopped_when_the_review_ends(run: Path) -> None:
     review = Review.open(run, ReviewOptions(refit_every=1))
     review._refits.command = (sys.executable, "-c", "import time; time.sleep(600)")

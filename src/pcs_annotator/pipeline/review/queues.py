@@ -211,8 +211,9 @@ class Queues:
             places: Array = np.flatnonzero(self.record.conflict)
             yield from places.tolist()
             return
-        # a row that the order has passed belongs to the random sample, whoever drew it
-        places = self._sequence.at_random if queue == "random" else self._places(queue)
+        places = self._places(queue)
+        if queue == "random":  # a row that the order has reached belongs to the random sample, whoever drew it
+            places = np.concatenate([self._sequence.at_random, places])
         yield from places[self._needed(reviewer)[places]].tolist()
 
     def _needed(self, reviewer: str) -> Mask:

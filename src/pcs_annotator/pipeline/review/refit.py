@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from pcs_annotator.errors import PcsError
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.pipeline.certificate_text import promised
 from pcs_annotator.pipeline.review.rows import DECISIONS, Judgement, Rows
@@ -121,7 +120,7 @@ class Refits:
         try:
             failed = self._run()
             self._ended = _Ended(None, failed) if failed else _Ended(rows.refitted())
-        except (PcsError, OSError) as error:
+        except Exception as error:  # else a thread would end in silence, and the page would wait for it
             self._ended = _Ended(None, f"the fit in the background failed: {error}")
 
     def _run(self) -> str:

@@ -56,8 +56,8 @@ class Review:
         notes: What a person should know at the start, in sentences.
     """
 
-    def __init__(self, rows: Rows, record: Record, options: ReviewOptions, lock: ExitStack) -> None:
-        self._rows, self._record, self._lock = rows, record, lock
+    def __init__(self, rows: Rows, record: Record, options: ReviewOptions) -> None:
+        self._rows, self._record, self._lock = rows, record, ExitStack()
         self._queues = Queues(rows, record, options)
         self._refits = Refits(rows, options.refit_every, record.since)
         self._trails: dict[str, dict[str, None]] = {}
@@ -83,7 +83,9 @@ class Review:
         with ExitStack() as stack:
             stack.enter_context(lock_review(path))
             rows = Rows.read(folder)
-            return cls(rows, Record.read(rows), options, stack.pop_all())
+            review = cls(rows, Record.read(rows), options)
+            review._lock = stack.pop_all()
+            return review
 
     def close(self) -> None:
         """Stop a fit in the background, and let others open the folder."""
