@@ -17,8 +17,8 @@ AUDITS = 2_000
 LOOK_EVERY = 10
 MOST_AUDITED = 1_000
 FEW = 100
-TRIES = 60
-PREDICTIONS = 12
+TRIES = 80
+PREDICTIONS = 15
 MOST_FORETOLD = 1_500
 FORETOLD = ("simulated sentiment", "babe A", "simulated politifact", "graded sentiment")
 
@@ -63,9 +63,12 @@ def _tried(data: str, alpha: float) -> Iterator[bool]:
     spent = promise.level(FEW) if promise.least_rows() <= FEW else 0.0
     left = PREDICTIONS
     for seed, fit in enumerate(fits_of(Cell(data, "lr", FEW), TRIES)):
+        if not left:
+            return
+        if find_thresholds(fit.gold, votes.labels, promise):
+            continue
         needed = rows_needed(fit.gold, votes.labels, promise, spent, seed)
-        promised = bool(find_thresholds(fit.gold, votes.labels, promise))
-        if promised or needed is None or needed.likely > min(MOST_FORETOLD, len(votes) * 0.8) or not left:
+        if needed is None or needed.likely > min(MOST_FORETOLD, len(votes) * 0.8):
             continue
         left -= 1
         later = one_fit(Cell(data, "lr", needed.likely), 10_000 + seed).gold
