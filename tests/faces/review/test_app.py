@@ -147,7 +147,8 @@ def test_what_is_no_form_or_too_large_or_from_another_site_is_refused(run: Path)
         assert client.ask("/rows?least=much").status == 400
         assert client.ask("/rows?decision=perhaps").status == 400
         assert client.ask("/assets/../app.py").status == 404
-        assert client.post("/accept", expected="3").status == 409
+        assert client.post("/accept", expected="3", fits="0").status == 409
+        assert client.post("/accept", expected="many", fits="0").status == 400
     assert verdicts(run) == []
 
 

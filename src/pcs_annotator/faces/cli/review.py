@@ -33,6 +33,9 @@ LARGEST_FORM = 256 * 1024
     "--host", default="127.0.0.1", show_default=True, help="Address to listen at; other machines need a token."
 )
 @click.option("--token-env", metavar="NAME", help="Environment variable with the token that the page asks for.")
+@click.option(
+    "--allow-host", "names", multiple=True, metavar="NAME", help="Name of this page behind a proxy; repeatable."
+)
 @click.option("--browser/--no-browser", default=True, show_default=True, help="Open the page in a browser.")
 @click.option("--reviewer", default="", metavar="NAME", help="Your name; default: the page asks for it once.")
 @click.option("--guidelines", type=options.PATH, help="Markdown file shown beside every row; default: the task.")
@@ -54,7 +57,16 @@ LARGEST_FORM = 256 * 1024
 )
 @click.option("--keys", default="", metavar="KEYS", help="One key per label, in their order, such as `pnx`.")
 def command(
-    *, folder: Path, port: int, host: str, token_env: str | None, browser: bool, reviewer: str, keys: str, **given: Any
+    *,
+    folder: Path,
+    port: int,
+    host: str,
+    token_env: str | None,
+    names: tuple[str, ...],
+    browser: bool,
+    reviewer: str,
+    keys: str,
+    **given: Any,
 ) -> None:
     """Review rows of the run in FOLDER in a browser: one key per row, and every verdict is stored before the next."""
     need_web("pcs review")
@@ -62,10 +74,10 @@ def command(
     from pcs_annotator.faces.web.server import listen, serve
 
     token = token_of(token_env)
-    with Review.open(folder, options.take(ReviewOptions, given)) as review:
+    listening = listen(host, port, token, names)
+    listening = replace(listening, rules=replace(listening.rules, max_body=LARGEST_FORM))
+    with listening.socket, Review.open(folder, options.take(ReviewOptions, given)) as review:
         pages = Pages(review, folder.resolve().name, keys_of(review.labels, keys), reviewer)
-        listening = listen(host, port, token)
-        listening = replace(listening, rules=replace(listening.rules, max_body=LARGEST_FORM))
         for note in review.notes:
             options.say(note)
         if browser:

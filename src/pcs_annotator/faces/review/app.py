@@ -193,7 +193,11 @@ class Pages:
         query = query_of(form)
 
         def accepted(visit: Visit) -> Answer:
-            saved = self._review.accept_all(query, visit.reviewer, number_of(form, "expected"))
+            expected, fits = number_of(form, "expected"), number_of(form, "fits")
+            try:
+                saved = self._review.accept_all(query, visit.reviewer, expected, fits)
+            except ChangedMeanwhile as error:
+                return self._list(visit, query, message=str(error), kind="problem", status=409)
             others = f"; {counted(saved.left_out, 'row')} in others' hands left out" if saved.left_out else ""
             message = f"Saved: {counted(len(saved.ids), 'verdict')}{others}"
             return self._list(visit, query, message=message, kind="saved")

@@ -42,13 +42,16 @@ class Eyes(NamedTuple):
 
 def item_view(shown: Shown, eyes: Eyes) -> Markup:
     """Return a row with everything that helps to decide about it."""
+    others = _people(shown, eyes.reviewer)
+    in_conflict = shown.reviewed is not None and shown.reviewed.in_conflict
     return tag(
         "article",
         _head(shown, eyes),
         tag("div", readable(shown.text), class_="text", id="text", dir="auto", tabindex="0", lang=""),
+        others if in_conflict else None,
         _labels(shown, eyes),
         _why(shown),
-        _people(shown, eyes.reviewer),
+        others if not in_conflict else None,
         id="item",
         tabindex="-1",
         aria_labelledby="item-title",
@@ -189,7 +192,10 @@ def _people(shown: Shown, reviewer: str) -> Markup | None:
         tag("li", user_text(one.reviewer), ": ", tag("b", user_text(one.label or "skipped")), _noted(one.note))
         for one in others
     ]
-    return tag("div", tag("h2", "Other reviewers"), tag("ul", *lines), class_="others")
+    title, kind = (
+        ("Reviewers differ", "others conflict") if shown.reviewed.in_conflict else ("Other reviewers", "others")
+    )
+    return tag("div", tag("h2", title), tag("ul", *lines), class_=kind)
 
 
 def _noted(note: str) -> Markup | None:

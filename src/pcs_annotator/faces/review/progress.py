@@ -5,7 +5,7 @@ from __future__ import annotations
 from pcs_annotator.core.review import Queue
 from pcs_annotator.faces.review.layout import link
 from pcs_annotator.faces.review.queues import QUEUES, TO_CHOOSE
-from pcs_annotator.pipeline.report.formats import bar, count, counted, number, percent
+from pcs_annotator.pipeline.report.formats import bar, capital, count, counted, number, percent
 from pcs_annotator.pipeline.report.markup import Child, Markup, joined, sentence, tag
 from pcs_annotator.pipeline.review.values import FitNews, Progress
 
@@ -28,9 +28,9 @@ def progress_view(progress: Progress, queue: Queue) -> Markup:
 def _pace(progress: Progress) -> Markup | None:
     if progress.seconds is None:
         return None
-    pace = f" · {progress.per_hour:,.0f} an hour" if progress.per_hour else ""
-    said = f"{counted(progress.verdicts, 'verdict')} by you · {number(progress.seconds, 1)} s each{pace}"
-    return tag("span", said, class_="quiet")
+    pace = f", {progress.per_hour:,.0f} an hour" if progress.per_hour else ""
+    said = f"you: {count(progress.verdicts)} · {number(progress.seconds, 1)} s each{pace}"
+    return tag("span", said, class_="quiet", title=f"{counted(progress.verdicts, 'verdict')} by you{pace}")
 
 
 def _news(fit: FitNews) -> Markup:
@@ -38,8 +38,8 @@ def _news(fit: FitNews) -> Markup:
     stamp = tag(
         "span", "promise holds" if fit.holds else "no promise yet", class_=f"stamp {'good' if fit.holds else ''}"
     )
-    more = [sentence(fit.promise) if fit.promise else None]
-    if fit.rows_to_go:
+    more = [sentence(f"{capital(fit.promise)}.") if fit.promise else None]
+    if fit.rows_to_go and not fit.changed:
         more.append(sentence("About ", tag("b", _span(fit.rows_to_go)), " more random rows to go."))
     if fit.changed:
         more += [tag("h3", "What the last fit changed"), tag("ul", *(tag("li", one) for one in fit.changed))]

@@ -208,7 +208,7 @@ def _totals(found: Found, query: Query) -> Markup:
 def _accept(found: Found, query: Query) -> Markup:
     """Return the button that accepts all, and the question before it does."""
     many = counted(found.acceptable, "row")
-    carried = {**_values(query), "expected": str(found.acceptable)}
+    carried = {**_values(query), "expected": str(found.acceptable), "fits": str(found.fits)}
     sure = tag(
         "dialog",
         tag("h2", f"Accept the proposed labels of {many}?", id="sure-title"),

@@ -95,5 +95,11 @@ def _change(edit: Edit, room: int) -> Iterator[Child]:
 def _middle(same: str, *, from_start: bool) -> str:
     """Return unchanged text between two changes, with its middle left out if it is long."""
     if from_start:
-        return same if len(same) <= CONTEXT else f"… {same[-CONTEXT:]}"
-    return same if len(same) <= 2 * CONTEXT else f"{same[:CONTEXT]} … {same[-CONTEXT:]}"
+        return same if len(same) <= CONTEXT else f"… {_end(same)}"
+    return same if len(same) <= 2 * CONTEXT else f"{same[:CONTEXT]} … {_end(same)}"
+
+
+def _end(same: str) -> str:
+    """Return the end of a long text, from the beginning of a word on."""
+    end = same[-CONTEXT:]
+    return end.partition(" ")[2] or end
