@@ -126,7 +126,8 @@ def measure(path: Path) -> None:
     review = Review.open(path, ReviewOptions(refit_every=0))
     opened = time.perf_counter() - began
     rows = review.progress("ann").rows
-    print(f"{rows:,} rows: start {opened:.2f} s, {imported:.2f} s of them imports; memory {memory()[0]} MB")
+    used = time.process_time()
+    print(f"{rows:,} rows: start {opened:.2f} s, {imported:.2f} s of them imports; {used:.2f} s CPU; {memory()[0]} MB")
 
     def judge(queue: Queue) -> None:
         shown = review.next_row("ann", queue)
@@ -148,7 +149,7 @@ def measure(path: Path) -> None:
     print("progress: {:.1f} ms, at most {:.1f}".format(*timed(lambda: review.progress("ann"), 20)))
     queries = {
         "no filter": Query(),
-        "label, confidence, decision": Query(label="neutral", least=0.5, most=0.9, decision="review"),
+        "label, confidence, decision": Query(label="neutral", least=0.5, most=0.99, decision="accept"),
         "disagreement, not reviewed": Query(disagreement=True, reviewed=False, sort="doubtful"),
         "text": Query(text="Angry about"),
         "columns": Query(columns={"topic": "Sport", "likes": "77"}),

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal
 
+import numpy as np
+
+from pcs_annotator.core.arrays import Integers
+
 Queue = Literal["random", "learn", "audit", "doubtful", "conflicts", "chosen"]
 """How a row came to a person; `chosen` is by the person: searched for, gone to, or accepted with others."""
 SEQUENCE: tuple[Queue, ...] = ("random", "learn")
@@ -135,12 +139,14 @@ def reviewed_rows(events: Iterable[Event]) -> dict[str, Reviewed]:
 
 def fixed_order(ids: Iterable[str]) -> list[str]:
     """Return IDs in an order that is random and always the same: sorted by their hashes."""
+    names = list(ids)
+    return [names[place] for place in fixed_places(names).tolist()]
 
-    def place(name: str) -> bytes:
-        encoded = name.encode("utf-8", "replace")
-        return blake2b(encoded, digest_size=8).digest() + encoded
 
-    return sorted(ids, key=place)
+def fixed_places(ids: Iterable[str]) -> Integers:
+    """Return the positions of IDs in that order; of 100,000, two have the same hash once in three billion cases."""
+    hashes = b"".join(blake2b(name.encode("utf-8", "replace"), digest_size=8).digest() for name in ids)
+    return np.argsort(np.frombuffer(hashes, dtype=">u8"), kind="stable")
 
 
 def audit_order(ids: Iterable[str]) -> list[str]:
@@ -150,7 +156,5 @@ def audit_order(ids: Iterable[str]) -> list[str]:
 
 def frame_hash(ids: Iterable[str]) -> str:
     """Return a hash of the IDs of a frame, in whatever order."""
-    found = blake2b(digest_size=8)
-    for name in sorted(ids):
-        found.update(f"{name}\0".encode("utf-8", "replace"))
-    return found.hexdigest()
+    names = "".join(f"{name}\0" for name in sorted(ids))
+    return blake2b(names.encode("utf-8", "replace"), digest_size=8).hexdigest()

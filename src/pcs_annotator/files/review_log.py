@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from pcs_annotator.core.review import Draw, Event, Undo, Verdict
 from pcs_annotator.errors import PcsWarning, TableError
 
 KINDS: Mapping[str, type[Event]] = {"draw": Draw, "verdict": Verdict, "undo": Undo}
-_NAMES = {kind: name for name, kind in KINDS.items()}
+_NAMES = {kind: name.encode() for name, kind in KINDS.items()}
 
 
 def read_review(path: Path) -> list[Event]:
@@ -34,7 +33,7 @@ def read_review(path: Path) -> list[Event]:
 
 def append_events(path: Path, events: Sequence[Event]) -> None:
     """Add events to a review; when this returns, they are on disk."""
-    lines = b"".join(orjson.dumps({"kind": _NAMES[type(event)], **asdict(event)}) + b"\n" for event in events)
+    lines = b"".join(b'{"kind":"%b",%b\n' % (_NAMES[type(event)], orjson.dumps(event)[1:]) for event in events)
     is_new = not path.exists()
     with path.open("ab") as file:
         if file.tell() and not _ends_whole(path):

@@ -13,7 +13,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Array, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED
-from pcs_annotator.core.review import SEQUENCE, Draw, Queue, fixed_order, frame_hash
+from pcs_annotator.core.review import SEQUENCE, Draw, Queue, fixed_places, frame_hash
 from pcs_annotator.errors import TableError
 from pcs_annotator.judging.promising.review_design import Drawn, draw_at_random, draw_for_audit, draw_learning
 from pcs_annotator.pipeline.review.record import Record, now
@@ -131,7 +131,7 @@ class Queues:
         self.record = record
         self.leases = Leases(options.lease_seconds)
         self._rng = np.random.default_rng(options.seed)
-        self._order = np.array([rows.places[name] for name in fixed_order(rows.ids)], dtype=np.intp)
+        self._order = fixed_places(rows.ids)
         self._sequence = _Sequence.of(rows, self._order, record.draws)
         self.wanted = _wanted(rows, options.double)
         self.take_rows(rows)

@@ -98,6 +98,7 @@ class Rows:
         data_gold: The same, from the data alone.
         places: ID → position.
         rewrites: The variants of every row.
+        questions: Relation that changes the question → what was asked.
         judgement: What the model in force says.
     """
 
@@ -111,6 +112,7 @@ class Rows:
     data_gold: Codes
     places: Mapping[str, int]
     rewrites: vote_files.VariantsByItem
+    questions: Mapping[str, str]
     judgement: Judgement
 
     @classmethod
@@ -149,6 +151,7 @@ class Rows:
             data_gold=data_gold,
             places=places,
             rewrites=vote_files.VariantsByItem(folder.variants, answers.ids),
+            questions=asked_questions(config),
             judgement=Judgement.of(folder, votes),
         )
         with suppress(OSError, ArrowException):
@@ -256,11 +259,6 @@ class Rows:
             )
             for one in self.rewrites.of(place)
         ]
-
-    @cached_property
-    def questions(self) -> Mapping[str, str]:
-        """Relation that changes the question → what was asked."""
-        return asked_questions(self.config)
 
     @property
     def question(self) -> str:
