@@ -55,11 +55,13 @@ def test_twenty_rows_by_keyboard_alone_then_five_undone_then_a_reload(run: Path,
         assert undone(run) == [one.number for one in reversed(given[-5:])]
         assert shown(page) == seen[15]
         expect(page.locator("#progress")).to_contain_text("you: 12 ·")
+        assert f"id={seen[15]}" in page.url
 
         page.reload()
         assert shown(page) == seen[15]
         press(page, "2", "Saved: bad")
-        assert verdicts(run)[-1].id == seen[15]
+        assert (verdicts(run)[-1].id, verdicts(run)[-1].queue) == (seen[15], "learn")
+        assert page.url == f"{url}/?queue=learn"
 
 
 @pytest.mark.slow
@@ -87,6 +89,7 @@ def test_two_tabs_and_two_people_do_not_overwrite_each_other(run: Path, visit: V
         ana, ben = visit(address, "Ana"), visit(address, "Ben")
         expect(ben.locator(".item-head")).to_contain_text("Ana has this row in hand")
         press(ben, "2", "in the hands of Ana")
+        assert shown(ben) != "t80"
         assert verdicts(run) == []
 
         other_tab = ana.context.new_page()
@@ -203,6 +206,9 @@ def test_keys_for_searching_going_noting_and_helping(run: Path, visit: Visit) ->
         press(page, "b", "Saved: bad")
         page.reload()
         press(page, "b", "Saved: bad")
+
+        page.evaluate("document.dispatchEvent(new KeyboardEvent('keydown', {key: 'ы', code: 'KeyS'}))")
+        expect(page.locator("#status")).to_contain_text("Skipped")
 
         page.keyboard.press("/")
         page.keyboard.type("case 7")

@@ -102,7 +102,7 @@ class Pages:
 
     async def _who(self, request: Request) -> Response:
         visit = visit_of(request, {}, self._usual_reviewer)
-        frame = Frame(name=self._name, reviewer="", keys=self._keys, queue=visit.queue, progress=Markup(""))
+        frame = Frame(name=self._name, reviewer="", keys=self._keys, progress=Markup(""))
         return _html(whole_page(frame, "Who is reviewing?", name_form(visit.reviewer)))
 
     async def _named(self, request: Request) -> Response:
@@ -165,7 +165,9 @@ class Pages:
             given = verdict_of(form, visit.reviewer)
             try:
                 self._review.submit(given)
-            except (LeaseExpired, ChangedMeanwhile) as error:
+            except LeaseExpired as error:
+                return self._next(visit, message=str(error), kind="problem", status=409)
+            except ChangedMeanwhile as error:
                 fresh = self._review.show(given.id, visit.reviewer, given.queue)
                 return self._item(fresh, visit, message=str(error), kind="problem", status=409)
             said = "Skipped" if given.label is None else f"Saved: {given.label}"
@@ -266,7 +268,7 @@ class Pages:
             parts = {"title": f"{answer.title} · {self._name}", "main": answer.main, "progress": strip}
             said = {"message": answer.message, "kind": answer.kind, "address": answer.address, "place": answer.place}
             return JSONResponse(parts | said, answer.status)
-        frame = Frame(name=self._name, reviewer=visit.reviewer, keys=self._keys, queue=visit.queue, progress=strip)
+        frame = Frame(name=self._name, reviewer=visit.reviewer, keys=self._keys, progress=strip)
         return _html(whole_page(frame, answer.title, answer.main, answer.place, answer.message), answer.status)
 
     async def _problem(self, request: Request, error: Exception) -> Response:

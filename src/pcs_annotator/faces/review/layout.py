@@ -20,14 +20,12 @@ class Frame:
         name: The name of the run.
         reviewer: Who is reviewing; empty if not known yet.
         keys: Label → key.
-        queue: The queue from which rows come.
         progress: How the review goes.
     """
 
     name: str
     reviewer: str
     keys: Mapping[str, str]
-    queue: str
     progress: Markup
 
 
@@ -54,7 +52,7 @@ def whole_page(frame: Frame, title: str, main: Markup, place: str = "", message:
         ),
         tag("main", main, id="main", tabindex="-1"),
         _keys(frame.keys),
-        _go_to(frame.queue),
+        _go_to(),
         tag("form", method="post", action="/undo", id="undo", data_act="undo"),
         data_labels="|".join(frame.keys),
     )
@@ -129,12 +127,11 @@ def _caps(name: str) -> list[Child]:
     return [tag("kbd", part) for part in name.split(" ")]
 
 
-def _go_to(queue: str) -> Markup:
+def _go_to() -> Markup:
     field = tag("label", "ID of the row", tag("input", name_="id", required=True, autocomplete="off"))
     form = tag(
         "form",
         field,
-        tag("input", type="hidden", name_="queue", value=queue),
         tag("button", "Go", class_="strong"),
         action="/row",
     )

@@ -35,7 +35,7 @@ async function ask(url, body) {
 }
 
 // One request at a time: a key pressed meanwhile would be about a row that nobody has seen.
-async function act(url, body, remember = !body) {
+async function act(url, body, remember = true) {
   if (busy) return;
   busy = true;
   document.body.setAttribute("aria-busy", "true");
@@ -45,7 +45,9 @@ async function act(url, body, remember = !body) {
     show(answer);
     if (answer.message) say(answer.message, answer.kind || "");
     else if (!body) say("");
-    if (remember && answer.address && answer.address !== here()) history.pushState(null, "", answer.address);
+    if (remember && answer.address && answer.address !== here()) {
+      history[body ? "replaceState" : "pushState"](null, "", answer.address); // so that a reload shows the same
+    }
   } catch (error) {
     say(error.message, "problem");
   } finally {
@@ -72,9 +74,9 @@ function show(answer) {
   (byId("item") || byId("main")).focus({ preventScroll: true });
 }
 
+// The server escapes everything that is not ours, and the policy runs no inline script.
 function put(id, html) {
-  const parsed = new DOMParser().parseFromString(html, "text/html").body;
-  byId(id).replaceChildren(...parsed.childNodes);
+  byId(id).innerHTML = html;
 }
 
 // ---- time per item, without the time in which the page was not visible ------------------------------------------------
@@ -103,7 +105,7 @@ document.addEventListener("submit", (event) => {
   } else if (form.dataset.act) {
     event.preventDefault();
     if (form.dataset.act === "verdict") values.seconds = secondsShown();
-    if (form.dataset.act === "verdict" || form.dataset.act === "undo") values.here = here();
+    if (form.dataset.act === "undo") values.here = here();
     form.closest("dialog")?.close();
     act(new URL(form.action).pathname, values);
   }
@@ -128,9 +130,25 @@ window.addEventListener("popstate", () => act(here(), null, false));
 // ---- keys ------------------------------------------------------------------------------------------------------------
 
 const STORED = `pcs-keys-${document.body.dataset.labels}`;
-let own = JSON.parse(localStorage.getItem(STORED) || "{}");
-let single = localStorage.getItem("pcs-single-keys") !== "off";
+let own = stored(STORED, {});
+let single = stored("pcs-single-keys", true);
 const keyOf = (button) => own[button.value] ?? button.dataset.key;
+
+// A browser may forbid to store anything; then keys last until the page is left.
+function stored(name, usual) {
+  try {
+    return JSON.parse(localStorage.getItem(name)) ?? usual;
+  } catch {
+    return usual;
+  }
+}
+function store(name, value) {
+  try {
+    localStorage.setItem(name, JSON.stringify(value));
+  } catch {
+    say("This browser keeps no keys: they last until you leave the page.");
+  }
+}
 
 function paintKeys() {
   for (const button of all("button[data-key]")) {
@@ -161,7 +179,14 @@ function focusOn(id) {
   byId(id)?.select?.();
 }
 
+// With an Arabic or Cyrillic layout, the key in the place of S means S.
+function keysOf(event) {
+  const place = /^(?:Key|Digit)(.)$/.exec(event.code);
+  return place && event.key > "~" ? [event.key.toLowerCase(), place[1].toLowerCase()] : [event.key.toLowerCase()];
+}
+
 document.addEventListener("keydown", (event) => {
+  if (event.isComposing) return;
   const at = document.activeElement;
   const writing = at.matches("input, textarea, select");
   if (event.key === "Escape" && writing && !at.closest("dialog")) return leave(at);
@@ -170,16 +195,18 @@ document.addEventListener("keydown", (event) => {
     return leave(at);
   }
   if (writing || document.querySelector("dialog[open]")) return;
-  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z") return handle(event, COMMANDS.u);
+  const keys = keysOf(event);
+  if ((event.ctrlKey || event.metaKey) && keys.includes("z")) return handle(event, COMMANDS.u);
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.shiftKey && event.key === "ArrowLeft") return handle(event, () => byId("back")?.click());
   if (event.shiftKey && event.key === "ArrowRight") return handle(event, () => byId("forth")?.click());
   if (!single) return;
   if (event.key === "Enter" && at.matches("a, button, summary")) return; // it presses what has the focus
-  const key = event.key.toLowerCase();
-  const label = all("button[data-key]").find((button) => keyOf(button) === key);
-  if (label) return handle(event, () => label.click());
-  if (COMMANDS[key]) handle(event, COMMANDS[key]);
+  for (const key of keys) {
+    const label = all("button[data-key]").find((button) => keyOf(button) === key);
+    if (label) return handle(event, () => label.click());
+    if (Object.hasOwn(COMMANDS, key)) return handle(event, COMMANDS[key]);
+  }
 });
 
 // A key that is held down counts once.
@@ -198,7 +225,7 @@ byId("keys").addEventListener("change", (event) => {
   const field = event.target;
   if (field.id === "single-keys") {
     single = field.checked;
-    localStorage.setItem("pcs-single-keys", single ? "on" : "off");
+    store("pcs-single-keys", single);
   } else if (field.dataset.label !== undefined) remap(field);
 });
 byId("keys").addEventListener("close", () => (byId("item") || byId("main")).focus({ preventScroll: true }));
@@ -206,11 +233,11 @@ byId("keys").addEventListener("close", () => (byId("item") || byId("main")).focu
 function remap(field) {
   const key = field.value.trim().toLowerCase();
   const others = all("#keys input[data-label]").filter((one) => one !== field).map((one) => one.value.toLowerCase());
-  const taken = key in COMMANDS || others.includes(key) || key.length > 1;
+  const taken = Object.hasOwn(COMMANDS, key) || others.includes(key) || key.length > 1;
   byId("keys-problem").textContent = taken ? `“${key}” is taken: choose another key.` : "";
   if (taken) field.value = (own[field.dataset.label] ?? field.dataset.usual).toUpperCase();
   else own[field.dataset.label] = key;
-  localStorage.setItem(STORED, JSON.stringify(own));
+  store(STORED, own);
   field.value = field.value.toUpperCase();
   paintKeys();
 }
