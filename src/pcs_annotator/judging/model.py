@@ -61,9 +61,9 @@ class Model:
         """What decisions are based on: `promise`, `agreement` (which accepts nothing), or empty for no decision."""
         return "agreement" if self.by_agreement else "" if self.certificate is None else "promise"
 
-    def judge(self, votes: Votes) -> Iterator[Outcome]:
-        """Yield the outcome of every item, in order."""
-        judged = self.judged(votes)
+    def judge(self, votes: Votes, judged: Verdicts | None = None) -> Iterator[Outcome]:
+        """Yield the outcome of every item, in order; `judged` is what `judged` returned, if that is at hand."""
+        judged = judged or self.judged(votes)
         why = reasons(votes, judged.deciding, judged.best)
         plausible = None if self.sets is None or judged.probabilities is None else self.sets.of(judged.probabilities)
         decided = self.decisions(votes, judged)

@@ -129,11 +129,11 @@ async def ask_job(
     """
     prices = pricing(settings.prices)
     tally = settings.tally
-    _warn_about_hard_models(job)
+    warn_about_hard_models(job)
     try:
         refuse_unknown_prices(job, prices, settings.budget)
         with Ledger(ledger) as opened:
-            tracker, lengths = _spending(opened, prices, settings.budget)
+            tracker, lengths = spending_of(opened, prices, settings.budget)
             how = (settings.patience, settings.in_flight, lengths, shared or SharedCalls())
             asker = Asker(opened, tracker, tally, prices, *how)
             async with showing(tally, tracker) if settings.progress else nullcontext():
@@ -144,7 +144,7 @@ async def ask_job(
     return votes
 
 
-def _spending(ledger: Ledger, prices: PriceOf, budget: Budget) -> tuple[BudgetTracker, AnswerLengths]:
+def spending_of(ledger: Ledger, prices: PriceOf, budget: Budget) -> tuple[BudgetTracker, AnswerLengths]:
     """Return what may be spent and what calls are expected to take, as far as the ledger tells and it matters."""
     earlier = Earlier()
     if budget.in_dollars:
@@ -154,7 +154,7 @@ def _spending(ledger: Ledger, prices: PriceOf, budget: Budget) -> tuple[BudgetTr
     return BudgetTracker(budget, earlier), AnswerLengths(ledger.mean_answers() if limited else {})
 
 
-def _warn_about_hard_models(job: Job) -> None:
+def warn_about_hard_models(job: Job) -> None:
     """Say which models give no log-probabilities although graded answers were asked for."""
     wanted = [model for annotator, model in job.annotators if annotator.answers == "graded"]
     names = dict.fromkeys(model.name for model in wanted if not model.can_grade)

@@ -17,6 +17,7 @@ from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.tabular import table_stem
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError, TableError
@@ -100,7 +101,7 @@ def label(request: RunRequest, out: Path, saving: Saving | None = None) -> Label
     folder = runs.RunFolder(request.folder)
     runs.check_ending(out, tables.WRITTEN)
     started(folder)  # raises if this is no run folder, before a lock is put there
-    dataset = _new_texts(request)
+    dataset = new_texts(request)
     with lock_ledger(folder.ledger, wait=request.wait, say=request.say):
         return _label(request, dataset, out, saving or Saving())
 
@@ -113,15 +114,11 @@ def _label(request: RunRequest, dataset: tables.Dataset, out: Path, saving: Savi
             f"{out} {in_the_way}: name another file with -o, or add --replace, which keeps it under a dated name"
         )
     tally = Tally(rows_expected=len(dataset.items))
-    settings = _within_budget(resolve_config.collect_settings_of(recorded.config, request.environment), saving)
-    settings = replace(settings, progress=request.progress, tally=tally)
-    job = _job(recorded, settings)
-    fitted = recorded.model_in_force()
-    frugal = _frugal(recorded, fitted, job, settings, saving)
-    model = fitted if frugal is None else _like_the_run(frugal.model, fitted)
-    strategy = None if frugal is None else frugal.strategy
-    votes = run_sync(lambda: ask.ask_job(job, dataset.items, recorded.folder.ledger, settings, strategy))
-    model = model.with_coverage(votes)
+    opened = open_fitted(recorded, saving, request.environment)
+    settings = replace(opened.settings, progress=request.progress, tally=tally)
+    ledger, frugal = recorded.folder.ledger, opened.frugal
+    votes = run_sync(lambda: ask.ask_job(opened.job, dataset.items, ledger, settings, opened.strategy))
+    model = opened.model.with_coverage(votes)
     found = learn.check_drift(model, votes, [item.text for item in dataset.items])
     outcomes = list(model.judge(votes))
     labels = tables.with_outcomes(dataset.table, outcomes, votes.labels)
@@ -140,6 +137,38 @@ def _label(request: RunRequest, dataset: tables.Dataset, out: Path, saving: Savi
         frugal=frugal,
         drift=found,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedRun:
+    """A fitted run, ready to be asked about new texts.
+
+    Attributes:
+        job: Its questions, with its models open.
+        settings: How to ask, and what may be spent.
+        model: What judges the votes.
+        frugal: How questions are saved; None when everything is asked.
+    """
+
+    job: Job
+    settings: ask.CollectSettings
+    model: Model
+    frugal: Frugal | None
+
+    @property
+    def strategy(self) -> Strategy | None:
+        """What to ask next, and when to stop; None to ask everything."""
+        return None if self.frugal is None else self.frugal.strategy
+
+
+def open_fitted(recorded: Recorded, saving: Saving, environment: Mapping[str, str] | None) -> FittedRun:
+    """Open the models of a fitted run, and learn when to stop asking."""
+    settings = _within_budget(resolve_config.collect_settings_of(recorded.config, environment), saving)
+    fitted = recorded.model_in_force()
+    job = _job(recorded, settings)
+    frugal = _frugal(recorded, fitted, job, settings, saving)
+    model = fitted if frugal is None else _like_the_run(frugal.model, fitted)
+    return FittedRun(job=job, settings=settings, model=model, frugal=frugal)
 
 
 def _written(folder: runs.RunFolder) -> Mapping[str, str]:
@@ -178,7 +207,7 @@ class LabelPlan(NamedTuple):
 def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPlan:
     """Return what labelling new texts with a fitted run would ask and cost; no model is called."""
     recorded = Recorded.read(runs.RunFolder(request.folder))
-    dataset = _new_texts(request)
+    dataset = new_texts(request)
     settings = resolve_config.collect_settings_of(recorded.config, request.environment)
     settings = _within_budget(settings, saving or Saving())
     job = _job(recorded, settings)
@@ -189,7 +218,7 @@ def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPl
     return LabelPlan(everything, _scaled(everything, job, frugal.spending), frugal.spending)
 
 
-def _new_texts(request: RunRequest) -> tables.Dataset:
+def new_texts(request: RunRequest) -> tables.Dataset:
     """Read the texts to label; they need no gold column, even if the settings name one for the run's own data."""
     config = request.config
     return replace(request, config=replace(config, data=replace(config.data, gold_column=""))).read_data()

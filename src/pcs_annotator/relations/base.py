@@ -88,7 +88,10 @@ class QuestionRelation(Relation, Protocol):
 
 def rephrased(relation: Relation, question: Phrasing) -> Phrasing:
     """Return how the question is put under a relation: as it is, unless the relation changes the question."""
-    return relation.rephrase(question) if isinstance(relation, QuestionRelation) else question
+    rephrase = getattr(
+        relation, "rephrase", None
+    )  # to compare with a protocol takes 0.1 ms, for every text of a service
+    return question if rephrase is None else rephrase(question)
 
 
 _BUILT_IN = ("prompted.prompted", "question.layout", "question.order", "question.wording", "rules.clauses.voice",

@@ -7,11 +7,11 @@ import random
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pcs_annotator import errors
-from pcs_annotator.asking.engine.budget import AnswerLengths, BudgetTracker, Cost, Tokens, expected_tokens
+from pcs_annotator.asking.engine.budget import AnswerLengths, BudgetTracker, Cost, PartOfBudget, Tokens, expected_tokens
 from pcs_annotator.asking.engine.ledger import Ledger, call_key, entry_of
 from pcs_annotator.asking.engine.ledger_lock import SharedCalls
 from pcs_annotator.asking.engine.pace import LONGEST_PAUSE, MAX_IN_FLIGHT, Pace
@@ -100,6 +100,15 @@ class Asker:
     _stopped: errors.PcsError | None = None
     _halted: asyncio.Event = field(default_factory=asyncio.Event)
 
+    def part(self, shared: SharedCalls) -> Asker:
+        """Return an asker that counts by itself, and shares ledger, budget and pace with this one."""
+        tracker = PartOfBudget(self.tracker)
+        return replace(self, tally=Tally(), tracker=tracker, shared=shared, _halted=asyncio.Event())
+
+    def restarted(self) -> Asker:
+        """Return an asker that asks again, after a part of this one was stopped by a model that is down."""
+        return replace(self, _paces={})
+
     async def ask(self, call: Call) -> Reply:
         """Return a reply once it is safely in the ledger; concurrent calls with the same question are paid for once.
 
@@ -142,7 +151,7 @@ class Asker:
 
     def _expected(self, call: Call) -> Cost:
         tokens = self.lengths.expected(call.model, call.purpose, call.most)
-        return Cost(self.price_of(call.model.name, *tokens), sum(tokens))
+        return Cost(self.price_of(call.model.name, *tokens), sum(tokens), tokens.output)
 
     def stop(self, error: errors.PcsError) -> None:
         """Start no more calls, and raise this error for those that are waiting; calls in flight may still finish."""
@@ -246,7 +255,7 @@ class Asker:
         tokens_in, tokens_out = reply.usage.input_tokens, reply.usage.output_tokens
         if tokens_in is None or tokens_out is None:
             return self._expected(call)  # the server gave no token counts
-        return Cost(self.price_of(call.model.name, tokens_in, tokens_out), tokens_in + tokens_out)
+        return Cost(self.price_of(call.model.name, tokens_in, tokens_out), tokens_in + tokens_out, tokens_out)
 
     def _wait_after(self, retry_after: float | None) -> float:
         """Return the wait that a server asked for, up to a minute; a short random one if it did not."""

@@ -52,10 +52,17 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The actual or expected cost of a call; `usd` is None when the price is unknown."""
+    """The actual or expected cost of a call.
+
+    Attributes:
+        usd: Dollars; None when the price is unknown.
+        tokens: Tokens in and out.
+        output_tokens: Those out.
+    """
 
     usd: float | None
     tokens: int
+    output_tokens: int = 0
 
 
 class Tokens(NamedTuple):
@@ -144,6 +151,7 @@ class BudgetTracker:
         self.budget, self.limited = budget, budget != Budget()
         self.usd = 0.0
         self.tokens = 0
+        self.output_tokens = 0
         self.calls = 0
         self.price_unknown = False
         self._earlier = earlier or Earlier()
@@ -199,6 +207,7 @@ class BudgetTracker:
         """Count a call that was answered."""
         self.calls += 1
         self.tokens += paid.tokens
+        self.output_tokens += paid.output_tokens
         if paid.usd is None:
             self.price_unknown = True
         else:
@@ -233,6 +242,35 @@ class BudgetTracker:
             yield _Limit("--max-tokens", budget.tokens, tokens, tokens, self._held_tokens), expected.tokens
         if budget.calls is not None:
             yield _Limit("--max-calls", budget.calls, self.calls, self.calls, self._held_calls), 1
+
+
+class PartOfBudget(BudgetTracker):
+    """Counts what one of several askers pays of a budget that they share."""
+
+    def __init__(self, whole: BudgetTracker) -> None:
+        super().__init__(whole.budget)
+        self._whole = whole
+
+    async def reserve(self, expect: Callable[[], Cost]) -> Cost:
+        """Reserve from the whole budget."""
+        return await self._whole.reserve(expect)
+
+    def check(self, expected: Cost) -> None:
+        """Raise BudgetReached if a call would pass the whole budget."""
+        self._whole.check(expected)
+
+    def release(self, expected: Cost) -> None:
+        """Release a reservation from the whole budget."""
+        self._whole.release(expected)
+
+    def pay(self, paid: Cost) -> None:
+        """Count a call that was answered, here and in the whole budget."""
+        super().pay(paid)
+        self._whole.pay(paid)
+
+    def calls_left(self) -> float:
+        """Return about how many more calls the whole budget allows."""
+        return self._whole.calls_left()
 
 
 def _beyond(spent: float, most: float) -> bool:

@@ -40,7 +40,7 @@ def joined(*children: Child) -> Markup:
     return Markup("".join([escaped(child) for child in children if child is not None]))
 
 
-def tag(name: str, *children: Child, **attributes: str | bool | None) -> Markup:
+def tag(name: str, /, *children: Child, **attributes: str | bool | None) -> Markup:
     """Return an element; `class_` becomes class, `data_x` becomes data-x, None and False omit the attribute.
 
     >>> tag("td", "a < b", class_="number", hidden=True)

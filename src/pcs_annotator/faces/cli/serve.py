@@ -1,0 +1,89 @@
+"""`pcs serve`: label texts over HTTP with a fitted run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pcs_annotator.errors import ConfigError
+from pcs_annotator.faces.cli import options
+from pcs_annotator.faces.web import need_web
+from pcs_annotator.pipeline import label
+
+DEFAULT_PORT = 8080
+
+
+@click.command("serve")
+@click.argument("folder", metavar="RUN", type=options.PATH)
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen at; a public one needs a token."
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any free one.")
+@click.option("--token-env", metavar="NAME", help="Environment variable with the token that clients must send.")
+@click.option(
+    "--allow-host", "names", multiple=True, metavar="NAME", help="Name of this server behind a proxy; repeatable."
+)
+@click.option(
+    "--max-queue", type=click.IntRange(1), default=1024, show_default=True, metavar="N", help="Most texts at a time."
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(1),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Longest time for a request; answers that come later are kept for the next one.",
+)
+@click.option("--concurrency", type=click.IntRange(1), metavar="N", help="At most N calls in flight per model.")
+@options.saving_options
+@click.option("-v", "--verbose", is_flag=True, help="Print a line per request, without texts.")
+@options.QUIET
+def command(
+    *,
+    folder: Path,
+    host: str,
+    port: int,
+    token_env: str | None,
+    names: tuple[str, ...],
+    max_queue: int,
+    timeout: float,
+    concurrency: int | None,
+    verbose: bool,
+    quiet: bool,
+    **given: Any,
+) -> int:
+    """Label texts over HTTP with the models, rewrites and weights of the fitted run in the folder RUN.
+
+    POST /v1/classify takes a text or a list of texts; /docs describes all routes. Ctrl-C finishes what is in progress
+    and stops.
+    """
+    need_web("pcs serve")
+    from pcs_annotator.faces.serve.running import Limits, serve_run
+    from pcs_annotator.faces.web.server import listen
+    from pcs_annotator.pipeline.serve import Service, ServiceOptions
+
+    def say(line: str) -> None:
+        if not quiet:
+            click.echo(line, err=True)
+
+    saving = options.take(label.Saving, given)
+    service = Service(folder, ServiceOptions(saving=saving, in_flight=concurrency), say)
+    service.check()
+    door = listen(host, port, _token(token_env), names)
+    with door.socket:
+        asyncio.run(serve_run(service, door, Limits(max_queue=max_queue, seconds=timeout), say, verbose=verbose))
+    say("stopped; all answers are kept")
+    return 0
+
+
+def _token(name: str | None) -> str:
+    if name is None:
+        return ""
+    token = os.environ.get(name, "").strip()
+    if not token:
+        raise ConfigError(f"the environment variable {name} has no token: set it, or leave --token-env out")
+    return token

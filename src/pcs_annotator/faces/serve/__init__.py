@@ -1,0 +1,1 @@
+"""The HTTP service: texts in, labels with confidence out."""

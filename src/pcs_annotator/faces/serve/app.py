@@ -1,0 +1,328 @@
+"""The routes of the service."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from typing import Any
+
+import orjson
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from pcs_annotator.faces.serve import bodies, docs_page, openapi
+from pcs_annotator.faces.serve.metrics import MEDIA_TYPE, Counted, Metrics
+from pcs_annotator.faces.serve.queueing import Remembered, TextQueue
+from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
+from pcs_annotator.pipeline import serve
+from pcs_annotator.pipeline.serve import Classified, Service
+from pcs_annotator.pipeline.serve_jobs import FileJob, FileJobs, SameKeyError, new_job
+
+OPEN_PATHS = frozenset({"/health", "/ready"})
+"""What an orchestrator asks, without a token."""
+MAX_UPLOAD = 2**30
+PROGRESS_SECONDS = 0.5
+FORMATS = {
+    "text/csv": "csv",
+    "application/jsonl": "jsonl",
+    "application/x-ndjson": "jsonl",
+    "application/vnd.apache.parquet": "parquet",
+}
+
+
+class Json(Response):
+    """Values as JSON."""
+
+    media_type = "application/json"
+
+    def render(self, content: object) -> bytes:
+        """Return JSON."""
+        return orjson.dumps(content)
+
+
+class App:
+    """Answers requests with a service."""
+
+    def __init__(self, service: Service, *, max_queue: int, seconds: float) -> None:
+        self._service, self._seconds = service, seconds
+        self._queue = TextQueue(max_queue)
+        self._answers = Remembered()
+        self._metrics = Metrics()
+        self._jobs = FileJobs(service)
+        self._work: set[asyncio.Task[Classified]] = set()
+        self._stopping = asyncio.Event()
+        self._page = docs_page.page(openapi.document(service.task.labels))
+        routes = [
+            Route("/v1/classify", self.classify, methods=["POST"]),
+            Route("/v1/models", self.models),
+            Route("/v1/jobs", self.add_job, methods=["POST"]),
+            Route("/v1/jobs", self.list_jobs),
+            Route("/v1/jobs/{id}", self.job),
+            Route("/v1/jobs/{id}", self.delete_job, methods=["DELETE"]),
+            Route("/v1/jobs/{id}/events", self.job_events),
+            Route("/v1/jobs/{id}/result", self.job_result),
+            Route("/health", self.health),
+            Route("/ready", self.ready),
+            Route("/metrics", self.metrics),
+            Route("/openapi.json", self.openapi),
+            Route("/docs", self.docs),
+            Route("/docs.css", self.style),
+            Route("/predict", self.predict, methods=["POST"]),
+            Route("/setup", self.setup, methods=["POST"]),
+        ]
+        starlette = Starlette(routes=routes, exception_handlers=ERROR_HANDLERS)
+        self.asgi: ASGIApp = Counted(starlette, self._metrics)
+
+    def start(self) -> None:
+        """Go on with jobs that an earlier service left."""
+        self._jobs.start()
+
+    def stopping(self) -> None:
+        """End answers that would otherwise last."""
+        self._stopping.set()
+
+    async def stop(self) -> None:
+        """Finish what is in progress; jobs go on after the next start."""
+        self._stopping.set()
+        await self._jobs.stop()
+        if self._work:
+            await asyncio.wait(self._work)
+
+    async def classify(self, request: Request) -> Response:
+        """Label texts."""
+        values = await bodies.read_object(request)
+        asked = bodies.asked(values, self._queue.most)
+        service = self._service
+        if asked.model not in (None, "", service.name, service.version):
+            raise HTTPException(404, f"there is no model {asked.model!r}: this service has {service.name!r}")
+
+        async def answer() -> Response:
+            found = await self._label(asked.texts)
+            return Json(self._listed(found, request_id_of(request)))
+
+        key = request.headers.get("idempotency-key")
+        return await self._answers.once(key, await request.body(), answer)
+
+    async def _label(self, texts: Sequence[str]) -> list[Classified]:
+        """Return the labels of texts; 503 if there are none for a reason that concerns all texts."""
+        self._queue.take(len(texts))
+        work = [self._keep(self._service.classify(text)) for text in texts]
+        if (await asyncio.wait(work, timeout=self._seconds))[1]:
+            message = f"no answer within {self._seconds:g} s; what is on its way will be kept: try again"
+            raise HTTPException(503, message, {"Retry-After": "5"})
+        found = [one.result() for one in work]
+        for one in found:
+            decided = one.outcome and one.outcome.decision
+            self._metrics.texts[one.error.kind if one.error else decided or "labelled"] += 1
+        errors = [one.error for one in found if one.error is not None and not one.error.of_text]
+        if len(errors) == len(found):
+            wait = {} if errors[0].kind == "budget_reached" else {"Retry-After": "5"}
+            raise HTTPException(503, errors[0].message, wait)
+        return found
+
+    def _keep(self, work: Coroutine[Any, Any, Classified]) -> asyncio.Task[Classified]:
+        """Start a task that goes on if the client leaves, because its answers are paid for."""
+        task = asyncio.create_task(work)
+        self._work.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Classified]) -> None:
+        self._work.discard(task)
+        self._queue.leave()
+
+    def _listed(self, found: Sequence[Classified], request_id: str) -> dict[str, Any]:
+        tokens = [sum(getattr(one.spent, name) for one in found) for name in ("input_tokens", "output_tokens")]
+        answer = {
+            "id": f"classify-{request_id}",
+            "object": "list",
+            "created": int(time.time()),
+            "model": found[0].version,
+            "labels": list(self._service.task.labels),
+            "data": [{"index": place, **_item(one)} for place, one in enumerate(found)],
+            "usage": {
+                "prompt_tokens": tokens[0],
+                "completion_tokens": tokens[1],
+                "total_tokens": sum(tokens),
+                "calls": sum(one.spent.calls for one in found),
+                "known_already": sum(one.spent.known for one in found),
+            },
+        }
+        drift = self._service.drift
+        if drift is not None and drift.found:
+            answer["warning"] = f"recent texts differ from those of the run: {drift.sentence}; {drift.unseen}"
+        return answer
+
+    async def models(self, request: Request) -> Response:
+        """List the one model there is."""
+        about = {"id": self._service.name, "object": "model", "owned_by": "pcs", "version": self._service.version}
+        return Json({"object": "list", "data": [about]})
+
+    async def add_job(self, request: Request) -> Response:
+        """Take a file of texts."""
+        if self._jobs.full:
+            raise HTTPException(429, "too many jobs are waiting: try again later", {"Retry-After": "60"})
+        given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if given not in FORMATS:
+            raise HTTPException(415, f"Content-Type must be one of {', '.join(FORMATS)}")
+        job = new_job(
+            format=FORMATS[given],
+            key=request.headers.get("idempotency-key", ""),
+            text_column=request.query_params.get("text_column", ""),
+            id_column=request.query_params.get("id_column", ""),
+        )
+        try:
+            job = await self._jobs.add(request.stream(), job)
+        except SameKeyError as error:
+            raise HTTPException(422, str(error)) from None
+        return Json(_about(job), 202, {"Location": f"/v1/jobs/{job.id}"})
+
+    async def list_jobs(self, request: Request) -> Response:
+        """List all jobs."""
+        return Json({"object": "list", "data": [_about(job) for job in self._jobs.all()]})
+
+    async def job(self, request: Request) -> Response:
+        """Say how far a job is."""
+        return Json(_about(self._known_job(request)))
+
+    async def delete_job(self, request: Request) -> Response:
+        """Delete a job."""
+        job = self._known_job(request)
+        if job.state == "running":
+            raise HTTPException(409, f"job {job.id} is in progress: wait until it has ended")
+        self._jobs.delete(job)
+        return Response(status_code=204)
+
+    async def job_events(self, request: Request) -> Response:
+        """Send the progress of a job until it ends."""
+        return StreamingResponse(self._events(self._known_job(request)), media_type="text/event-stream")
+
+    async def _events(self, job: FileJob) -> AsyncIterator[bytes]:
+        sent = b""
+        while True:
+            now = orjson.dumps(_about(job))
+            yield b": still there\n\n" if now == sent else b"event: progress\ndata: " + now + b"\n\n"
+            sent = now
+            if job.ended or self._stopping.is_set():
+                return
+            await asyncio.sleep(PROGRESS_SECONDS)
+
+    async def job_result(self, request: Request) -> Response:
+        """Send the labels of a job."""
+        job = self._known_job(request)
+        if job.state != "finished":
+            raise HTTPException(409, job.message or f"job {job.id} is {job.state}: there is no result yet")
+        return FileResponse(self._jobs.result(job), media_type="text/csv", filename=f"{job.id}.csv")
+
+    def _known_job(self, request: Request) -> FileJob:
+        name = request.path_params["id"]
+        if name not in self._jobs:
+            raise HTTPException(404, f"there is no job {name!r}")
+        return self._jobs[name]
+
+    async def health(self, request: Request) -> Response:
+        """Say that the process lives."""
+        return Json({"status": "UP", "model_class": "pcs", "model_version": self._service.version})
+
+    async def ready(self, request: Request) -> Response:
+        """Say whether texts are accepted, with which model, and whether the run has a newer one."""
+        self._service.look_for_changes()
+        about = {
+            "status": "stopping" if self._stopping.is_set() else "ready",
+            "model": self._service.version,
+            "outdated": self._service.outdated,
+            "queued_texts": self._queue.texts,
+        }
+        return Json(about, 503 if self._stopping.is_set() else 200)
+
+    async def metrics(self, request: Request) -> Response:
+        """Show all counters."""
+        spent, drift = self._service.tracker, self._service.drift
+        gauges = {
+            "pcs_calls_total": ("counter", "Calls to models that were paid for.", spent.calls),
+            "pcs_tokens_total": ("counter", "Tokens in and out.", spent.tokens),
+            "pcs_cost_usd_total": ("counter", "Cost of calls whose price is known, in dollars.", spent.usd),
+            "pcs_queue_texts": ("gauge", "Texts in progress and waiting.", self._queue.texts),
+            "pcs_queue_room": ("gauge", "Texts that there is room for.", self._queue.most),
+            "pcs_jobs_unfinished": ("gauge", "Jobs that have not ended.", sum(not j.ended for j in self._jobs.all())),
+            "pcs_outdated": (
+                "gauge",
+                "Whether the run has a newer model, which is unreadable.",
+                bool(self._service.outdated),
+            ),
+        }
+        if drift is not None:
+            gauges["pcs_drift"] = ("gauge", "Whether recent texts differ from those of the run.", drift.found)
+            gauges["pcs_drift_p_value"] = ("gauge", "Probability of such a difference by chance.", drift.p_value)
+        return PlainTextResponse(self._metrics.page(gauges), media_type=MEDIA_TYPE)
+
+    async def openapi(self, request: Request) -> Response:
+        """Show the description of all routes."""
+        return Json(openapi.document(self._service.task.labels))
+
+    async def docs(self, request: Request) -> Response:
+        """Show it for people."""
+        return HTMLResponse(self._page)
+
+    async def style(self, request: Request) -> Response:
+        """Return the style of that page."""
+        return Response(docs_page.STYLE, media_type="text/css")
+
+    async def predict(self, request: Request) -> Response:
+        """Label tasks of Label Studio."""
+        tasks, interface = bodies.label_studio_tasks(await bodies.read_object(request), self._queue.most)
+        names = serve.label_studio_interface(interface)
+        texts = [task["data"].get(names.key) for task in tasks]
+        for place, text in enumerate(texts):
+            if not isinstance(text, str) or not text.strip():
+                raise HTTPException(400, f"`tasks[{place}].data` has no text under {names.key!r}")
+        found = await self._label(texts) if texts else []
+        version = self._service.version
+        return Json(
+            {
+                "results": [serve.label_studio_prediction(one, names) for one in found],
+                "model_version": found[0].version if found else version,
+            }
+        )
+
+    async def setup(self, request: Request) -> Response:
+        """Check that a project of Label Studio can be answered."""
+        schema = bodies.interface_of(await bodies.read_object(request), "schema")
+        serve.label_studio_interface(schema)
+        return Json({"model_version": self._service.version})
+
+
+def _item(one: Classified) -> dict[str, Any]:
+    outcome = one.outcome
+    cost = {"usd": one.spent.usd, "calls": one.spent.calls}
+    if outcome is None or one.error is not None:
+        error = one.error and one.error._asdict()
+        nothing: dict[str, Any] = {
+            "label": None,
+            "probs": [],
+            "num_classes": 0,
+            "confidence": None,
+            "decision": "review",
+        }
+        return {**nothing, "reason": one.error.message if one.error else "", "cost": cost, "error": error}
+    item = {
+        "label": outcome.label,
+        "probs": one.probabilities,
+        "num_classes": len(one.probabilities),
+        "confidence": outcome.confidence,
+        "decision": outcome.decision,
+        "reason": outcome.reason,
+        "cost": cost,
+    }
+    return {**item, "label_set": outcome.label_set} if outcome.label_set else item
+
+
+def _about(job: FileJob) -> dict[str, Any]:
+    shown = ("id", "state", "rows", "done", "unlabelled", "calls", "usd", "restarts", "message", "created")
+    links = {"events": f"/v1/jobs/{job.id}/events", "result": f"/v1/jobs/{job.id}/result"}
+    return {"object": "job", **{name: getattr(job, name) for name in shown}, **links}

@@ -1,0 +1,91 @@
+"""Counters in the text format of Prometheus."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from time import perf_counter
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+Labels = tuple[tuple[str, str], ...]
+
+
+class Metrics:
+    """What a service counts: requests by route, texts by decision or error."""
+
+    def __init__(self) -> None:
+        self.texts: Counter[str] = Counter()
+        self._requests: Counter[tuple[str, str]] = Counter()
+        self._buckets: dict[str, list[int]] = {}
+        self._seconds: Counter[str] = Counter()
+
+    def answered(self, route: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self._requests[route, str(status)] += 1
+        self._buckets.setdefault(route, [0] * (len(BOUNDS) + 1))[bisect_left(BOUNDS, seconds)] += 1
+        self._seconds[route] += seconds  # type: ignore[assignment]  # a sum of seconds
+
+    def page(self, gauges: Mapping[str, tuple[str, str, float]]) -> str:
+        """Return everything; `gauges` is name → kind, help and value."""
+        lines: list[str] = []
+        requests = {(("route", route), ("status", status)): n for (route, status), n in sorted(self._requests.items())}
+        lines += _family("pcs_requests_total", "counter", "Requests by route and status.", requests.items())
+        texts = {(("result", result),): count for result, count in sorted(self.texts.items())}
+        lines += _family("pcs_texts_total", "counter", "Texts by decision or error.", texts.items())
+        lines += self._durations()
+        for name, (kind, about, value) in gauges.items():
+            lines += _family(name, kind, about, [((), value)])
+        return "\n".join([*lines, ""])
+
+    def _durations(self) -> list[str]:
+        name = "pcs_request_duration_seconds"
+        lines = [f"# HELP {name} Time from request to answer.", f"# TYPE {name} histogram"]
+        for route, counts in sorted(self._buckets.items()):
+            below = 0
+            for bound, count in zip([*map(str, BOUNDS), "+Inf"], counts, strict=True):
+                below += count
+                lines.append(_sample(f"{name}_bucket", (("route", route), ("le", bound)), below))
+            lines.append(_sample(f"{name}_sum", (("route", route),), self._seconds[route]))
+            lines.append(_sample(f"{name}_count", (("route", route),), below))
+        return lines
+
+
+def _family(name: str, kind: str, about: str, samples: Iterable[tuple[Labels, float]]) -> list[str]:
+    head = [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
+    return [*head, *(_sample(name, labels, value) for labels, value in samples)]
+
+
+def _sample(name: str, labels: Labels, value: float) -> str:
+    inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels)
+    return f"{name}{{{inside}}} {value:.9g}" if labels else f"{name} {value:.9g}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+class Counted:
+    """Counts every request of an app."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app, self._metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request on, and count its answer by the route, of which there are few."""
+        began, status = perf_counter(), 500
+
+        async def send_noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_noted)
+        finally:
+            route = getattr(scope.get("route"), "path", "unknown")
+            self._metrics.answered(route, status, perf_counter() - began)

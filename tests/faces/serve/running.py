@@ -1,0 +1,56 @@
+"""The service on a real socket, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from pcs_annotator.faces.serve.app import MAX_UPLOAD, OPEN_PATHS, App
+from pcs_annotator.pipeline.label import Saving
+from pcs_annotator.pipeline.serve import Service, ServiceOptions
+from tests.faces.web.serving import serving
+
+
+@dataclass(frozen=True)
+class Running:
+    """A service, and a client of it."""
+
+    service: Service
+    app: App
+    client: aiohttp.ClientSession
+    lines: list[str]
+
+    async def ask(self, method: str, path: str, **more: Any) -> tuple[int, Any]:
+        """Return status and body of an answer."""
+        async with self.client.request(method, path, **more) as answer:
+            body = await answer.json() if answer.content_type == "application/json" else await answer.text()
+            return answer.status, body
+
+    async def classify(self, texts: str | list[str], **headers: str) -> tuple[int, Any]:
+        return await self.ask("POST", "/v1/classify", json={"input": texts}, headers=headers)
+
+
+@asynccontextmanager
+async def running(
+    folder: Path, *, max_queue: int = 100, seconds: float = 60, saving: Saving | None = None, token: str = ""
+) -> AsyncIterator[Running]:
+    """Serve a run until the block ends."""
+    lines: list[str] = []
+    service = Service(folder, ServiceOptions(saving=saving or Saving(), environment={}), lines.append)
+    async with service:
+        app = App(service, max_queue=max_queue, seconds=seconds)
+        app.start()
+        rules = {"open_paths": OPEN_PATHS, "max_bodies": {"/v1/jobs": MAX_UPLOAD}}
+        try:
+            async with (
+                serving(app.asgi, token=token, say=lines.append, on_stop=app.stopping, **rules) as door,
+                aiohttp.ClientSession(door.url) as client,
+            ):
+                yield Running(service, app, client, lines)
+        finally:
+            await app.stop()

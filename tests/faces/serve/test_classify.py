@@ -1,0 +1,406 @@
+from __future__ import annotations
+
+import asyncio
+import itertools
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pcs_annotator.asking.engine.ledger_lock import lock_ledger
+from pcs_annotator.files.config import Config
+from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.pipeline import judge_together
+from pcs_annotator.pipeline import serve as pipeline_serve
+from pcs_annotator.pipeline.label import Saving, label
+from pcs_annotator.pipeline.run import RunRequest, fit_run
+from pcs_annotator.pipeline.serve import Service
+from tests.faces.serve.running import Running, running
+from tests.simulated import truth_of, write_texts
+from tests.stub import StubProcess
+
+TEXTS = [f"Case {row} looks {truth_of(row)}." for row in range(1000, 1020)]
+SAMPLE = re.compile(r'[a-z_]+(\{([a-z]+="[^"\n]*",?)+\})? [0-9.e+-]+')
+
+
+def test_labels_are_those_of_the_library(run: Path) -> None:
+    async def served() -> Any:
+        async with running(run) as one:
+            return (await one.classify(TEXTS))[1]
+
+    answer = asyncio.run(served())
+    data = write_texts(run.parent / "new.csv", range(1000, 1020))
+    expected = label(RunRequest(data=data, folder=run, config=Config()), run.parent / "out.csv").outcomes
+    for item, outcome in zip(answer["data"], expected, strict=True):
+        assert (item["label"], item["decision"], item["reason"]) == (outcome.label, outcome.decision, outcome.reason)
+        assert item["confidence"] == pytest.approx(outcome.confidence)
+        assert item["num_classes"] == len(item["probs"]) == 2
+        assert answer["labels"][item["probs"].index(max(item["probs"]))] == item["label"]
+    assert [item["index"] for item in answer["data"]] == list(range(20))
+    assert answer["usage"]["calls"] == sum(item["cost"]["calls"] for item in answer["data"]) > 20
+    assert (
+        answer["usage"]["total_tokens"] == answer["usage"]["prompt_tokens"] + answer["usage"]["completion_tokens"] > 0
+    )
+    assert answer["object"] == "list"
+
+
+def test_a_text_that_is_known_costs_nothing(run: Path) -> None:
+    async def served() -> list[Any]:
+        async with running(run) as one:
+            return [(await one.classify(TEXTS[0]))[1] for _ in range(2)]
+
+    first, second = asyncio.run(served())
+    assert first["usage"]["calls"] > 0
+    assert second["usage"] == {
+        "prompt_tokens": 0,
+        "completion_tokens": 0,
+        "total_tokens": 0,
+        "calls": 0,
+        "known_already": first["usage"]["calls"],
+    }
+    assert second["data"][0]["label"] == first["data"][0]["label"]
+
+
+def test_copies_of_a_text_that_come_together_are_paid_for_once(stub_folder: Path, stub: StubProcess) -> None:
+    stub.change(latency_s=0.1)
+
+    async def served() -> Any:
+        async with running(stub_folder) as one:
+            return await asyncio.gather(*(one.classify(["The same text."] * 3) for _ in range(5)))
+
+    assert [status for status, _ in asyncio.run(served())] == [200] * 5
+    assert stub.stats().answered == 1
+
+
+BAD_BODIES = [
+    (b"{", 400, "not valid JSON"),
+    (b"[1]", 400, "must be a JSON object, not a list"),
+    (b"{}", 400, "`input` is missing"),
+    (b'{"input": 1}', 400, "`input` must be a text"),
+    (b'{"input": []}', 400, "one or more texts"),
+    (b'{"input": ["a", null]}', 400, r"`input\[1\]` must be a text, not null"),
+    (b'{"input": ["a", " "]}', 400, r"`input\[1\]` is empty"),
+    (b'{"input": "a", "model": 3}', 400, "`model` must be a text"),
+    (b'{"input": "a", "model": "other"}', 404, "this service has 'run'"),
+    (b'{"input": "\\ud800"}', 400, "not valid JSON"),
+    (b"[" * 100_000, 400, "not valid JSON"),
+    (b'{"input": [%s]}' % b",".join([b'"a"'] * 101), 413, "101 texts in one request, at most 100"),
+    (b'{"input": "%s"}' % (b"x" * 17 * 2**20), 413, "larger than 16 MiB"),
+]
+
+
+def test_bad_bodies_get_a_sentence(run: Path) -> None:
+    async def parts(body: bytes) -> AsyncIterator[bytes]:
+        for start in range(0, len(body), 2**16):
+            yield body[start : start + 2**16]
+
+    async def served() -> None:
+        async with running(run) as one:
+            for body, status, message in BAD_BODIES:
+                given, answer = await one.ask("POST", "/v1/classify", data=parts(body))
+                assert given == status, message
+                assert re.search(message, answer["error"]["message"])
+                assert answer["error"]["request_id"]
+
+    asyncio.run(served())
+
+
+def test_other_requests_that_make_no_sense(run: Path) -> None:
+    async def served() -> None:
+        async with running(run, token="a-token-of-some-length") as one:
+            assert (await one.ask("GET", "/health"))[0] == 200
+            assert (await one.ask("GET", "/ready"))[0] == 200
+            assert (await one.classify("a"))[0] == 401
+            one.client.headers["Authorization"] = "Bearer a-token-of-some-length"
+            assert (await one.classify("a"))[0] == 200
+            assert (await one.ask("GET", "/v1/classify"))[0] == 405
+            assert (await one.ask("GET", "/nowhere"))[1]["error"]["type"] == "not_found"
+            assert (await one.ask("GET", "/health", headers={"Host": "evil.example"}))[0] == 403
+
+    asyncio.run(served())
+
+
+def test_a_full_queue_says_when_to_come_again(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    classify, gate = Service.classify, asyncio.Event()
+
+    async def slow(self: Service, text: str) -> Any:
+        await gate.wait()
+        return await classify(self, text)
+
+    monkeypatch.setattr(Service, "classify", slow)
+
+    async def served() -> None:
+        async with running(run, max_queue=5) as one:
+            first = asyncio.create_task(one.classify(TEXTS[:4]))
+            while not (await one.ask("GET", "/ready"))[1]["queued_texts"]:
+                await asyncio.sleep(0.01)
+            async with one.client.post("/v1/classify", json={"input": TEXTS[:2]}) as answer:
+                assert answer.status == 429
+                assert 1 <= int(answer.headers["Retry-After"]) <= 60
+            gate.set()
+            assert (await first)[0] == 200
+            assert (await one.classify(TEXTS[:5]))[0] == 200
+
+    asyncio.run(served())
+
+
+def test_answers_that_come_too_late_are_kept(stub_folder: Path, stub: StubProcess) -> None:
+    stub.change(latency_s=0.6)
+
+    async def served() -> None:
+        async with running(stub_folder, seconds=0.2) as one:
+            status, body = await one.classify("A slow text.")
+            assert (status, body["error"]["type"]) == (503, "unavailable")
+            while (await one.ask("GET", "/ready"))[1]["queued_texts"]:
+                await asyncio.sleep(0.05)
+            assert (await one.classify("A slow text."))[1]["usage"]["known_already"] == 1
+
+    asyncio.run(served())
+
+
+def test_the_same_key_gets_the_same_answer(run: Path) -> None:
+    async def served() -> None:
+        async with running(run) as one:
+            first, again = await asyncio.gather(*(one.classify(TEXTS[0], **{"Idempotency-Key": "k"}) for _ in range(2)))
+            assert first == again
+            assert first[0] == 200
+            async with one.client.post(
+                "/v1/classify", json={"input": TEXTS[0]}, headers={"Idempotency-Key": "k"}
+            ) as answer:
+                assert (await answer.json()) == first[1]
+                assert answer.headers["Idempotency-Replayed"] == "true"
+            assert (await one.classify(TEXTS[1], **{"Idempotency-Key": "k"}))[0] == 422
+            assert (await one.classify(TEXTS[0], **{"Idempotency-Key": "a b"}))[0] == 400
+            assert (await one.classify(TEXTS[0], **{"Idempotency-Key": "l"}))[1]["id"] != first[1]["id"]
+
+    asyncio.run(served())
+
+
+def test_a_failure_is_not_remembered(stub_folder: Path, stub: StubProcess) -> None:
+    async def served() -> None:
+        async with running(stub_folder) as one:
+            stub.change(models=["another"])
+            assert (await one.classify("A text.", **{"Idempotency-Key": "k"}))[0] == 503
+            stub.change(models=[])
+            assert (await one.classify("A text.", **{"Idempotency-Key": "k"}))[0] == 200
+
+    asyncio.run(served())
+
+
+def test_memory_for_answers_is_bounded(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pcs_annotator.faces.serve.queueing.MEMORY_BYTES", 1000)
+
+    async def served() -> None:
+        async with running(run) as one:
+            ids = [(await one.classify(TEXTS[n], **{"Idempotency-Key": str(n)}))[1]["id"] for n in range(4)]
+            assert (await one.classify(TEXTS[3], **{"Idempotency-Key": "3"}))[1]["id"] == ids[3]
+            assert (await one.classify(TEXTS[0], **{"Idempotency-Key": "0"}))[1]["id"] != ids[0]
+
+    asyncio.run(served())
+
+
+def test_one_text_too_many_characters_does_not_spoil_the_others(stub_folder: Path, stub: StubProcess) -> None:
+    stub.change(max_chars=2000)
+
+    async def served() -> Any:
+        async with running(stub_folder) as one:
+            return await one.classify(["Short.", "Long. " * 1000, "Short, too."])
+
+    status, body = asyncio.run(served())
+    assert status == 200
+    assert [item["label"] is not None for item in body["data"]] == [True, False, True]
+    bad = body["data"][1]
+    assert (bad["error"]["kind"], bad["decision"]) == ("unanswerable", "review")
+    assert "no model gave a usable answer" in bad["reason"]
+
+
+def test_a_model_that_is_down_is_asked_again_by_the_next_request(stub_folder: Path, stub: StubProcess) -> None:
+    async def served() -> None:
+        async with running(stub_folder) as one:
+            stub.change(models=["another"])
+            status, body = await one.classify(["A text.", "Another one."])
+            assert status == 503
+            assert "one" in body["error"]["message"]  # the model
+            stub.change(models=[])
+            assert (await one.classify("A text."))[0] == 200
+            assert 'pcs_texts_total{result="model_unavailable"} 2' in (await one.ask("GET", "/metrics"))[1]
+
+    asyncio.run(served())
+
+
+def test_the_budget_is_shared_by_all_requests(stub_folder: Path, stub: StubProcess) -> None:
+    async def served() -> None:
+        async with running(stub_folder, saving=Saving(max_calls=3)) as one:
+            answers = await asyncio.gather(*(one.classify(f"Text {number}.") for number in range(6)))
+            assert sorted(status for status, _ in answers) == [200] * 3 + [503] * 3
+            assert "budget" in next(body for status, body in answers if status == 503)["error"]["message"]
+            status, body = await one.classify(["Text 0.", "A new text."])
+            assert (status, body["data"][1]["error"]["kind"]) == (200, "budget_reached")
+
+    asyncio.run(served())
+    assert stub.stats().answered == 3
+
+
+def test_metrics_are_in_the_format_of_prometheus(run: Path) -> None:
+    async def served() -> str:
+        async with running(run) as one:
+            await one.classify(TEXTS[:3])
+            await one.ask("GET", "/nowhere")
+            return str((await one.ask("GET", "/metrics"))[1])
+
+    lines = asyncio.run(served()).splitlines()
+    assert [line for line in lines if not line.startswith("#") and not SAMPLE.fullmatch(line)] == []
+    assert 'pcs_requests_total{route="/v1/classify",status="200"} 1' in lines
+    assert 'pcs_requests_total{route="unknown",status="404"} 1' in lines
+    assert 'pcs_request_duration_seconds_count{route="/v1/classify"} 1' in lines
+    assert sum(int(line.split()[-1]) for line in lines if line.startswith("pcs_texts_total")) == 3
+
+
+def test_texts_unlike_those_of_the_run_are_noticed(run: Path) -> None:
+    async def served(truths: list[str]) -> tuple[Any, str]:
+        async with running(run) as one:
+            for start in range(0, 100, 50):
+                texts = [f"Case {5000 + start + n} looks {truths[n % len(truths)]}." for n in range(50)]
+                _, last = await one.classify(texts)
+                await one.classify(texts)  # copies count once
+            _, last = await one.classify(texts[:1])
+            return last, (await one.ask("GET", "/metrics"))[1]
+
+    last, metrics = asyncio.run(served(["good", "bad"]))
+    assert "warning" not in last
+    assert "pcs_drift 0" in metrics
+    last, metrics = asyncio.run(served(["good"]))
+    assert "recent texts differ from those of the run" in last["warning"]
+    assert "pcs_drift 1" in metrics
+
+
+def test_a_new_fit_is_taken_over_without_a_restart(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline_serve, "LOOK_EVERY", 0.0)
+
+    async def served() -> None:
+        async with running(run) as one:
+            before = one.service.version
+            assert (await one.classify(TEXTS[0]))[1]["model"] == before
+            await asyncio.to_thread(fit_run, run, {"max_error": 0.2})
+            while one.service.version == before:
+                assert (await one.classify(TEXTS[1]))[0] == 200
+                await asyncio.sleep(0.02)
+            assert (await one.classify(TEXTS[0]))[1]["model"] == one.service.version
+            (run / "model.json").write_text("{")
+            while not (ready := (await one.ask("GET", "/ready"))[1])["outdated"]:
+                await asyncio.sleep(0.02)
+            assert "model.json" in ready["outdated"]
+            assert (await one.classify(TEXTS[2]))[0] == 200
+            assert any("the run has changed" in line for line in one.lines)
+
+    asyncio.run(served())
+
+
+def test_a_replaced_ledger_is_an_error_and_no_loss(run: Path) -> None:
+    async def served() -> tuple[int, Any]:
+        async with running(run) as one:
+            await one.classify(TEXTS[0])
+            (run / "ledger.db").rename(run / "other.db")
+            (run / "ledger.db").write_bytes(b"")
+            return await one.classify(TEXTS[1])
+
+    status, body = asyncio.run(served())
+    assert status == 503
+    assert "start the service again" in body["error"]["message"]
+
+
+def test_a_bug_in_judging_is_reported_without_the_text(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge_together, "_joined", lambda parts: 1 / 0)
+
+    async def served() -> tuple[int, Any, list[str]]:
+        async with running(run) as one:
+            return *(await one.classify("Case SECRET looks good.")), one.lines
+
+    status, body, lines = asyncio.run(served())
+    assert (status, body["error"]["type"]) == (500, "internal_error")
+    assert any(line.startswith("ZeroDivisionError at") for line in lines)
+    assert "SECRET" not in "".join(lines)
+
+
+def test_label_studio_gets_predictions(run: Path) -> None:
+    interface = (
+        '<View><Text name="t" value="$body"/><Choices name="c" toName="t"><Choice value="good"/></Choices></View>'
+    )
+
+    async def served() -> None:
+        async with running(run) as one:
+            status, body = await one.ask("POST", "/setup", json={"schema": interface, "project": "1"})
+            assert (status, body["model_version"]) == (200, one.service.version)
+            tasks = [{"id": 7, "data": {"body": text}} for text in TEXTS[:2]]
+            status, body = await one.ask("POST", "/predict", json={"tasks": tasks, "label_config": interface})
+            assert status == 200
+            for found in body["results"]:
+                assert found["model_version"] == one.service.version
+                assert 0 < found["score"] <= 1
+                (result,) = found["result"]
+                assert (result["from_name"], result["to_name"], result["type"]) == ("c", "t", "choices")
+                assert result["value"]["choices"][0] in ("good", "bad")
+            assert (await one.ask("POST", "/predict", json={"tasks": []}))[1]["results"] == []
+            for wrong in (
+                {"tasks": tasks},
+                {"tasks": tasks, "label_config": "<View>"},
+                {"tasks": 1},
+                {"tasks": [{"data": 1}]},
+                {"tasks": [], "label_config": 1},
+            ):
+                status, body = await one.ask("POST", "/predict", json=wrong)
+                assert (status, body["error"]["type"]) == (400, "bad_request")
+
+    asyncio.run(served())
+
+
+def test_other_commands_get_their_turn_under_constant_load(
+    stub_folder: Path, stub: StubProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline_serve, "LONGEST_TURN", 0.2)
+    stub.change(latency_s=0.02)
+
+    async def served() -> None:
+        had_turn = asyncio.Event()
+
+        async def client(one: Running, number: int) -> None:
+            for text in itertools.count():
+                assert (await one.classify(f"Text {text} of client {number}."))[0] == 200
+                if had_turn.is_set():
+                    return
+
+        def other_command() -> None:
+            with lock_ledger(RunFolder(stub_folder).ledger, say=lambda line: None):
+                pass
+
+        async with running(stub_folder) as one:
+            clients = [asyncio.create_task(client(one, number)) for number in range(8)]
+            await asyncio.sleep(0.3)
+            await asyncio.wait_for(asyncio.to_thread(other_command), 60)
+            had_turn.set()
+            await asyncio.gather(*clients)
+
+    asyncio.run(served())
+
+
+def test_the_example_in_the_docs_runs(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "serve.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
+    exec(example.replace("http://127.0.0.1:8080", url))
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_pages_for_people_and_programs(run: Path) -> None:
+    async def served() -> None:
+        async with running(run) as one:
+            _, page = await one.ask("GET", "/docs")
+            assert "/v1/classify" in page
+            assert "<style" not in page
+            assert (await one.ask("GET", "/docs.css"))[0] == 200
+            _, about = await one.ask("GET", "/openapi.json")
+            assert set(about["paths"]) >= {"/v1/classify", "/v1/jobs/{id}/events", "/predict"}
+            assert (await one.ask("GET", "/v1/models"))[1]["data"][0]["id"] == "run"
+
+    asyncio.run(served())
