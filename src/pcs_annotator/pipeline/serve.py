@@ -365,7 +365,7 @@ class _Turns:
                     await self._empty.wait()
                     await asyncio.sleep(LINGER_SECONDS)
                 self._holder = None
-        except LedgerError as error:
+        except Exception as error:
             self._holder = None
             taken.set_exception(error)
 

@@ -190,7 +190,7 @@ def test_a_failure_is_not_remembered(stub_folder: Path, stub: StubProcess) -> No
 
 
 def test_memory_for_answers_is_bounded(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pcs_annotator.faces.serve.queueing.MEMORY_BYTES", 1000)
+    monkeypatch.setattr("pcs_annotator.faces.serve.queueing.MEMORY_BYTES", 3000)
 
     async def served() -> None:
         async with running(run) as one:

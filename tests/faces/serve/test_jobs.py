@@ -4,9 +4,12 @@ import asyncio
 import csv
 import io
 import json
+import shutil
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from pcs_annotator.faces.serve import app
@@ -140,6 +143,39 @@ def test_a_job_whose_model_is_down_is_given_up(stub_folder: Path, stub: StubProc
             stub.change(models=[])
             _, job = await sent(one)
             assert (await ended(one, job))["state"] == "finished"
+
+    asyncio.run(served())
+
+
+def test_an_upload_that_breaks_off_leaves_nothing(run: Path) -> None:
+    async def half() -> AsyncIterator[bytes]:
+        yield b"id,text\n"
+        raise ConnectionError
+
+    async def served() -> list[str]:
+        async with running(run) as one:
+            with pytest.raises((aiohttp.ClientError, ConnectionError)):
+                await one.client.post("/v1/jobs", data=half(), headers=CSV)
+            while not any(line.startswith("POST") for line in one.lines):
+                await asyncio.sleep(0.02)
+            assert (await one.ask("GET", "/v1/jobs"))[1]["data"] == []
+            return one.lines
+
+    assert any(line.startswith("POST /v1/jobs 400") for line in asyncio.run(served()))
+    assert not list((run / "jobs").iterdir())
+
+
+def test_a_result_that_was_deleted_by_hand_is_not_found(run: Path) -> None:
+    async def served() -> None:
+        async with running(run) as one:
+            _, job = await sent(one)
+            await ended(one, job)
+            (run / "jobs" / job["id"] / "result.csv").unlink()
+            assert (await one.ask("GET", job["result"]))[0] == 404
+            assert (await sent(one, **{"Idempotency-Key": "a b"}))[0] == 400
+            shutil.rmtree(run / "jobs")
+            (run / "jobs").write_text("in the way")
+            assert (await sent(one))[0] == 503
 
     asyncio.run(served())
 

@@ -41,7 +41,6 @@ DEFAULT_PORT = 8080
 @click.option("--concurrency", type=click.IntRange(1), metavar="N", help="At most N calls in flight per model.")
 @options.saving_options
 @click.option("-v", "--verbose", is_flag=True, help="Print a line per request, without texts.")
-@options.QUIET
 def command(
     *,
     folder: Path,
@@ -53,7 +52,6 @@ def command(
     timeout: float,
     concurrency: int | None,
     verbose: bool,
-    quiet: bool,
     **given: Any,
 ) -> int:
     """Label texts over HTTP with the models, rewrites and weights of the fitted run in the folder RUN.
@@ -66,17 +64,15 @@ def command(
     from pcs_annotator.faces.web.server import listen
     from pcs_annotator.pipeline.serve import Service, ServiceOptions
 
-    def say(line: str) -> None:
-        if not quiet:
-            click.echo(line, err=True)
-
     saving = options.take(label.Saving, given)
-    service = Service(folder, ServiceOptions(saving=saving, in_flight=concurrency), say)
+    service = Service(folder, ServiceOptions(saving=saving, in_flight=concurrency), options.say)
     service.check()
     door = listen(host, port, _token(token_env), names)
     with door.socket:
-        asyncio.run(serve_run(service, door, Limits(max_queue=max_queue, seconds=timeout), say, verbose=verbose))
-    say("stopped; all answers are kept")
+        asyncio.run(
+            serve_run(service, door, Limits(max_queue=max_queue, seconds=timeout), options.say, verbose=verbose)
+        )
+    options.say("stopped; all answers are kept")
     return 0
 
 

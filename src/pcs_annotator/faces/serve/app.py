@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 
 from pcs_annotator.faces.serve import bodies, docs_page, openapi
 from pcs_annotator.faces.serve.metrics import MEDIA_TYPE, Counted, Metrics
-from pcs_annotator.faces.serve.queueing import Remembered, TextQueue
+from pcs_annotator.faces.serve.queueing import Remembered, TextQueue, key_of
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
 from pcs_annotator.pipeline import serve
 from pcs_annotator.pipeline.serve import Classified, Service
@@ -105,8 +105,7 @@ class App:
             found = await self._label(asked.texts)
             return Json(self._listed(found, request_id_of(request)))
 
-        key = request.headers.get("idempotency-key")
-        return await self._answers.once(key, await request.body(), answer)
+        return await self._answers.once(key_of(request), await request.body(), answer)
 
     async def _label(self, texts: Sequence[str]) -> list[Classified]:
         """Return the labels of texts; 503 if there are none for a reason that concerns all texts."""
@@ -135,6 +134,8 @@ class App:
     def _ended(self, task: asyncio.Task[Classified]) -> None:
         self._work.discard(task)
         self._queue.leave()
+        if not task.cancelled():
+            task.exception()  # who waits for it has it; asyncio would print it, and it may quote a text
 
     def _listed(self, found: Sequence[Classified], request_id: str) -> dict[str, Any]:
         tokens = [sum(getattr(one.spent, name) for one in found) for name in ("input_tokens", "output_tokens")]
@@ -172,7 +173,7 @@ class App:
             raise HTTPException(415, f"Content-Type must be one of {', '.join(FORMATS)}")
         job = new_job(
             format=FORMATS[given],
-            key=request.headers.get("idempotency-key", ""),
+            key=key_of(request) or "",
             text_column=request.query_params.get("text_column", ""),
             id_column=request.query_params.get("id_column", ""),
         )
@@ -180,6 +181,10 @@ class App:
             job = await self._jobs.add(request.stream(), job)
         except SameKeyError as error:
             raise HTTPException(422, str(error)) from None
+        except OSError as error:
+            raise HTTPException(
+                503, f"the file cannot be stored ({error.strerror}): see to the server's disk"
+            ) from None
         return Json(_about(job), 202, {"Location": f"/v1/jobs/{job.id}"})
 
     async def list_jobs(self, request: Request) -> Response:
@@ -217,7 +222,10 @@ class App:
         job = self._known_job(request)
         if job.state != "finished":
             raise HTTPException(409, job.message or f"job {job.id} is {job.state}: there is no result yet")
-        return FileResponse(self._jobs.result(job), media_type="text/csv", filename=f"{job.id}.csv")
+        path = self._jobs.result(job)
+        if not path.exists():
+            raise HTTPException(404, f"the result of job {job.id} was deleted: send the file again")
+        return FileResponse(path, media_type="text/csv", filename=f"{job.id}.csv")
 
     def _known_job(self, request: Request) -> FileJob:
         name = request.path_params["id"]

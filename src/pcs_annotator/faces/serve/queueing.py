@@ -10,10 +10,13 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 
 LONGEST_WAIT = 60
 MEMORY_BYTES = 32 * 2**20
+ENTRY_BYTES = 1024
+"""About what an answer takes besides its body."""
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -60,8 +63,6 @@ class Remembered:
         """
         if key is None:
             return await answer()
-        if not _KEY.fullmatch(key):
-            raise HTTPException(400, "Idempotency-Key must have 1 to 255 printable ASCII characters without spaces")
         digest = hashlib.sha256(body).digest()
         if key in self._answers:
             before, coming = self._answers[key]
@@ -79,7 +80,7 @@ class Remembered:
         if response.status_code >= 400:
             del self._answers[key]
         else:
-            self._bytes += len(response.body)
+            self._bytes += _size(response)
             self._forget()
         return response
 
@@ -88,5 +89,17 @@ class Remembered:
             if self._bytes <= MEMORY_BYTES:
                 return
             if answer.done():
-                self._bytes -= len(answer.result().body)
+                self._bytes -= _size(answer.result())
                 del self._answers[key]
+
+
+def _size(response: Response) -> int:
+    return len(response.body) + ENTRY_BYTES
+
+
+def key_of(request: Request) -> str | None:
+    """Return the key that a client gave to its request; None if it gave none."""
+    key = request.headers.get("idempotency-key")
+    if key is not None and not _KEY.fullmatch(key):
+        raise HTTPException(400, "Idempotency-Key must have 1 to 255 printable ASCII characters without spaces")
+    return key

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
 
@@ -86,12 +86,17 @@ async def _as_unavailable(request: Request, error: Exception) -> Response:
     return error_response(503, str(error), request_id_of(request))
 
 
+async def _as_left(request: Request, error: Exception) -> Response:
+    return error_response(400, "the connection was closed before the body was complete", request_id_of(request))
+
+
 async def _as_bug(request: Request, error: Exception) -> Response:
     return _bug(request_id_of(request))
 
 
 ERROR_HANDLERS: Mapping[Any, ExceptionHandler] = {
     HTTPException: _as_http_error,
+    ClientDisconnect: _as_left,
     UserError: _as_user_error,
     PcsError: _as_unavailable,
     Exception: _as_bug,
