@@ -19,6 +19,7 @@ from pcs_annotator.faces.review.guidelines import rendered
 from pcs_annotator.faces.review.keys import FOR_LABELS, TAKEN, keys_of
 from pcs_annotator.faces.review.queues import QUEUES
 from tests.faces.review.made import ATTACK, OPTIONS, page_of, verdicts
+from tests.simulated import simulated_run
 
 
 class Answer(NamedTuple):
@@ -218,3 +219,15 @@ def test_labels_have_digits_then_letters_that_the_page_does_not_use_itself() -> 
 def test_keys_that_cannot_be_are_refused(keys: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         keys_of(["a", "b", "c"], keys)
+
+
+def test_a_run_without_gold_has_scores_and_no_confidence(tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=12, gold_rows=0)
+    with page_of(tmp_path / "run") as url:
+        client = Client(url)
+        page = client.ask("/?queue=random").text
+        assert re.search(r"score \d\.\d\d, not calibrated", page)
+        assert "no promise yet" in page
+        assert "12 rows" in client.ask("/rows?sort=doubtful").text
+        assert "Nothing is left for you in “Audit”" in client.ask("/?queue=audit").text
+        assert "No row has verdicts of two people yet" in client.ask("/people").text

@@ -151,7 +151,12 @@ def _filters(query: Query, choices: Choices) -> Markup:
     return tag(
         "form",
         tag("div", *fields, class_="fields"),
-        tag("details", tag("summary", "Your columns"), tag("div", *own, class_="fields"), open=bool(query.columns))
+        tag(
+            "details",
+            tag("summary", "Your columns (whole values)"),
+            tag("div", *own, class_="fields"),
+            open=bool(query.columns),
+        )
         if own
         else None,
         tag(
