@@ -127,7 +127,8 @@ def _rows_of(file: ParquetFile, rows: Sequence[int]) -> Iterator[dict[str, str |
     for group in range(file.num_row_groups):
         end = start + file.metadata.row_group(group).num_rows
         wanted = [row for row in rows if start <= row < end]
-        batches = file.iter_batches(ROWS_IN_MEMORY, row_groups=[group]) if wanted else ()
+        # threads cost more than they gain on so few rows
+        batches = file.iter_batches(ROWS_IN_MEMORY, row_groups=[group], use_threads=False) if wanted else ()
         for batch in batches:
             yield from batch.take([row - start for row in wanted if start <= row < start + len(batch)]).to_pylist()
             start += len(batch)
