@@ -49,6 +49,7 @@ bench: .venv/dev  ## benchmarks on this machine
 	$(BIN)/python -m benchmarks.embedded
 	$(BIN)/python -m benchmarks.product
 	$(BIN)/python -m benchmarks.chaos
+	$(BIN)/python -m benchmarks.review_speed
 
 clean:
 	rm -rf .venv site pcs-demo dist .coverage

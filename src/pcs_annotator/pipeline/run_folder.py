@@ -139,7 +139,8 @@ class Recorded:
         config, start = started(folder)
         dataset = tables.read_dataset(folder.items, resolve_config.columns_of(config))
         dataset = replace(dataset, name=read_origin(folder).data or dataset.name)
-        answers = folder_votes.recorded_votes(folder, config, start, dataset.items)
+        ids = [item.id for item in dataset.items]
+        answers = folder_votes.recorded_votes(folder, config, start, ids, lambda: dataset.items)
         gold = human_review.gold_of(folder, dataset)
         return cls(folder=folder, config=config, dataset=dataset, answers=answers, gold=gold)
 

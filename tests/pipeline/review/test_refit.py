@@ -50,6 +50,18 @@ def test_verdicts_are_learned_from_while_people_go_on(run: Path) -> None:
         assert review.progress("ann").fit.running
 
 
+def test_taking_verdicts_back_starts_no_fit(run: Path) -> None:
+    with Review.open(run, ReviewOptions(refit_every=3)) as review:
+        judge_rows(review, 2)
+        review.undo("ann")
+        review.undo("ann")
+        assert not review._refits.running
+        assert review.progress("ann").fit.waiting == 4
+        review._refits.command = (sys.executable, "-c", "")
+        judge_rows(review, 1)
+        assert review._refits.running
+
+
 def test_a_failed_fit_is_a_sentence_and_loses_nothing(run: Path) -> None:
     with Review.open(run, ReviewOptions(refit_every=2, seed=3)) as review:
         (run / "votes.parquet").write_bytes(b"broken")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -221,6 +222,22 @@ def test_verdicts_on_changed_texts_are_not_used(review: Review, run: Path) -> No
         second = again.next_row("ann", "random")
         assert second is not None
         assert second.id == shown.id  # it is still part of the random sample
+
+
+def test_what_is_not_ready_is_said_at_the_start(review: Review, run: Path) -> None:
+    assert review.notes == []
+    review.close()
+    (run / "model.json").unlink()
+    table = read_table(run / "votes.parquet")
+    note = json.loads(table.schema.metadata[b"pcs"])
+    note["tally"]["failed"] = {"timeout": 90}
+    note["ledger"]["calls"] = 10_000  # nothing has come since
+    write_table(table.replace_schema_metadata({"pcs": json.dumps(note)}), run / "votes.parquet")
+    with Review.open(run, OPTIONS) as again:
+        unfinished, not_fitted = again.notes
+        assert "the run is not finished: 360 votes are there, about 80.0% of all" in unfinished
+        assert not_fitted.startswith("this run was not fitted yet")
+        assert judge(again, "learn", "good").outcome.confidence is None
 
 
 def test_guidelines(review: Review, run: Path, tmp_path: Path) -> None:

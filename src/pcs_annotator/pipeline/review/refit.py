@@ -58,9 +58,13 @@ class Refits:
         return self._thread is not None
 
     def saw(self, verdicts: int) -> None:
-        """Note new verdicts, or ones taken back, and start a fit if enough have come."""
+        """Note new verdicts, and start a fit if enough have come."""
         self.waiting += verdicts
         self._start_if_due()
+
+    def saw_undone(self, verdicts: int) -> None:
+        """Note verdicts that were taken back; a fit waits for the next one, because rows must not lose their labels."""
+        self.waiting += verdicts
 
     def take(self) -> Rows | None:
         """Return the rows with a new model, if a fit has ended well since the last call."""

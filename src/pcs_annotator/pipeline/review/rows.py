@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,9 +134,8 @@ class Rows:
         texts = text_column(used.text or "", columns[used.text or ""]).fill_null("")
         names = [None] * len(texts) if used.id is None else text_column(used.id, columns[used.id]).to_pylist()
         ids = [name or str(row) for row, name in enumerate(names, 1)]
-        answers = folder_votes.filed_votes(folder, config, start, ids)
-        if answers is None:
-            answers = run_folder.Recorded.read(folder).answers
+        items = partial(tables.read_dataset, folder.items, columns_of_settings(config))
+        answers = folder_votes.recorded_votes(folder, config, start, ids, lambda: items().items)
         votes = answers.plain()
         places = {name: place for place, name in enumerate(answers.ids)}
         data_gold = _data_gold(columns, used.gold, votes, folder.items.name)
@@ -156,7 +155,7 @@ class Rows:
         )
         with suppress(OSError, ArrowException):
             rows.rewrites.index()
-        return replace(rows, gold=rows.with_given_gold())
+        return replace(rows, gold=rows.known_gold())
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -193,9 +192,9 @@ class Rows:
 
     def refitted(self) -> Rows:
         """Return the rows with the model and the gold that are in the folder now; texts and votes stay."""
-        return replace(self, judgement=Judgement.of(self.folder, self.votes), gold=self.with_given_gold())
+        return replace(self, judgement=Judgement.of(self.folder, self.votes), gold=self.known_gold())
 
-    def with_given_gold(self) -> Codes:
+    def known_gold(self) -> Codes:
         """Return the gold of the data, overridden by what people gave in files, where the text is still the same."""
         codes, lookup = self.data_gold.copy(), label_lookup(self.labels)
         for one in human_files.read_gold(self.folder.gold) if self.folder.gold.exists() else ():

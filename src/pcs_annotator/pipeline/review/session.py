@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import statistics
+import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -17,7 +18,7 @@ from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict
 from pcs_annotator.core.task import Task, label_lookup, unknown_label
-from pcs_annotator.errors import ChangedMeanwhile, ConfigError, LeaseExpired, UserError
+from pcs_annotator.errors import ChangedMeanwhile, ConfigError, LeaseExpired, PcsWarning, UserError
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.judging.metrics.agreement import cohens_kappa, krippendorffs_alpha
 from pcs_annotator.pipeline.review import search
@@ -39,6 +40,7 @@ from pcs_annotator.pipeline.review.values import (
     Undone,
 )
 
+NOT_FITTED = "this run was not fitted yet: all models count the same, and labels have no confidence, until a fit"
 LONGEST_PAUSE = 600.0
 """Seconds; a person who took longer for a row was away."""
 LATEST = 50
@@ -65,7 +67,7 @@ class Review:
         self.labels: Sequence[str] = rows.labels
         self.columns: Sequence[str] = rows.own_columns
         self.guidelines = _guidelines(rows.task, options.guidelines)
-        self.notes: Sequence[str] = record.notes
+        self.notes: Sequence[str] = record.notes if rows.judgement.fitted else [NOT_FITTED, *record.notes]
         for reviewer, given in record.given_by.items():
             self._trails[reviewer] = dict.fromkeys(one.id for one in given.values())
 
@@ -82,8 +84,11 @@ class Review:
             raise ConfigError(f"there is no run folder {path}: check the name, or make one with pcs run")
         with ExitStack() as stack:
             stack.enter_context(lock_review(path))
-            rows = Rows.read(folder)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", PcsWarning)
+                rows = Rows.read(folder)
             review = cls(rows, Record.read(rows), options)
+            review.notes = [*(str(one.message) for one in caught), *review.notes]
             review._lock = stack.pop_all()
             return review
 
@@ -232,7 +237,7 @@ class Review:
             return None
         numbers = tuple(one.number for one in verdicts)
         self._record.add([Undo(number=self._record.last + 1, verdicts=numbers, reviewer=_name(reviewer), at=now())])
-        self._refits.saw(len(verdicts))
+        self._refits.saw_undone(len(verdicts))
         return Undone([one.id for one in verdicts], verdicts[0].queue)
 
     # ── lists ──
