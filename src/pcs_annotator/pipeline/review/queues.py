@@ -214,7 +214,7 @@ class Queues:
         places = self._places(queue)
         if queue == "random":  # a row that the order has reached belongs to the random sample, whoever drew it
             places = np.concatenate([self._sequence.at_random, places])
-        yield from places[self._needed(reviewer)[places]].tolist()
+        yield from dict.fromkeys(places[self._needed(reviewer)[places]].tolist())
 
     def _needed(self, reviewer: str) -> Mask:
         return np.asarray((self.record.coders < self.wanted) & ~self.record.by(reviewer))
