@@ -69,7 +69,7 @@ def test_what_cannot_be_reviewed_is_refused_in_a_sentence(
     assert "there is no run folder" in refused(["nowhere"], capsys)
     assert "3 keys for 2 labels" in refused([str(run), "--keys", "xyz"], capsys)
     assert "so a token is needed" in refused([str(run), "--host", "0.0.0.0"], capsys)
-    assert "put the token into it" in refused([str(run), "--token-env", "PCS_NO_SUCH_TOKEN"], capsys)
+    assert "PCS_NO_SUCH_TOKEN has no token" in refused([str(run), "--token-env", "PCS_NO_SUCH_TOKEN"], capsys)
     assert "cannot be read" in refused([str(run), "--guidelines", "nowhere.md"], capsys)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert "is in use" in refused([str(run), "--port", str(taken.getsockname()[1])], capsys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -64,6 +65,30 @@ def _prices(_context: click.Context, _parameter: click.Parameter, given: Sequenc
             raise ConfigError(f"--price {text!r}: {how}") from None
     return found
 
+
+def _token(_context: click.Context, _parameter: click.Parameter, name: str | None) -> str:
+    """Return the token in an environment variable; empty if none is named."""
+    token = os.environ.get(name, "").strip() if name else ""
+    if name and not token:
+        raise ConfigError(f"the environment variable {name} has no token: set it, or leave --token-env out")
+    return token
+
+
+_LISTENING = (
+    click.option(
+        "--host", default="127.0.0.1", show_default=True, help="Address to listen at; a public one needs a token."
+    ),
+    click.option(
+        "--token-env",
+        "token",
+        metavar="NAME",
+        callback=_token,
+        help="Environment variable with the token that clients must send.",
+    ),
+    click.option(
+        "--allow-host", "names", multiple=True, metavar="NAME", help="Name of this server behind a proxy; repeatable."
+    ),
+)
 
 _LIMITS = (
     click.option(
@@ -197,6 +222,11 @@ _SETTINGS = (
     *_PROMISE,
     CONFIG,
 )
+
+
+def listening_options(function: F) -> F:
+    """Add the options for where to listen, and whom to let in."""
+    return with_options(_LISTENING, function)
 
 
 def settings_options(function: F) -> F:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import webbrowser
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 
 import click
 
-from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.review.keys import keys_of
 from pcs_annotator.faces.review.layout import link
@@ -29,13 +27,7 @@ LARGEST_FORM = 256 * 1024
 @click.option(
     "--port", default=8130, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 picks a free one."
 )
-@click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Address to listen at; other machines need a token."
-)
-@click.option("--token-env", metavar="NAME", help="Environment variable with the token that the page asks for.")
-@click.option(
-    "--allow-host", "names", multiple=True, metavar="NAME", help="Name of this page behind a proxy; repeatable."
-)
+@options.listening_options
 @click.option("--browser/--no-browser", default=True, show_default=True, help="Open the page in a browser.")
 @click.option("--reviewer", default="", metavar="NAME", help="Your name; default: the page asks for it once.")
 @click.option("--guidelines", type=options.PATH, help="Markdown file shown beside every row; default: the task.")
@@ -61,7 +53,7 @@ def command(
     folder: Path,
     port: int,
     host: str,
-    token_env: str | None,
+    token: str,
     names: tuple[str, ...],
     browser: bool,
     reviewer: str,
@@ -73,7 +65,6 @@ def command(
     from pcs_annotator.faces.review.app import Pages
     from pcs_annotator.faces.web.server import listen, serve
 
-    token = token_of(token_env)
     listening = listen(host, port, token, names)
     listening = replace(listening, rules=replace(listening.rules, max_body=LARGEST_FORM))
     with listening.socket, Review.open(folder, options.take(ReviewOptions, given)) as review:
@@ -85,12 +76,3 @@ def command(
             address = link(f"{listening.url}/", **({"token": token} if token else {}))
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         asyncio.run(serve(pages.app(), listening, options.say))
-
-
-def token_of(name: str | None) -> str:
-    """Return the token in an environment variable; empty if none is named."""
-    if name is None:
-        return ""
-    if not os.environ.get(name):
-        raise ConfigError(f"--token-env {name}: that environment variable is empty: put the token into it")
-    return os.environ[name]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Any
 
 import click
 
-from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.web import need_web
 from pcs_annotator.pipeline import label
@@ -19,14 +17,8 @@ DEFAULT_PORT = 8080
 
 @click.command("serve")
 @click.argument("folder", metavar="RUN", type=options.PATH)
-@click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Address to listen at; a public one needs a token."
-)
 @click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: any free one.")
-@click.option("--token-env", metavar="NAME", help="Environment variable with the token that clients must send.")
-@click.option(
-    "--allow-host", "names", multiple=True, metavar="NAME", help="Name of this server behind a proxy; repeatable."
-)
+@options.listening_options
 @click.option(
     "--max-queue", type=click.IntRange(1), default=1024, show_default=True, metavar="N", help="Most texts at a time."
 )
@@ -46,7 +38,7 @@ def command(
     folder: Path,
     host: str,
     port: int,
-    token_env: str | None,
+    token: str,
     names: tuple[str, ...],
     max_queue: int,
     timeout: float,
@@ -67,19 +59,10 @@ def command(
     saving = options.take(label.Saving, given)
     service = Service(folder, ServiceOptions(saving=saving, in_flight=concurrency), options.say)
     service.check()
-    door = listen(host, port, _token(token_env), names)
+    door = listen(host, port, token, names)
     with door.socket:
         asyncio.run(
             serve_run(service, door, Limits(max_queue=max_queue, seconds=timeout), options.say, verbose=verbose)
         )
     options.say("stopped; all answers are kept")
     return 0
-
-
-def _token(name: str | None) -> str:
-    if name is None:
-        return ""
-    token = os.environ.get(name, "").strip()
-    if not token:
-        raise ConfigError(f"the environment variable {name} has no token: set it, or leave --token-env out")
-    return token
