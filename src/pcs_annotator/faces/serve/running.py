@@ -10,6 +10,8 @@ from pcs_annotator.faces.serve.app import MAX_UPLOAD, OPEN_PATHS, App
 from pcs_annotator.faces.web.server import Listening, serve
 from pcs_annotator.pipeline.serve import Service
 
+GARBAGE_THRESHOLD = (20_000, 20, 50)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -32,8 +34,10 @@ async def serve_run(
     async with service:
         app = App(service, max_queue=limits.max_queue, seconds=limits.seconds)
         app.start()
+        # With hundreds of texts in progress, Python would look for garbage too often, even in what was loaded before.
         gc.collect()
-        gc.freeze()  # what is loaded now stays; to look for garbage in it again and again would take half of the time
+        gc.freeze()
+        gc.set_threshold(*GARBAGE_THRESHOLD)
         try:
             say(f"{service.version} is ready; {door.url}/docs describes all routes")
             await serve(app.asgi, replace(door, rules=rules), say, verbose=verbose, on_stop=app.stopping)
