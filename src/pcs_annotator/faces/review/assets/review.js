@@ -113,6 +113,7 @@ document.addEventListener("submit", (event) => {
 const filled = (values) => Object.entries(values).filter(([, value]) => value !== "");
 
 document.addEventListener("click", (event) => {
+  for (const menu of all("details.menu[open]")) if (!menu.contains(event.target)) menu.removeAttribute("open");
   const opener = event.target.closest("[data-opens]");
   if (opener) {
     event.preventDefault();
@@ -248,10 +249,11 @@ if (byId("single-keys")) byId("single-keys").checked = single;
 // ---- what changed while nobody pressed a key -------------------------------------------------------------------------
 
 setInterval(async () => {
-  if (busy || document.hidden || !byId("progress") || document.querySelector("details.menu[open]")) return;
+  const strip = byId("progress");
+  if (busy || document.hidden || strip.contains(document.activeElement) || strip.querySelector("[open]")) return;
   try {
-    const answer = await ask(`/progress?queue=${byId("progress").querySelector("[data-queue]")?.dataset.queue ?? ""}`);
-    if (!busy && answer.progress !== undefined) put("progress", answer.progress);
+    const answer = await ask(`/progress?queue=${strip.querySelector("[data-queue]")?.dataset.queue ?? ""}`);
+    if (!busy && answer.progress && !strip.querySelector("[open]")) put("progress", answer.progress);
   } catch {
     // the next key press will tell
   }
