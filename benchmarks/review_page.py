@@ -30,6 +30,8 @@ WATCH = """() => {
     requestAnimationFrame(() => setTimeout(() => window.taken.push(performance.now() - began)));
   }).observe(document.getElementById("main"), { childList: true });
 }"""
+THINKING = 300
+"""Milliseconds between a row and the key for it; people take longer, and a browser that never rests is slower."""
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
 
 
@@ -53,6 +55,7 @@ def press_keys(page: Page, times: int) -> list[float]:
     """Return how long each of some presses took, in milliseconds."""
     page.evaluate(WATCH)
     for number in range(times):
+        page.wait_for_timeout(THINKING)
         page.keyboard.press("123"[number % 3])
         page.wait_for_function("count => window.taken.length > count", arg=number)
     return [float(one) for one in page.evaluate("window.taken")]
