@@ -59,10 +59,12 @@ class JudgeTogether:
             self.recent.add([text for text, _, _ in waiting], votes, judged.scores, judged.best)
         except Exception as error:
             for _, _, future in waiting:
-                future.set_exception(error)
+                if not future.done():
+                    future.set_exception(error)
             return
         for (_, _, future), outcome, shares in zip(waiting, outcomes, judged.deciding.tolist(), strict=True):
-            future.set_result((outcome, tuple(shares)))
+            if not future.done():  # the client may have gone
+                future.set_result((outcome, tuple(shares)))
 
 
 def _joined(parts: Sequence[Votes]) -> Votes:

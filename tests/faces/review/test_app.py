@@ -229,5 +229,16 @@ def test_a_run_without_gold_has_scores_and_no_confidence(tmp_path: Path) -> None
         assert re.search(r"score \d\.\d\d, not calibrated", page)
         assert "no promise yet" in page
         assert "12 rows" in client.ask("/rows?sort=doubtful").text
-        assert "Nothing is left for you in “Audit”" in client.ask("/?queue=audit").text
+        end = client.ask("/?queue=audit").text
+        assert "Nothing is left for you in “Audit”" in end
+        assert "Choose another queue" in end
+        assert "Conflicts</a>:" not in end
         assert "No row has verdicts of two people yet" in client.ask("/people").text
+
+
+def test_a_run_with_gold_for_every_row_leads_to_the_list(tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=12, gold_rows=12)
+    with page_of(tmp_path / "run") as url:
+        page = Client(url).ask("/?queue=learn").text
+    assert "Every row has a gold label or a verdict" in page
+    assert "Choose another queue" not in page

@@ -212,7 +212,8 @@ class Pages:
         address = link("/", queue=visit.queue)
         shown = self._review.next_row(visit.reviewer, visit.queue)
         if shown is None:
-            return Answer(title="Nothing left", main=end_view(visit.queue), address=address, **said)
+            end = end_view(visit.queue, self._review.progress(visit.reviewer))
+            return Answer(title="Nothing left", main=end, address=address, **said)
         return self._item(shown, visit, address=address, **said)
 
     def _item(self, shown: Shown, visit: Visit, *, address: str = "", **said: Any) -> Answer:

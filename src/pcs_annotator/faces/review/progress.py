@@ -104,14 +104,17 @@ def _entry(name: Queue, progress: Progress, current: bool) -> Markup:
     )
 
 
-def end_view(queue: Queue) -> Markup:
-    """Return what is shown when a queue has no more rows for a person."""
+def end_view(queue: Queue, progress: Progress) -> Markup:
+    """Return what is shown when a queue has no more rows for a person: the queues that may have some."""
     others = [
         tag("li", tag("a", QUEUES[name].title, href=link("/", queue=name), data_go=""), f": {QUEUES[name].purpose}")
         for name in TO_CHOOSE
-        if name != queue
+        if name != queue and progress.queues[name].left
     ]
     title = tag("h1", f"Nothing is left for you in “{QUEUES[queue].title}”")
-    return tag(
-        "div", title, sentence("Choose another queue:"), tag("ul", *others), class_="card", id="item", tabindex="-1"
-    )
+    if others:
+        advice = joined(sentence("Choose another queue:"), tag("ul", *others))
+    else:
+        every = tag("a", "Rows", href="/rows")
+        advice = tag("p", "Every row has a gold label or a verdict. ", every, " lists all of them.")
+    return tag("div", title, advice, class_="card", id="item", tabindex="-1")
