@@ -261,9 +261,13 @@ def test_conflicts_are_settled_by_whoever_looks_at_both(doubly: Review) -> None:
     assert settled.reviewed is not None
     assert doubly.progress("ann").queues["conflicts"] == (1, 0)
     assert doubly.next_row("carl", "conflicts") is None
+    again = doubly.show(ours.id, "carl")
+    assert again.reviewed is not None
+    assert again.reviewed.label == "bad"
+    doubly.submit(verdict(again, "good", "carl"))  # a second thought settles it too
     after = doubly.show(ours.id, "ann").reviewed
     assert after is not None
-    assert after.label == "bad"
+    assert (after.label, after.in_conflict) == ("good", False)
     agreement = doubly.agreement()
     assert (agreement.rows, agreement.conflicts) == (1, 0)
     assert [(pair.first, pair.second, pair.alike) for pair in agreement.pairs] == [("ann", "bob", 0)]

@@ -216,7 +216,7 @@ class Review:
             label=label,
             reviewer=given.reviewer,
             at=now(),
-            queue=self._queue_of(place, given.queue),
+            queue=self._queue_of(place, given),
             seconds=given.seconds,
             proposed=rows.labels[code] if code >= 0 else None,
             confidence=certainty if code >= 0 and calibrated else None,
@@ -224,11 +224,15 @@ class Review:
             group=group,
         )
 
-    def _queue_of(self, place: int, queue: Queue) -> Queue:
+    def _queue_of(self, place: int, given: Given) -> Queue:
         """Return the queue if it really showed the row: what a verdict may be used for depends on it."""
-        if queue == "conflicts":
-            return queue if self._record.conflict[place] else "chosen"
-        return queue if self._queues.draw_of(place, queue) else "chosen"
+        reviewed = self._record.reviewed(place)
+        earlier = reviewed and reviewed.by_reviewer.get(given.reviewer)
+        if earlier and earlier.queue == "conflicts":  # who settled a conflict and corrects that still settles it
+            return "conflicts"
+        if given.queue == "conflicts":
+            return given.queue if self._record.conflict[place] else "chosen"
+        return given.queue if self._queues.draw_of(place, given.queue) else "chosen"
 
     def undo(self, reviewer: str) -> Undone | None:
         """Take back a person's last verdict, or all of a group; None if there is none."""
