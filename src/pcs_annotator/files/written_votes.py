@@ -55,7 +55,8 @@ def read_written_votes(path: Path, axes: VoteAxes) -> Votes | None:
     try:
         with ParquetFile(path, read_dictionary=list(NAMES)) as file:
             return _read(file, axes)
-    except (ArrowException, OSError, ValueError, _OtherForm):  # `Votes` refuses grades that do not fit
+    # `Votes` refuses grades that do not fit, and pyarrow misses a column of names that is nested
+    except (ArrowException, OSError, ValueError, KeyError, _OtherForm):
         return None
 
 
