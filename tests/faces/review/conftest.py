@@ -36,7 +36,8 @@ def run(made: Path, tmp_path: Path) -> Path:
     return copy_run(made, tmp_path / "run")
 
 
-@pytest.fixture(scope="session")
+# For a module only: while playwright is open, its event loop counts as running, so that no other test could start one.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine: apt-get install chromium")

@@ -103,6 +103,7 @@ def test_a_fit_is_stopped_when_the_review_ends(run: Path) -> None:
     judged.close()
 
 
+@pytest.mark.slow
 def test_verdicts_of_an_earlier_session_wait_for_a_fit(run: Path) -> None:
     with Review.open(run, ReviewOptions(refit_every=0)) as review:
         judge_rows(review, 3)
