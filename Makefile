@@ -48,6 +48,8 @@ bench: .venv/dev  ## benchmarks on this machine
 	$(BIN)/python -m benchmarks.checks
 	$(BIN)/python -m benchmarks.embedded
 	$(BIN)/python -m benchmarks.product
+	$(BIN)/python -m benchmarks.review_speed
+	$(BIN)/python -m benchmarks.service
 	$(BIN)/python -m benchmarks.chaos
 	$(BIN)/python -m benchmarks.review_speed
 

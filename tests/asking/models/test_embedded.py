@@ -195,6 +195,7 @@ def test_easy_topics_are_right(spec: str) -> None:
         assert reply.latency > 0
 
 
+@pytest.mark.slow
 @needs_weights
 @pytest.mark.usefixtures("kept")
 def test_an_answer_does_not_depend_on_the_other_questions() -> None:
@@ -267,6 +268,7 @@ def test_questions_that_cannot_be_answered_do_not_affect_the_others() -> None:
     assert isinstance(too_long, Unanswerable)
 
 
+@pytest.mark.slow
 @needs_weights
 @pytest.mark.usefixtures("kept")
 def test_a_text_that_is_read_in_several_parts_is_answered() -> None:

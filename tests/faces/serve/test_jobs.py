@@ -109,6 +109,7 @@ def test_the_same_file_with_the_same_key_is_one_job(run: Path) -> None:
     asyncio.run(served())
 
 
+@pytest.mark.slow
 def test_jobs_go_on_after_a_restart(stub_folder: Path, stub: StubProcess) -> None:
     stub.change(latency_s=0.2)
     many = "text\n" + "".join(f"Text {row}.\n" for row in range(200))

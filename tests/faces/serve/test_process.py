@@ -24,6 +24,7 @@ async def _classify(url: str, text: str) -> int:
         return answer.status
 
 
+@pytest.mark.slow
 def test_a_signal_lets_requests_finish_and_events_end(stub_folder: Path, stub: StubProcess) -> None:
     stub.change(latency_s=0.3)
 

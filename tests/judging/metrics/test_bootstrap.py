@@ -148,6 +148,7 @@ def test_counted_resamples_are_those_drawn_one_at_a_time(count: int) -> None:
     assert interval_around(slow.value, values, least_auroc(gold)) == pytest.approx(slow.interval, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_true_auroc_as_often_as_claimed() -> None:
     """Two normal curves one standard deviation apart have an AUROC of Φ(1/√2)."""
     true = float(ndtr(1 / np.sqrt(2)))

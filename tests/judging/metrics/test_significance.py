@@ -215,6 +215,7 @@ def overlapping(rng: np.random.Generator, dataset: str) -> list[Difference]:
     return [difference(both[0, panel].mean(axis=0), both[1, panel].mean(axis=0), gold, dataset) for panel in panels]
 
 
+@pytest.mark.slow
 def test_overlapping_combinations_are_significant_by_chance_no_more_often_than_stated() -> None:
     rng = np.random.default_rng(0)
     drawn = [[one for name in "abc" for one in overlapping(rng, name)] for _ in range(400)]

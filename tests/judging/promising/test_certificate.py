@@ -125,6 +125,7 @@ def test_an_audit_confirms_or_revokes_only_with_enough_evidence(rows: int, wrong
     assert (found.finding == "confirmed") == (found.error.high <= PROMISE.max_error)
 
 
+@pytest.mark.slow
 def test_an_audit_that_grows_until_it_decides_is_rarely_wrong() -> None:
     rng, found = np.random.default_rng(0), []
     for _ in range(200):

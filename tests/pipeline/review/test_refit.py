@@ -62,6 +62,7 @@ def test_taking_verdicts_back_starts_no_fit(run: Path) -> None:
         assert review._refits.running
 
 
+@pytest.mark.slow
 def test_a_failed_fit_is_a_sentence_and_loses_nothing(run: Path) -> None:
     with Review.open(run, ReviewOptions(refit_every=2, seed=3)) as review:
         (run / "votes.parquet").write_bytes(b"broken")
