@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -13,23 +12,12 @@ import pytest
 
 from pcs_annotator.pipeline.report.page import render
 from pcs_annotator.pipeline.report.view import select, view_of
+from tests.chromium import CHROMIUM, MISSING, QUIET
 from tests.pipeline.report.reading import Page
 from tests.pipeline.report.results import Made, made_run
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine: apt-get install chromium")
-QUIET = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-dev-shm-usage",
-    "--disable-sync",
-    "--no-first-run",
-    "--enable-logging=stderr",
-    "--virtual-time-budget=2000",
-)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
+FOR_ONE_PAGE = ("--enable-logging=stderr", "--virtual-time-budget=2000")
 ATTACK = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
 
 # Clicks and types as a reader would, and records after each step what is shown; the last step stays in effect.
@@ -70,7 +58,14 @@ class Opened(Page):
     def __init__(self, html: str, folder: Path) -> None:
         page = folder / "page.html"
         page.write_text(html, encoding="utf-8")
-        command = [str(BROWSER), *QUIET, f"--user-data-dir={folder / 'profile'}", "--dump-dom", page.as_uri()]
+        command = [
+            str(CHROMIUM),
+            *QUIET,
+            *FOR_ONE_PAGE,
+            f"--user-data-dir={folder / 'profile'}",
+            "--dump-dom",
+            page.as_uri(),
+        ]
         ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
         self.complaints = re.findall(r".*CONSOLE.*", ran.stderr)
         self.html = ran.stdout
