@@ -16,7 +16,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.drift import Drift, Profile, drift, profile
 
-GATHER_SECONDS = 0.02
+GATHER_SECONDS = 0.05
 """Texts whose votes are complete within this time are judged together: alone, each takes 1 ms, 50 times more."""
 RECENT_TEXTS, COMPARED_EVERY = 500, 50
 

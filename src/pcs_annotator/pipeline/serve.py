@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import BudgetTracker
 from pcs_annotator.asking.engine.collect import run_job
-from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED
-from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED, PreparedJob
+from pcs_annotator.asking.engine.ledger import CallStore, Ledger
 from pcs_annotator.asking.engine.ledger_lock import LOCK_ATTEMPT_SECONDS, SharedCalls, lock_ledger_async
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.outcome import Outcome
@@ -196,7 +196,9 @@ class Service:
         try:
             self._check_ledger()
             async with self._turns.hold() as asker.shared:
-                votes = await run_job(opened.fitted.job, [Item(id="0", text=text)], asker, opened.fitted.strategy)
+                votes = await run_job(
+                    opened.prepared(whole.ledger), [Item(id="0", text=text)], asker, opened.fitted.strategy
+                )
             outcome, probabilities = await opened.judge.judge(text, votes)
         except PcsError as error:
             if self._asker is whole:  # its pace is closed for all texts; those that come now try again
@@ -295,6 +297,13 @@ class _Opened:
         self.judge = JudgeTogether(fitted.model, lambda: self.users)
         self.users = 0
         self._retired = False
+        self._prepared: PreparedJob | None = None
+
+    def prepared(self, ledger: CallStore) -> PreparedJob:
+        """Return the questions, prepared once for all texts."""
+        if self._prepared is None:
+            self._prepared = PreparedJob.of(self.fitted.job, ledger)
+        return self._prepared
 
     async def retire(self) -> None:
         """Close the models as soon as no text uses them."""

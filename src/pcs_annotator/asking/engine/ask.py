@@ -12,7 +12,7 @@ from functools import cached_property
 
 from pcs_annotator import errors
 from pcs_annotator.asking.engine.budget import AnswerLengths, BudgetTracker, Cost, PartOfBudget, Tokens, expected_tokens
-from pcs_annotator.asking.engine.ledger import Ledger, call_key, entry_of
+from pcs_annotator.asking.engine.ledger import CallStore, call_key, entry_of
 from pcs_annotator.asking.engine.ledger_lock import SharedCalls
 from pcs_annotator.asking.engine.pace import LONGEST_PAUSE, MAX_IN_FLIGHT, Pace
 from pcs_annotator.asking.engine.progress import Tally
@@ -86,7 +86,7 @@ class Asker:
         random: The source of jitter between retries.
     """
 
-    ledger: Ledger
+    ledger: CallStore
     tracker: BudgetTracker
     tally: Tally
     price_of: PriceOf
@@ -126,20 +126,25 @@ class Asker:
                 continue  # another task was stopped, or has another budget
             self.tally.from_ledger += 1
             return reply
-        if self.shared.tasks > 1 and (known := self.ledger.get_many([call.key])):
-            self.tally.from_ledger += 1  # another task has just got the answer
-            return known[call.key]
         answer = asyncio.get_running_loop().create_future()
         self.shared.under_way[call.key] = self, answer
         try:
-            reply = await self._pay_for(call)
+            reply = await self._answered_meanwhile(call) or await self._pay_for(call)
         except BaseException as error:
+            self.ledger.give_up(call.key)
             answer.set_exception(error if isinstance(error, Exception) else errors.Interrupted("the call was stopped"))
             answer.exception()  # marked as retrieved, because no other caller may be waiting for it
             raise
         finally:
             del self.shared.under_way[call.key]
         answer.set_result(reply)
+        return reply
+
+    async def _answered_meanwhile(self, call: Call) -> Reply | None:
+        """Return the reply that another task or process has just got; None if the call is to be made here."""
+        reply = (await self.ledger.find([call.key])).get(call.key) if self.shared.tasks > 1 else None
+        reply = reply or await self.ledger.claim(call.key)
+        self.tally.from_ledger += reply is not None
         return reply
 
     async def _pay_for(self, call: Call) -> Reply:
@@ -279,7 +284,7 @@ class Rewriter:
     async def __call__(self, request: Request) -> Reply:
         """Return the answer to one request."""
         key = call_key(identity_of(self.model), request, 0).own
-        known = self.asker.ledger.get_many([key])
+        known = await self.asker.ledger.find([key])
         if known:
             self.asker.tally.from_ledger += 1
             reply = known[key]

@@ -10,7 +10,7 @@ from functools import partial
 
 from pcs_annotator.asking.engine.adaptive import Work, adaptive_work
 from pcs_annotator.asking.engine.ask import Asker
-from pcs_annotator.asking.engine.item_asker import ItemAsker
+from pcs_annotator.asking.engine.item_asker import ItemAsker, PreparedJob
 from pcs_annotator.asking.engine.job import Job, with_written_wording
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item
@@ -21,8 +21,13 @@ SECONDS_TO_FINISH = 10.0
 GARBAGE_THRESHOLD = (20_000, 20, 50)
 
 
+async def prepare_job(job: Job, asker: Asker) -> PreparedJob:
+    """Return a job with what is the same for all its texts; if it lacks a wording, the rewriter writes it."""
+    return PreparedJob.of(await with_written_wording(job, asker), asker.ledger)
+
+
 async def run_job(
-    job: Job, items: Iterable[Item] | AsyncIterable[Item], asker: Asker, strategy: Strategy | None = None
+    job: Job | PreparedJob, items: Iterable[Item] | AsyncIterable[Item], asker: Asker, strategy: Strategy | None = None
 ) -> Votes:
     """Ask what is not in the ledger yet, and return all votes.
 
@@ -33,7 +38,7 @@ async def run_job(
     calls, waits for those in flight and stores their replies.
 
     Args:
-        job: What to ask.
+        job: What to ask; prepared if it is asked again and again.
         items: The texts.
         asker: How to ask: ledger, budget, pace.
         strategy: The order of the questions, and when a label is settled; None to ask everything.
@@ -43,7 +48,8 @@ async def run_job(
         ModelError: A wrong key, model name or server; no call would be answered.
         LedgerError: Replies can no longer be stored.
     """
-    item_asker = ItemAsker(await with_written_wording(job, asker), asker)
+    item_asker = ItemAsker(job if isinstance(job, PreparedJob) else await prepare_job(job, asker), asker)
+    job = item_asker.job
     # enough items in progress to keep every model busy while some wait for a rewrite
     if strategy is None:
         work = _ask_everything(item_asker, items)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from pcs_annotator.asking.annotators.annotator import Annotator, Question
 from pcs_annotator.asking.engine.ask import Asker, Call, Rewriter
 from pcs_annotator.asking.engine.job import Asking, Job
-from pcs_annotator.asking.engine.ledger import CallKey, Ledger, call_key
+from pcs_annotator.asking.engine.ledger import CallKey, CallStore, call_key
 from pcs_annotator.core.arrays import Codes, Floats, Grades
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.concurrency import gather_all
@@ -106,19 +106,44 @@ class _PendingQuestion(NamedTuple):
     replies: tuple[Reply, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedJob:
+    """A job, with what is the same for all its texts.
+
+    Attributes:
+        job: What to ask.
+        identities: For every annotator, how keys of its calls begin.
+        asking: For every relation, how it puts the question.
+        asked_under: For every relation, the annotators that are asked under it.
+    """
+
+    job: Job
+    identities: Sequence[str]
+    asking: Sequence[Asking]
+    asked_under: Sequence[Sequence[int]]
+
+    @classmethod
+    def of(cls, job: Job, ledger: CallStore) -> PreparedJob:
+        """Prepare a job for asking; models that are known to give no log-probabilities are not asked for them."""
+        annotators = _as_remembered(job, ledger)
+        return cls(
+            job,
+            [annotator.identity(model) for annotator, model in job.annotators],
+            [Asking.of(job.task, annotators, relation) for relation in job.relations],
+            [job.asked_under(relation) for relation in range(len(job.relations))],
+        )
+
+
 class ItemAsker:
     """Asks a job's annotators about items, and stores their votes in a buffer."""
 
-    def __init__(self, job: Job, asker: Asker) -> None:
-        self.job, self.asker, self.tally = job, asker, asker.tally
+    def __init__(self, prepared: PreparedJob, asker: Asker) -> None:
+        self.job, self.asker, self.tally = (job := prepared.job), asker, asker.tally
         names = [annotator.name for annotator, _ in job.annotators]
         self.buffer = VoteBuffer(names, [relation.name for relation in job.relations], job.task.labels, job.draws)
-        self._identities = [annotator.identity(model) for annotator, model in job.annotators]
         self._cut: set[tuple[int, int]] = set()
         self._context = Context(ask=None if job.rewriter is None else Rewriter(job.rewriter, asker))
-        annotators = _as_remembered(job, asker.ledger)
-        self._asking = [Asking.of(job.task, annotators, relation) for relation in job.relations]
-        self._asked_under = [job.asked_under(relation) for relation in range(len(job.relations))]
+        self._identities, self._asking, self._asked_under = prepared.identities, prepared.asking, prepared.asked_under
 
     async def ask_everything(self, row: int, item: Item) -> None:
         """Ask all annotators about all variants of an item."""
@@ -165,7 +190,7 @@ class ItemAsker:
         await self._ask_all(row, relation, asked)
 
     async def _ask_all(self, row: int, relation: int, asked: Sequence[_PendingQuestion]) -> None:
-        known = self.asker.ledger.get_many([key for one in asked for key in one.key])
+        known = await self.asker.ledger.find([key for one in asked for key in one.key])
         self.tally.questions += len(asked)
         work, following = [], []
         for one in asked:
@@ -238,7 +263,7 @@ class ItemAsker:
         self.buffer.put(row, annotator, relation, draw, self._asking[relation].in_task_order(vote))
 
 
-def _as_remembered(job: Job, ledger: Ledger) -> list[Annotator]:
+def _as_remembered(job: Job, ledger: CallStore) -> list[Annotator]:
     """Return the annotators; those whose model is known to give no log-probabilities do not ask for them."""
     gives = ledger.graded_models()
     return [

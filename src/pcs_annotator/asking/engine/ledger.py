@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from math import inf
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from pcs_annotator.asking.models.logprobs import pack, unpack
 from pcs_annotator.core.bill import Bill
@@ -128,6 +128,34 @@ def entry_of(key: bytes, model: str, purpose: str, reply: Reply, usd: float | No
     )
 
 
+class CallStore(Protocol):
+    """What asking needs of a ledger, wherever that is: in a file, in a database server or on another machine."""
+
+    async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
+        """Return the replies that the ledger already has."""
+        ...
+
+    async def claim(self, key: bytes) -> Reply | None:
+        """Claim a call before paying for it; if another process has got the reply meanwhile, return that instead."""
+        ...
+
+    async def put(self, entry: LedgerEntry) -> None:
+        """Store a paid call, and end the claim on it; returns once it is safely stored."""
+        ...
+
+    def give_up(self, key: bytes) -> None:
+        """End the claim on a call that got no reply."""
+        ...
+
+    def graded_models(self) -> dict[str, bool]:
+        """Return model → whether it gives log-probabilities, for those that were asked for them."""
+        ...
+
+    def remember_graded(self, model: str, *, gives: bool) -> None:
+        """Store whether a model gives log-probabilities."""
+        ...
+
+
 class Ledger:
     """A file of paid calls: looked up by content, written in groups; failures are never stored.
 
@@ -205,6 +233,17 @@ class Ledger:
                         text=text, finish=finish, usage=usage, latency=latency, logprobs=unpack(logprobs)
                     )
         return found
+
+    async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
+        """Return the replies that the ledger already has."""
+        return self.get_many(keys)
+
+    async def claim(self, key: bytes) -> Reply | None:
+        """Return None: only one process at a time asks with this ledger, so every call is its own."""
+        return None
+
+    def give_up(self, key: bytes) -> None:
+        """Do nothing, as nothing was claimed."""
 
     async def put(self, entry: LedgerEntry) -> None:
         """Store a paid call; returns once it is in the file."""
