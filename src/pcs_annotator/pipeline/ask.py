@@ -127,21 +127,26 @@ async def ask_job(
 
     Without a strategy, every question is asked. The caller holds the lock of the ledger.
     """
-    prices = pricing(settings.prices)
     tally = settings.tally
     warn_about_hard_models(job)
     try:
-        refuse_unknown_prices(job, prices, settings.budget)
+        refuse_unknown_prices(job, pricing(settings.prices), settings.budget)
         with Ledger(ledger) as opened:
-            tracker, lengths = spending_of(opened, prices, settings.budget)
-            how = (settings.patience, settings.in_flight, lengths, shared or SharedCalls())
-            asker = Asker(opened, tracker, tally, prices, *how)
-            async with showing(tally, tracker) if settings.progress else nullcontext():
+            asker = open_asker(opened, settings, shared)
+            async with showing(tally, asker.tracker) if settings.progress else nullcontext():
                 votes = await run_job(job, items, asker, strategy)
     finally:
         await close_models(job)
     warn_about_grades(tally)
     return votes
+
+
+def open_asker(ledger: Ledger, settings: CollectSettings, shared: SharedCalls | None = None) -> Asker:
+    """Return what asks as these settings say, and stores replies in a ledger."""
+    prices = pricing(settings.prices)
+    tracker, lengths = spending_of(ledger, prices, settings.budget)
+    how = (settings.patience, settings.in_flight, lengths, shared or SharedCalls())
+    return Asker(ledger, tracker, settings.tally, prices, *how)
 
 
 def spending_of(ledger: Ledger, prices: PriceOf, budget: Budget) -> tuple[BudgetTracker, AnswerLengths]:

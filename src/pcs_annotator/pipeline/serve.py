@@ -133,13 +133,9 @@ class Service:
         self._opened = await asyncio.to_thread(self._open)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._retire)
-            settings = self._opened.fitted.settings
             ledger = stack.enter_context(Ledger(self.folder.ledger))
             self._ledger_file = self.folder.ledger.stat().st_ino
-            prices = ask.pricing(settings.prices)
-            tracker, lengths = ask.spending_of(ledger, prices, settings.budget)
-            how = (settings.patience, settings.in_flight, lengths)
-            self._asker = Asker(ledger, tracker, Tally(), prices, *how)
+            self._asker = ask.open_asker(ledger, self._opened.fitted.settings)
             self._closing = stack.pop_all()
         return self
 
