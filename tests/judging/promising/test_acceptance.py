@@ -110,6 +110,16 @@ def test_an_accepted_threshold_passes_the_exact_binomial_test(seed: int, max_err
         assert binom.cdf((~sample.right[taken]).sum(), taken.sum(), max_error) <= promise.level(rows) + 1e-12
 
 
+@given(st.integers(1, 600), st.floats(0, 1.2), st.sampled_from([0.01, 0.05, 0.1, 0.3, 0.5]), st.floats(0, 0.099))
+def test_rows_of_one_confidence_are_accepted_exactly_if_they_pass_the_binomial_test(
+    rows: int, part: float, max_error: float, spent: float
+) -> None:
+    promise, wrong = Promise(max_error=max_error), min(int(part * max_error * rows), rows)
+    sample = judged([0.9] * rows, [False] * wrong + [True] * (rows - wrong))
+    passes = binom.cdf(wrong, rows, max_error) <= promise.level(rows, spent)
+    assert bool(find_thresholds(sample, LABELS, promise, spent)) == passes
+
+
 @pytest.mark.parametrize("kind", ["error-among-accepted", "accepted-and-wrong"])
 def test_the_promise_is_kept_in_simulation(kind: str) -> None:
     """The true error is known here: confidence is the chance of being right."""

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import bdtr, bdtrik
+from scipy.special import bdtr, bdtrin
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.votes import positions_of
@@ -169,12 +170,28 @@ def _threshold(judged: Judged, promise: Promise, delta: float) -> float | None:
 def _learn_then_test(steps: Steps, alpha: float, delta: float) -> int:
     """Return the last step of the sequence that passes; −1 when the first fails."""
     # the most errors with which a step passes; −1 where there are too few rows even with no error
-    allowed = np.where(bdtr(0, steps.rows, alpha) <= delta, np.floor(bdtrik(delta, steps.rows, alpha)), -1)
+    most = 1 << int(steps.rows[-1]).bit_length()  # a power of two, so that samples of similar sizes share one table
+    allowed = np.searchsorted(_least_rows(most, alpha, delta), steps.rows, side="right") - 1
+    if (steps.wrong > allowed).all():
+        return -1
     power = np.where(allowed >= 0, bdtr(np.maximum(allowed, 0), steps.rows, np.clip(steps.expected_error, 0, 1)), 0.0)
     start = int(np.argmax(power))
     fails = np.append(steps.wrong[start:] > allowed[start:], True)
     passed = int(np.argmax(fails))
     return start + passed - 1 if passed else -1
+
+
+@lru_cache(maxsize=64)
+def _least_rows(most: int, alpha: float, delta: float) -> Integers:
+    """Return the fewest rows with which 0, 1, 2, … errors pass the test, for samples of at most so many rows.
+
+    A level is below one half, so a sample that passes has no more errors than the median of what α makes probable.
+    """
+    errors = np.arange(int(most * alpha) + 2)
+    rows = np.ceil(bdtrin(errors, delta, alpha)).astype(np.intp) - 1
+    for _ in range(2):  # the inverse is approximate, so the test itself decides between neighbours
+        rows += bdtr(errors, rows, alpha) > delta
+    return rows
 
 
 def _risk_controlled(steps: Steps, rows: int, alpha: float) -> Mask:
