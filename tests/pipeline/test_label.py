@@ -281,8 +281,8 @@ def test_labels_are_written_beside_the_texts_under_their_whole_name(data: str, o
     assert default_out(Path(data)) == Path(out)
 
 
-@pytest.mark.parametrize("name", ["out.xlsx", "out.tsv", "out.csv.gz"])
+@pytest.mark.parametrize("name", ["out.xlsx", "out.tsv", "out.parquet.gz"])
 def test_a_kind_of_file_that_is_not_written_is_refused_before_any_call(name: str, folder: Path) -> None:
-    with pytest.raises(TableError, match=rf"{name} cannot be written: use \.csv or \.parquet or \.pq instead of"):
+    with pytest.raises(TableError, match=rf"{name} cannot be written: use \.csv or \.jsonl or \.parquet"):
         label(request(folder), folder.parent / name)
     assert not (folder.parent / name).exists()

@@ -8,7 +8,8 @@ from typing import Literal, NamedTuple, get_args
 
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.errors import TableError
-from pcs_annotator.files.tables import original_cell, write_table
+from pcs_annotator.files.table_writer import original_cell
+from pcs_annotator.files.tables import write_table
 
 SampleKind = Literal["at random", "informative", "for review", "for audit", "by a person"]
 """How a row was chosen for labelling; a promise can be based only on rows drawn at random."""

@@ -16,13 +16,14 @@ from itertools import count
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
+from pcs_annotator.core.table_files import split_name
 from pcs_annotator.errors import ConfigError, TableError
 from pcs_annotator.version import __version__
 
 SCHEMA = 1
 CANNOT_WRITE = (errno.EDQUOT, errno.EFBIG, errno.EISDIR, errno.ENOSPC, errno.ENOTEMPTY, errno.EPERM, errno.EROFS)
 # Earlier versions did not put the number of the process into the name.
-_TEMPORARY = re.compile(r"\.[\w-]+\.(?P<ending>\w+)\.((?P<process>\d+)-)?\w{8}\.(?P=ending)")
+_TEMPORARY = re.compile(r"\.[\w.-]+\.(?P<ending>\w+)\.((?P<process>\d+)-)?\w{8}\.(?P=ending)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +168,9 @@ def check_ending(path: Path, endings: Sequence[str]) -> None:
     """Raise if a file to be written has an extension that we do not write, or is a folder."""
     if path.is_dir():
         raise TableError(f"{path} is a folder: name a file to write")
-    if path.suffix and path.suffix.lower() not in endings:
-        raise TableError(f"{path} cannot be written: use {' or '.join(endings)} instead of {path.suffix}")
+    ending = split_name(path).ending
+    if ending and ending.lower() not in endings:
+        raise TableError(f"{path} cannot be written: use {' or '.join(endings)} instead of {ending}")
 
 
 def signature(path: Path, base: Path) -> dict[str, str]:
@@ -223,7 +225,8 @@ def _is_running(process: str | None) -> bool:
 def set_aside(path: Path) -> Path:
     """Rename a file or folder so that its name has today's date and time, and return its new path."""
     moment = datetime.now().strftime("%Y-%m-%d-%H%M%S")
-    names = (f"{path.stem}-{moment}{f'-{number}' if number else ''}{path.suffix}" for number in count())
+    stem, ending = split_name(path)
+    names = (f"{stem}-{moment}{f'-{number}' if number else ''}{ending}" for number in count())
     kept = next(place for name in names if not (place := path.with_name(name)).exists())
     try:
         return path.rename(kept)

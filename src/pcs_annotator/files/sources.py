@@ -15,12 +15,16 @@ import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pcs_annotator.core.table_files import refuse_repeated
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.errors import MissingPackage, PcsWarning, TableError
-from pcs_annotator.files.tables import Columns, Dataset, dataset_of, read_dataset
+from pcs_annotator.files.table_parts import open_parts, source_name
+from pcs_annotator.files.table_stream import Shard, TableStream
+from pcs_annotator.files.tables import Columns, Dataset, dataset_of, find_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,18 +41,61 @@ Row = Mapping[str, str]
 
 
 def read_source(spec: Path | str, columns: Columns, limit: int | None = None) -> Dataset:
-    """Return the texts of a source, with their gold labels where it has some.
+    """Return all texts of a source at once, with their gold labels where it has some; see `open_stream`."""
+    stream = open_stream(spec, columns, limit)
+    return dataset_of(stream.table(), stream.name, columns)
+
+
+def open_stream(
+    spec: Path | str, columns: Columns, limit: int | None = None, shard: Shard | None = None
+) -> TableStream:
+    """Return the texts of a source, to be read in chunks; a look at its columns is all that is read here.
+
+    Of JSON Lines, every row is looked at, because each may have a column of its own.
 
     Args:
-        spec: A file; `fakenewsnet:FOLDER`, or `fakenewsnet:FOLDER/SITE` for one site; `sentiment:FILE` for a file of
-            the multiclass sentiment set; `hf:OWNER/NAME` or `hf:OWNER/NAME@SPLIT` from Hugging Face.
+        spec: A file, a folder of files, or a pattern such as `parts/*.parquet`, here or at an address such as
+            `s3://bucket/news.csv`; `fakenewsnet:FOLDER`, or `fakenewsnet:FOLDER/SITE` for one site; `sentiment:FILE`
+            for a file of the multiclass sentiment set; `hf:OWNER/NAME` or `hf:OWNER/NAME@SPLIT` from Hugging Face.
         columns: Names of the columns for texts, ids and gold, as far as known.
         limit: Maximum number of rows; None for all.
+        shard: Which of these rows; None for all.
     """
-    if not is_public_set(spec):
-        return read_dataset(Path(spec), columns, limit)
-    layout, _, place = str(spec).partition(":")
-    return dataset_of(_LOADERS[layout](place), str(spec), columns, limit)
+    if is_public_set(spec):
+        return _stream_of(_load(str(spec)), str(spec), columns, limit, shard)
+    parts, (schema, rows) = open_parts(spec, limit)
+    name = source_name(spec)
+    refuse_repeated(schema.names, name)
+    return TableStream(
+        name=name,
+        columns=find_columns(dict.fromkeys(schema.names), name, columns),
+        schema=schema,
+        total=rows,
+        batches=lambda wanted: chain.from_iterable(part.file.batches(wanted) for part in parts),
+        versions=lambda: [part.version() for part in parts],
+        packed=any(part.file.packed for part in parts),
+        limit=limit,
+        shard=shard,
+    )
+
+
+def _load(spec: str) -> pa.Table:
+    layout, _, place = spec.partition(":")
+    return _LOADERS[layout](place)
+
+
+def _stream_of(table: pa.Table, name: str, columns: Columns, limit: int | None, shard: Shard | None) -> TableStream:
+    """Return a table in memory as a stream."""
+    return TableStream(
+        name=name,
+        columns=find_columns(columns_of(table), name, columns),
+        schema=table.schema,
+        total=len(table),
+        batches=lambda wanted: iter([table.select(wanted.names)]),
+        versions=lambda: [blake2b(repr(table.to_pylist()).encode(errors="replace")).hexdigest()],
+        limit=limit,
+        shard=shard,
+    )
 
 
 def is_public_set(spec: Path | str) -> bool:

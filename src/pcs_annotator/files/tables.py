@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.review import Reviewed
-from pcs_annotator.core.tabular import PARQUET, as_arrow, columns_of, text_column
+from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.core.task import Item
 from pcs_annotator.errors import TableError
-from pcs_annotator.files.runs import atomic_path, check_ending
+from pcs_annotator.files.table_writer import writing_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SCORE_DECIMALS = 6
-WRITTEN = (".csv", *PARQUET)
-"""Extensions of the tables that we write."""
 GOLD_NAMES = ("gold", "label", "labels")
-_FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r\n]")
-"""The start of a cell that a spreadsheet may run as a formula, or of one that was made safe."""
 TEXT_NAMES = ("text", "texts", "title", "headline", "sentence", "tweet", "review", "comment", "content", "body")
 
 
@@ -72,24 +65,37 @@ def dataset_of(table: pa.Table, source: str, columns: Columns, limit: int | None
     found = columns_of(table)
     if len(table) == 0:
         raise TableError(f"{source} has a header but no rows: add texts to label")
-    if all(str(column[0].as_py()).strip() == name.strip() for name, column in found.items()):
-        raise TableError(f"{source}: row 1 repeats the header: remove one of the two")
-    used = find_columns(found, source, columns)
-    text, name_column, gold = used.text or "", used.id, used.gold
-    texts = text_column(text, found[text]).to_pylist()
-    ids = text_column(name_column, found[name_column]).to_pylist() if name_column else [None] * len(texts)
-    items = tuple(
-        Item(id=name or str(row), text=words or "") for row, (name, words) in enumerate(zip(ids, texts, strict=True), 1)
+    refuse_header_row(table, source)
+    dataset = chunk_of(table, source, find_columns(found, source, columns), range(1, len(table) + 1))
+    _refuse_twins(dataset)
+    return dataset
+
+
+def chunk_of(table: pa.Table, source: str, columns: Columns, numbers: Sequence[int]) -> Dataset:
+    """Return some rows of a table; those without an id get their number in the whole table."""
+    texts, ids, gold = (
+        text_column(name, table[name]).to_pylist() if name else None
+        for name in (columns.text, columns.id, columns.gold)
     )
-    _refuse_twins(items, source, name_column)
-    values = text_column(gold, found[gold]).to_pylist() if gold else []
+    names = item_ids([None] * len(table) if ids is None else ids, numbers)
     return Dataset(
         name=source,
         table=table,
-        items=items,
-        gold=tuple(value.strip() or None if value else None for value in values),
-        columns=used,
+        items=tuple(Item(id=name, text=text or "") for name, text in zip(names, texts or (), strict=True)),
+        gold=tuple(value.strip() or None if value else None for value in gold or ()),
+        columns=columns,
     )
+
+
+def item_ids(names: Sequence[str | None], numbers: Sequence[int]) -> list[str]:
+    """Return the ids of rows: those that they have, else their numbers."""
+    return [name or str(number) for name, number in zip(names, numbers, strict=True)]
+
+
+def refuse_header_row(table: pa.Table, source: str) -> None:
+    """Raise if the first row repeats the names of the columns."""
+    if all(str(column[0].as_py()).strip() == name.strip() for name, column in columns_of(table).items()):
+        raise TableError(f"{source}: row 1 repeats the header: remove one of the two")
 
 
 def find_columns(table: Mapping[str, object], source: str, columns: Columns) -> Columns:
@@ -122,15 +128,20 @@ def _column(
     return next((by_name[name] for name in usual if name in by_name), None)
 
 
-def _refuse_twins(items: Sequence[Item], table: str, column: str | None) -> None:
+def _refuse_twins(dataset: Dataset) -> None:
     seen: dict[str, int] = {}
-    for row, item in enumerate(items, 1):
+    for row, item in enumerate(dataset.items, 1):
         first = seen.setdefault(item.id, row)
         if first != row:
-            raise TableError(
-                f"{table}, rows {first} and {row} have the same {column or 'row number'} {item.id!r}: "
-                "rename one, or use another column with --id-column"
-            )
+            raise same_id(dataset.name, first, row, dataset.columns.id, item.id)
+
+
+def same_id(table: str, first: int, second: int, column: str | None, name: str) -> TableError:
+    """Return the error for two rows with the same id."""
+    return TableError(
+        f"{table}, rows {first} and {second} have the same {column or 'row number'} {name!r}: "
+        "rename one, or use another column with --id-column"
+    )
 
 
 def with_outcomes(
@@ -180,36 +191,7 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, SCORE_DECIMALS)
 
 
-def safe_cell(cell: Any) -> Any:
-    """Return a cell so that a spreadsheet shows it instead of running it: an apostrophe is put before a formula."""
-    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
-
-
-def original_cell(cell: str) -> str:
-    """Return the cell that `safe_cell` was given."""
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
-
-
-def write_table(path: Path, table: pa.Table, *, spreadsheet_safe: bool = False) -> None:
-    """Write a table as Parquet or CSV, depending on the file extension; whole or not at all.
-
-    With `spreadsheet_safe`, cells of a CSV file that look like formulas get an apostrophe; see `safe_cell`.
-    """
-    check_ending(path, WRITTEN)
-    with atomic_path(path) as temporary:
-        if path.suffix.lower() in PARQUET:
-            from pyarrow import parquet
-
-            parquet.write_table(table, temporary)
-        else:
-            _write_csv(temporary, table, spreadsheet_safe)
-
-
-def _write_csv(path: Path, table: pa.Table, spreadsheet_safe: bool) -> None:
-    # pyarrow would quote every text
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        safe = partial(map, safe_cell) if spreadsheet_safe else iter
-        writer.writerow(safe(table.column_names))
-        for batch in table.to_batches():
-            writer.writerows(map(safe, zip(*(column.to_pylist() for column in batch.columns), strict=True)))
+def write_table(path: Path | str, table: pa.Table, *, spreadsheet_safe: bool = False) -> None:
+    """Write a table whole or not at all; see `writing_table`."""
+    with writing_table(path, spreadsheet_safe=spreadsheet_safe) as writer:
+        writer.write(table)

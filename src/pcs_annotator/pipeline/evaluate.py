@@ -13,7 +13,8 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import ResultTable, number_of
-from pcs_annotator.core.tabular import ENDINGS, as_arrow, table_name
+from pcs_annotator.core.table_files import ENDINGS
+from pcs_annotator.core.tabular import as_arrow, table_name
 from pcs_annotator.core.votes import Votes, check_known, read_vote_table
 from pcs_annotator.errors import GoldError, PcsWarning, TableError, UnknownNameError
 from pcs_annotator.files import result_tables, runs

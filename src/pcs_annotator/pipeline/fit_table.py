@@ -19,6 +19,7 @@ from pcs_annotator.core.votes import Votes, VoteTable, read_vote_table
 from pcs_annotator.errors import PcsWarning, TableError
 from pcs_annotator.files import runs, tables
 from pcs_annotator.files.config import LearnSettings
+from pcs_annotator.files.table_writer import WRITTEN
 from pcs_annotator.pipeline import human_review
 from pcs_annotator.pipeline.findings import Facts
 from pcs_annotator.pipeline.learn import KnownRows, Learned, learn_if_possible, model_file
@@ -136,7 +137,7 @@ def _check_outputs(files: FitFiles, earlier: Mapping[str, Any]) -> list[Path]:
     out = files.labels_out
     if out is None:
         return in_the_way
-    runs.check_ending(out, tables.WRITTEN)
+    runs.check_ending(out, WRITTEN)
     runs.refuse_inputs(out, files.table, files.gold)
     if not runs.signature(out, files.model.parent).items() <= earlier.get("written", {}).items():
         in_the_way.append(out)

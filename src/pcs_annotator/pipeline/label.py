@@ -22,6 +22,7 @@ from pcs_annotator.core.tabular import table_stem
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError, TableError
 from pcs_annotator.files import runs, tables
+from pcs_annotator.files.table_writer import WRITTEN
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.judging.spending.frugal import Frugal, Spending, graded_annotators, learn_frugal
@@ -99,7 +100,7 @@ def label(request: RunRequest, out: Path, saving: Saving | None = None) -> Label
     dated name.
     """
     folder = runs.RunFolder(request.folder)
-    runs.check_ending(out, tables.WRITTEN)
+    runs.check_ending(out, WRITTEN)
     started(folder)  # raises if this is no run folder, before a lock is put there
     dataset = new_texts(request)
     with lock_ledger(folder.ledger, wait=request.wait, say=request.say):

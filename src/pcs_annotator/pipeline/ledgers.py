@@ -12,7 +12,8 @@ from pcs_annotator.asking.engine.ledger_repair import is_sound, salvage
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.errors import LedgerError
 from pcs_annotator.files.runs import atomic_path, check_ending, make_way, refuse_existing, refuse_inputs, set_aside
-from pcs_annotator.files.tables import WRITTEN, write_table
+from pcs_annotator.files.table_writer import WRITTEN
+from pcs_annotator.files.tables import write_table
 
 
 def ledger_sizes(path: Path) -> list[Bill]:

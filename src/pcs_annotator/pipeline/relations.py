@@ -27,7 +27,8 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.files.config import RelationSettings, TaskSettings, read_config
 from pcs_annotator.files.runs import RunFolder, check_ending, make_way, refuse_existing, refuse_inputs
-from pcs_annotator.files.tables import WRITTEN, Columns, read_dataset, write_table
+from pcs_annotator.files.table_writer import WRITTEN
+from pcs_annotator.files.tables import Columns, read_dataset, write_table
 from pcs_annotator.judging.evaluation.flips import Flips, flips_by_relation
 from pcs_annotator.pipeline.ask import pricing
 from pcs_annotator.relations.base import Context, QuestionRelation, Relation, rephrased

@@ -15,7 +15,8 @@ from pcs_annotator.core.variant import Expectation, Verdict
 from pcs_annotator.errors import TableError
 from pcs_annotator.files.config import read_config
 from pcs_annotator.files.runs import check_ending, make_way, refuse_existing, refuse_inputs
-from pcs_annotator.files.tables import WRITTEN, write_table
+from pcs_annotator.files.table_writer import WRITTEN
+from pcs_annotator.files.tables import write_table
 from pcs_annotator.pipeline.relations import RelationChoice, relation_options_of
 from pcs_annotator.relations.base import QuestionRelation
 from pcs_annotator.relations.checks.run import check_rewrite

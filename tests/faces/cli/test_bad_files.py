@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from pcs_annotator.core import tabular
+from pcs_annotator.core import table_files
 from pcs_annotator.faces.cli.main import main
 from tests.simulated import simulated_models, simulated_run
 
@@ -126,7 +126,7 @@ def test_compressed_data_has_a_limit(capsys: pytest.CaptureFixture[str], monkeyp
     bomb(Path("data.csv.gz"))
     parquet.write_table(pa.table({"text": [f"{row} {row}" for row in range(100_000)]}), "data.parquet")
     for limit in (1_000, 1_000_000):  # noticed in the header, and in the rows
-        monkeypatch.setattr(tabular, "MOST_BYTES_UNPACKED", limit)
+        monkeypatch.setattr(table_files, "MOST_BYTES_UNPACKED", limit)
         for name in ("data.csv.gz", "data.parquet"):
             assert f"{name} is larger than" in ends(["plan", name, *SCRIPTED[:-1]], capsys, (2,))
 

@@ -1,0 +1,121 @@
+"""Files elsewhere, at any address that fsspec understands: `s3://…`, `gs://…`, `https://…`, `memory://…`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from pcs_annotator.core.tabular import has_wildcards
+from pcs_annotator.errors import MissingPackage, PcsError, TableError
+
+WEB = ("http://", "https://")
+
+
+class RemoteFile(NamedTuple):
+    """A file at an address.
+
+    Attributes:
+        address: Where it is; without what follows a question mark, which may be a key.
+        size: Its size in bytes.
+        open: Opens it as a pyarrow file.
+        version: Returns what changes whenever the file does.
+    """
+
+    address: str
+    size: int
+    open: Callable[[], Any]
+    version: Callable[[], str]
+
+
+def find_remote(address: str) -> Sequence[RemoteFile]:
+    """Return the file at an address, the files in a folder there, or those that a pattern matches; in order of name."""
+    system, path = file_system(address)
+    with explained(address):
+        if has_wildcards(address) and not address.startswith(WEB):
+            found = system.glob(path, detail=True).values()
+        else:
+            about = system.info(path)
+            found = system.ls(path, detail=True) if about["type"] == "directory" else [about]
+    files = sorted((about for about in found if about["type"] == "file"), key=lambda about: about["name"])
+    return [_remote_file(system, about, address) for about in files]
+
+
+def _remote_file(system: Any, about: dict[str, Any], address: str) -> RemoteFile:
+    import pyarrow as pa
+
+    path = about["name"]
+    shown = shown_address(str(system.unstrip_protocol(path)))
+
+    def version() -> str:
+        with explained(shown):
+            return hashlib.sha256(str(sorted(system.info(path).items(), key=str)).encode()).hexdigest()
+
+    return RemoteFile(
+        address=shown,
+        size=-1 if about.get("size") is None else about["size"],
+        open=lambda: pa.PythonFile(_Explained(system.open, path, shown), mode="r"),
+        version=version,
+    )
+
+
+def shown_address(address: str) -> str:
+    """Return an address without what follows a question mark, which may be a key."""
+    return address.partition("?")[0] if address.startswith(WEB) else address
+
+
+def file_system(address: str) -> tuple[Any, str]:
+    """Return the file system of an address, and the path within it.
+
+    Raises:
+        MissingPackage: fsspec is not installed, or the package for this kind of address.
+    """
+    shown = shown_address(address)
+    try:
+        import fsspec
+    except ImportError as error:
+        raise MissingPackage(
+            f"{shown} needs the extra remote: pip install 'perceived-confidence[remote]'; or copy the file here"
+        ) from error
+    try:
+        return fsspec.core.url_to_fs(address)
+    except ImportError as error:
+        raise MissingPackage(f"{shown} needs another package ({error}): install it, or copy the file here") from error
+    except Exception as error:  # whatever the package raises, its first line says why
+        raise TableError(f"{shown} is no usable address ({_first_line(error)}): check it") from error
+
+
+@contextmanager
+def explained(address: str) -> Iterator[None]:
+    """Turn whatever a remote file system raises into an error that names the address."""
+    try:
+        yield
+    except PcsError:
+        raise
+    except FileNotFoundError as error:
+        raise TableError(f"there is no file {shown_address(address)}: check the address") from error
+    except Exception as error:  # each file system has errors of its own
+        raise TableError(
+            f"{shown_address(address)} cannot be reached ({_first_line(error)}): check address, key and connection"
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+class _Explained:
+    """An open remote file whose errors name its address."""
+
+    def __init__(self, open: Callable[[str, str], Any], path: str, address: str) -> None:
+        self._address = address
+        with explained(address):
+            self._file = open(path, "rb")
+
+    def read(self, size: int = -1) -> bytes:
+        with explained(self._address):
+            return bytes(self._file.read(size))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
