@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
 from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
@@ -74,19 +73,28 @@ def _wait(result: Future[Any]) -> None:
         pass
 
 
-@asynccontextmanager
-async def deadline(seconds: float) -> AsyncIterator[None]:
-    """Raise TimeoutError after this time; if the process was frozen at that moment, it first reads what has arrived."""
-    loop = asyncio.get_running_loop()
-    due = loop.time() + seconds
-    async with asyncio.timeout(None) as timeout:
+class deadline:
+    """Raise TimeoutError after this time; if the process was frozen at that moment, it first reads what has arrived.
 
-        def expire() -> None:
-            late = loop.time() - due
-            timeout.reschedule(loop.time() + min(late, LONGEST_GRACE))
+    A class, because a generator would cost twice as much in every call to a model.
+    """
 
-        timer = loop.call_at(due, expire)
-        try:
-            yield
-        finally:
-            timer.cancel()
+    __slots__ = ("_due", "_loop", "_seconds", "_timeout", "_timer")
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    async def __aenter__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._due = self._loop.time() + self._seconds
+        self._timeout = asyncio.timeout(None)
+        await self._timeout.__aenter__()
+        self._timer = self._loop.call_at(self._due, self._expire)
+
+    async def __aexit__(self, *error: Any) -> None:
+        self._timer.cancel()
+        await self._timeout.__aexit__(*error)
+
+    def _expire(self) -> None:
+        late = self._loop.time() - self._due
+        self._timeout.reschedule(self._loop.time() + min(late, LONGEST_GRACE))

@@ -522,6 +522,17 @@ def test_two_identical_rewrites_are_asked_about_once(tmp_path: Path) -> None:
     assert settings.tally.from_ledger == 5
 
 
+@pytest.mark.parametrize("apart", [1, 10, 100])
+def test_copies_of_a_text_are_paid_for_once_however_far_apart_they_are(tmp_path: Path, apart: int) -> None:
+    texts = [f"Text number {row % apart} is nice." for row in range(300)]
+    items = [Item(id=str(row), text=text) for row, text in enumerate(texts)]
+    model = ScriptedModel("<label>positive</label>", latency=0.001)
+    votes, settings = ask_scripted(model, items, tmp_path)
+    assert model.calls == settings.tally.calls == apart
+    assert settings.tally.from_ledger == 300 - apart
+    assert (votes.codes == 0).all()
+
+
 def test_a_failure_reaches_every_caller_that_waits_for_the_same_answer(tmp_path: Path) -> None:
     relations: list[str | Relation] = [
         FunctionRelation("loud", lambda text: f"Listen: {text}"),

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import sqlite3
 import time
 from pathlib import Path
@@ -61,6 +63,26 @@ def test_any_difference_in_the_question_is_another_key(other: Request) -> None:
 def test_model_and_draw_are_part_of_the_key_and_equal_questions_share_it() -> None:
     assert call_key("m", request(), 0) == call_key("m", request(), 0)
     assert len({call_key("m", request(), 0), call_key("n", request(), 0), call_key("m", request(), 1)}) == 3
+
+
+KEYED = [
+    request(),
+    request("é 😀 \ud800", sampling=Sampling(temperature=0.0, top_p=0.5, max_tokens=64, seed=3), logprobs=5),
+    request(constraint=Constraint(choices=["a", "ü"])),
+    request(constraint=Constraint(json_schema={"type": "object", "properties": {"ä": {}}})),
+    Request(messages=(Message("user", "alone"),), sampling=Sampling(temperature=0.5)),
+    Request(messages=tuple(Message("user", word) for word in ("asked", "answered", "asked again"))),
+]
+
+
+@pytest.mark.parametrize("asked", KEYED)
+def test_keys_are_those_of_all_earlier_versions_so_that_old_ledgers_are_found(asked: Request) -> None:
+    sampling, form = asked.sampling, asked.constraint
+    how = [sampling.temperature, sampling.top_p, sampling.max_tokens, sampling.seed]
+    head = json.dumps(["m", 2, how, [list(form.choices), form.json_schema] if form else None])
+    said = json.dumps([part for message in asked.messages for part in (message.role, message.content)])
+    whole = f"{head[:-1]}, {'true' if asked.logprobs else 'false'}, {said[1:]}"
+    assert call_key("m", asked, 2).own == hashlib.blake2b(whole.encode(), digest_size=16).digest()
 
 
 def test_lone_surrogates_and_nul_are_stored_as_well_as_utf_8_can(tmp_path: Path) -> None:

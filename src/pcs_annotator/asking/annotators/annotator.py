@@ -140,7 +140,7 @@ class Annotator:
         request = Request(
             messages=self._messages(task, text, answer),
             sampling=self.sampling,
-            constraint=_choices(task, answer) if constrained else None,
+            constraint=_choices(task.labels, answer) if constrained else None,
             logprobs=_alternatives(len(task.labels)) if plain and self.answers != "hard" and model.can_grade else 0,
         )
         return Question(request=request, text=text, cut=cut)
@@ -221,8 +221,9 @@ def _vote(reply: Reply, task: Task, question: Question, answer: AnswerFormat) ->
     return Vote(label=said.label, cut=cut, grades=graded.grades, remark=graded.remark)
 
 
-def _choices(task: Task, answer: AnswerFormat) -> Constraint:
-    return Constraint(choices=letters_of(task.labels) if answer == "bare letter" else task.labels)
+@lru_cache(maxsize=256)
+def _choices(labels: tuple[str, ...], answer: AnswerFormat) -> Constraint:
+    return Constraint(choices=letters_of(labels) if answer == "bare letter" else labels)
 
 
 def _alternatives(labels: int) -> int:

@@ -63,7 +63,12 @@ def build_messages(
     asked = f"{_FENCED} {marker}\n{marker}\n{text}\n{marker}\n\n{_LAST_WORD[answer]}"
     if style == "plain":
         return (Message("user", f"{fixed}\n\n{asked}"),)
-    return Message("system", fixed), Message("user", asked)
+    return _system_message(fixed), Message("user", asked)
+
+
+@lru_cache(maxsize=256)
+def _system_message(content: str) -> Message:
+    return Message("system", content)
 
 
 def task_prompt(task: Task, answer: AnswerFormat = "tag") -> str:

@@ -142,7 +142,8 @@ class Asker:
 
     async def _answered_meanwhile(self, call: Call) -> Reply | None:
         """Return the reply that another task or process has just got; None if the call is to be made here."""
-        reply = (await self.ledger.find([call.key])).get(call.key) if self.shared.tasks > 1 else None
+        known = call.key in self.shared.answered
+        reply = (await self.ledger.find([call.key])).get(call.key) if known else None
         reply = reply or await self.ledger.claim(call.key)
         self.tally.from_ledger += reply is not None
         return reply
@@ -151,6 +152,7 @@ class Asker:
         if self.tracker.limited:
             self.tracker.check(self._expected(call))  # without waiting for the pace, if the budget is spent
         reply = await self._until_answered(call)
+        self.shared.note_answer(call.key)
         self.tally.calls += 1
         return reply
 

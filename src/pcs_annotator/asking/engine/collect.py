@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from itertools import islice
+from typing import TypeVar
 
 from pcs_annotator.asking.engine.adaptive import Work, adaptive_work
 from pcs_annotator.asking.engine.ask import Asker
@@ -19,6 +20,10 @@ from pcs_annotator.errors import Interrupted, PcsError
 
 SECONDS_TO_FINISH = 10.0
 GARBAGE_THRESHOLD = (20_000, 20, 50)
+QUESTIONS_AT_ONCE = 32
+"""Questions that are looked up in the ledger together."""
+
+T = TypeVar("T")
 
 
 async def prepare_job(job: Job, asker: Asker) -> PreparedJob:
@@ -64,8 +69,21 @@ async def run_job(
 
 
 async def _ask_everything(item_asker: ItemAsker, items: Iterable[Item] | AsyncIterable[Item]) -> AsyncIterator[Work]:
-    async for item in _as_async(items):
-        yield partial(item_asker.ask_everything, item_asker.buffer.add_row(item.id), item)
+    if isinstance(items, AsyncIterable):  # each may be long in coming
+        blocks: AsyncIterable[Sequence[Item]] = ([item] async for item in items)
+    else:
+        job = item_asker.job
+        questions = len(job.annotators) * len(job.relations) * job.draws
+        blocks = _as_async(_blocks(items, max(1, QUESTIONS_AT_ONCE // questions)))
+    async for block in blocks:
+        for work in await item_asker.look_up(block):
+            yield work
+
+
+def _blocks(items: Iterable[Item], size: int) -> Iterator[Sequence[Item]]:
+    rest = iter(items)
+    while block := list(islice(rest, size)):
+        yield block
 
 
 @contextmanager
@@ -133,7 +151,7 @@ class TaskPool:
             room.release()
 
 
-async def _as_async(items: Iterable[Item] | AsyncIterable[Item]) -> AsyncIterator[Item]:
+async def _as_async(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item

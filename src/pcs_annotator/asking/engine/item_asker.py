@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, Vote
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import BudgetReached, RateLimited, ServerTrouble, TableError, Unanswerable
 from pcs_annotator.relations.base import Context
+from pcs_annotator.relations.compose import text_parts
 
 FIRST_ROWS = 1024
 BUDGET_REACHED = "budget reached"
@@ -106,6 +108,9 @@ class _PendingQuestion(NamedTuple):
     replies: tuple[Reply, ...] = ()
 
 
+_Questions = Sequence[_PendingQuestion]
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedJob:
     """A job, with what is the same for all its texts.
@@ -144,17 +149,48 @@ class ItemAsker:
         self._cut: set[tuple[int, int]] = set()
         self._context = Context(ask=None if job.rewriter is None else Rewriter(job.rewriter, asker))
         self._identities, self._asking, self._asked_under = prepared.identities, prepared.asking, prepared.asked_under
+        as_is = [not text_parts(relation) for relation in job.relations]
+        self._as_is = [relation for relation, kept in enumerate(as_is) if kept]
+        self._rewritten = [relation for relation, kept in enumerate(as_is) if not kept]
 
-    async def ask_everything(self, row: int, item: Item) -> None:
-        """Ask all annotators about all variants of an item."""
-        await gather_all(self._ask_relation(row, item, relation) for relation in range(len(self.job.relations)))
+    async def look_up(self, items: Sequence[Item]) -> list[Callable[[], Awaitable[None]]]:
+        """Store all votes on items that the ledger has, and return the work that is left; most calls are one lookup.
+
+        Only questions about texts as they are can be looked up here: rewriting may take a while.
+        """
+        asked: list[list[tuple[int, list[_PendingQuestion]]]] = []
+        rows = [self.buffer.add_row(item.id) for item in items]
+        for row, item in zip(rows, items, strict=True):
+            asked.append([])
+            for relation in self._as_is:
+                text = await self.rewrite(item, relation)
+                if text is not None:
+                    asked[-1].append((relation, self._questions(row, relation, text, self._everyone(relation))))
+        keys = [key for parts in asked for _, some in parts for one in some for key in one.key]
+        known = await self.asker.ledger.find(keys)
+        work: list[Callable[[], Awaitable[None]]] = []
+        for row, item, parts in zip(rows, items, asked, strict=True):
+            missing = [(relation, *self._take_known(row, relation, some, known)) for relation, some in parts]
+            missing = [(relation, some, following) for relation, some, following in missing if some or following]
+            if missing or self._rewritten:
+                work.append(partial(self._ask_rest, row, item, missing))
+            else:
+                self.tally.rows += 1
+        return work
+
+    async def _ask_rest(self, row: int, item: Item, missing: Sequence[tuple[int, _Questions, _Questions]]) -> None:
+        parts = [self._ask_missing(row, *some) for some in missing]
+        await gather_all(parts + [self._ask_relation(row, item, relation) for relation in self._rewritten])
         self.tally.rows += 1
 
     async def _ask_relation(self, row: int, item: Item, relation: int) -> None:
         text = await self.rewrite(item, relation)
         if text is not None:
-            draws = range(self.job.draws)
-            await self.ask(row, relation, text, [(annotator, draws) for annotator in self._asked_under[relation]])
+            await self.ask(row, relation, text, self._everyone(relation))
+
+    def _everyone(self, relation: int) -> Wanted:
+        draws = range(self.job.draws)
+        return [(annotator, draws) for annotator in self._asked_under[relation]]
 
     async def rewrite(self, item: Item, relation: int) -> str | None:
         """Return an item's text as a relation rewrites it; None when there is nothing to ask about."""
@@ -176,6 +212,10 @@ class ItemAsker:
 
     async def ask(self, row: int, relation: int, text: str, wanted: Wanted) -> None:
         """Ask annotators about a text, except for answers that the ledger has, and store their votes."""
+        await self._ask_all(row, relation, self._questions(row, relation, text, wanted))
+
+    def _questions(self, row: int, relation: int, text: str, wanted: Wanted) -> list[_PendingQuestion]:
+        """Return what to ask about a text; where there is nothing to ask, the vote is stored."""
         asked: list[_PendingQuestion] = []
         asking = self._asking[relation]
         for index, draws in wanted:
@@ -187,21 +227,31 @@ class ItemAsker:
                 else:
                     key = call_key(self._identities[index], question.request, draw)
                     asked.append(_PendingQuestion(index, draw, question, key))
-        await self._ask_all(row, relation, asked)
+        return asked
 
-    async def _ask_all(self, row: int, relation: int, asked: Sequence[_PendingQuestion]) -> None:
+    async def _ask_all(self, row: int, relation: int, asked: _Questions) -> None:
         known = await self.asker.ledger.find([key for one in asked for key in one.key])
+        await self._ask_missing(row, relation, *self._take_known(row, relation, asked, known))
+
+    def _take_known(
+        self, row: int, relation: int, asked: _Questions, known: Mapping[bytes, Reply]
+    ) -> tuple[_Questions, _Questions]:
+        """Store the votes in known replies; return the questions without one, and those that follow from replies."""
         self.tally.questions += len(asked)
-        work, following = [], []
+        missing, following = [], []
         for one in asked:
             heard = self._known(one, relation, known)
             if heard is None:
-                work.append(self._ask_one(row, relation, one))
+                missing.append(one)
                 continue
             self.tally.from_ledger += 1
             further = self._read(row, relation, *heard)
             if further is not None:
                 following.append(further)
+        return missing, following
+
+    async def _ask_missing(self, row: int, relation: int, missing: _Questions, following: _Questions) -> None:
+        work = [self._ask_one(row, relation, one) for one in missing]
         if following:
             work.append(self._ask_all(row, relation, following))
         await gather_all(work)

@@ -9,6 +9,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from hashlib import blake2b
 from math import inf
 from pathlib import Path
@@ -16,12 +17,14 @@ from typing import NamedTuple, Protocol
 
 from pcs_annotator.asking.models.logprobs import pack, unpack
 from pcs_annotator.core.bill import Bill
-from pcs_annotator.core.chat import Reply, Request, Usage
+from pcs_annotator.core.chat import Message, Reply, Request, Sampling, Usage
 from pcs_annotator.errors import LedgerError
 
 BUSY_SECONDS = 15
 KEYS_PER_QUERY = 500
 GATHER_SECONDS = 0.001
+CACHE_KILOBYTES = 16_000
+"""Keys are random, so that every page of a large ledger is needed again and again."""
 
 CREATE_CALLS = """
 CREATE TABLE IF NOT EXISTS calls (
@@ -92,20 +95,38 @@ class CallKey(NamedTuple):
 
 def call_key(model: str, request: Request, draw: int) -> CallKey:
     """Return the content hash of a call: the same question to the same model in the same draw has the same key."""
-    sampling, constraint = request.sampling, request.constraint
-    head = json.dumps(
-        [
-            model,
-            draw,
-            [sampling.temperature, sampling.top_p, sampling.max_tokens, sampling.seed],
-            [list(constraint.choices), constraint.json_schema] if constraint is not None else None,
-        ]
-    )
-    said = json.dumps([part for message in request.messages for part in (message.role, message.content)])
-    hard, graded = (
-        blake2b(f"{head[:-1]}, {asked}, {said[1:]}".encode(), digest_size=16).digest() for asked in ("false", "true")
-    )
-    return CallKey(graded, hard) if request.logprobs else CallKey(hard, graded)
+    constraint, messages = request.constraint, request.messages
+    form = None
+    if constraint is not None:
+        form = tuple(constraint.choices), json.dumps(constraint.json_schema)
+    # All but the last message are the same for all texts, unless there was an answer in between.
+    begun = _begun if len(messages) <= 2 else _begun.__wrapped__
+    last = messages[-1]
+    end = f"{json.dumps(last.content)}]".encode()
+    hard, graded = (one.copy() for one in begun(model, draw, request.sampling, form, messages[:-1], last.role))
+    hard.update(end)
+    graded.update(end)
+    own, twin = (graded, hard) if request.logprobs else (hard, graded)
+    return CallKey(own.digest(), twin.digest())
+
+
+@lru_cache(maxsize=1024)
+def _begun(
+    model: str,
+    draw: int,
+    sampling: Sampling,
+    form: tuple[Sequence[str], str] | None,
+    messages: Sequence[Message],
+    last_role: str,
+) -> tuple[blake2b, blake2b]:
+    """Return the hashes of a call up to its last text: without log-probabilities, and with them."""
+    how = [sampling.temperature, sampling.top_p, sampling.max_tokens, sampling.seed]
+    asked_for = "null" if form is None else f"[{json.dumps(form[0])}, {form[1]}]"
+    head = f"[{json.dumps(model)}, {draw}, {json.dumps(how)}, {asked_for}"
+    said = [part for message in messages for part in (message.role, message.content)]
+    start = ", ".join(map(json.dumps, [*said, last_role]))
+    hard, graded = (blake2b(f"{head}, {asked}, {start}, ".encode(), digest_size=16) for asked in ("false", "true"))
+    return hard, graded
 
 
 def entry_of(key: bytes, model: str, purpose: str, reply: Reply, usd: float | None) -> LedgerEntry:
@@ -181,7 +202,7 @@ class Ledger:
 
     def __exit__(self, *_: object) -> None:
         if self._pending:  # the event loop ended before it could write these
-            self._write(entry for entry, _ in self._pending)
+            self._write([entry for entry, _ in self._pending])
             self._pending = []
         for connection in (self._reading, self._writing):
             if connection is not None:
@@ -196,6 +217,7 @@ class Ledger:
         connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -259,7 +281,7 @@ class Ledger:
         waiting, self._pending = self._pending, []
         error: LedgerError | None = None
         try:
-            self._write(entry for entry, _ in waiting)
+            self._write([entry for entry, _ in waiting])
         except LedgerError as failure:
             error = failure
         for _, stored in waiting:
@@ -270,8 +292,11 @@ class Ledger:
             else:
                 stored.set_exception(error)
 
-    def _write(self, entries: Iterable[LedgerEntry]) -> None:
+    def _write(self, entries: Sequence[LedgerEntry]) -> None:
         with self._explained(), self._change() as connection:
+            if connection.executemany(INSERT, entries).rowcount == len(entries):
+                return
+            connection.rollback()
             for entry in entries:
                 if not connection.execute(INSERT, entry).rowcount:  # paid for twice: the first reply is kept
                     again = (entry.asked_at, entry.model, entry.purpose, 1, *entry[5:8])

@@ -22,6 +22,8 @@ from pcs_annotator.errors import LedgerError, PcsError, PcsWarning
 LOCK_ATTEMPT_SECONDS = 0.05
 SILENT_SECONDS = 0.5
 """A shorter wait for a lock is not worth a word."""
+ANSWERS_REMEMBERED = 50_000
+"""Far more calls than come between looking for a reply and asking for it."""
 
 Say = Callable[[str], None]
 """Takes a sentence for the user."""
@@ -76,11 +78,19 @@ class SharedCalls:
         lock: Releases the lock.
         tasks: How many tasks hold it.
         under_way: Key of a call → who asks, and the reply to come.
+        answered: Keys of the latest calls. Who looked for a reply before it came finds it here before paying again.
     """
 
     lock: ExitStack = field(default_factory=ExitStack)
     tasks: int = 0
     under_way: dict[bytes, tuple[object, asyncio.Future[Reply]]] = field(default_factory=dict)
+    answered: dict[bytes, None] = field(default_factory=dict)
+
+    def note_answer(self, key: bytes) -> None:
+        """Remember that a call was answered."""
+        self.answered[key] = None
+        if len(self.answered) > ANSWERS_REMEMBERED:
+            del self.answered[next(iter(self.answered))]
 
 
 _SHARED: dict[tuple[asyncio.AbstractEventLoop, _Own], SharedCalls] = {}
