@@ -13,6 +13,8 @@ from typing import Any, Literal
 AnswerForm = Literal["auto", "tag", "bare", "json"]
 RetryAfter = Literal["none", "whole", "exact"]
 Logprobs = Literal["given", "ignored", "refused", "after sampling"]
+BatchEnd = Literal["completed", "expired", "cancelled", "failed"]
+BatchIds = Literal["right", "repeated", "unknown"]
 SHARE = "share_"
 
 
@@ -54,6 +56,15 @@ class Behaviour:
         record_times: Whether to record the time of every arrival, answer and 429.
         logprobs: What becomes of a request for log-probabilities; `after sampling` gives 0 and -9999.
         max_logprobs: The most alternatives that may be requested.
+        batch_s: Seconds until a batch ends.
+        batch_end: How a batch ends.
+        batch_done: Share of the requests that were answered when a batch expires or is cancelled.
+        batch_faults: How many batches end like that; later ones are completed.
+        batch_lines: The most requests in a batch.
+        batch_tokens: The most tokens that may wait in batches under way. None: no limit.
+        batch_ids: Whether results also have IDs that nobody asked for, or the same one twice.
+        batch_drop: Whether the connection breaks the first time a file of results is fetched.
+        batch_wrapped: Whether batches are shown as Together shows them.
     """
 
     seed: int = 0
@@ -89,6 +100,15 @@ class Behaviour:
     record_times: bool = False
     logprobs: Logprobs = "given"
     max_logprobs: int = 20
+    batch_s: float = 0.0
+    batch_end: BatchEnd = "completed"
+    batch_done: float = 0.5
+    batch_faults: int = 1_000_000
+    batch_lines: int = 50_000
+    batch_tokens: int | None = None
+    batch_ids: BatchIds = "right"
+    batch_drop: bool = False
+    batch_wrapped: bool = False
 
     def __post_init__(self) -> None:
         shares = self.shares()

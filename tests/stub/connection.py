@@ -8,6 +8,7 @@ import struct
 from typing import Literal, NamedTuple, Protocol
 
 MAX_BODY = 8 * 2**20
+MAX_BATCH = 128 * 2**20
 MAX_HEAD = 64 * 2**10
 
 
@@ -95,6 +96,7 @@ class Connection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._buffer = bytearray()
         self._needed = 0
+        self._most = MAX_BODY
         self._deaf = False
         self._reply: Reply | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -124,7 +126,7 @@ class Connection(asyncio.Protocol):
             self._next(data)
             return
         self._buffer += data
-        if len(self._buffer) > MAX_BODY + 2 * MAX_HEAD:
+        if len(self._buffer) > self._most + 2 * MAX_HEAD:
             self.abort()
         elif self._reply is None and len(self._buffer) >= self._needed:
             self._next(self._taken())
@@ -158,7 +160,8 @@ class Connection(asyncio.Protocol):
         words = head[: head.find(b"\r\n")].decode("latin-1").split(" ")
         request = Request(words[0], words[1] if len(words) > 1 else "", head, head.lower())
         length = request.length()
-        if length is None or length > MAX_BODY:
+        self._most = MAX_BATCH if "/files" in request.path or "/batches" in request.path else MAX_BODY
+        if length is None or length > self._most:
             return request._replace(fault=411 if length is None else 413)
         needed = end + 4 + length
         if len(data) < needed:

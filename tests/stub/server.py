@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from tests.stub.answers import answer, labels_of
+from tests.stub.batches import Batches
 from tests.stub.behaviour import Behaviour, Dice, TokenBucket, digest
 from tests.stub.connection import Connection, Reply, Request
 from tests.stub.counters import Counters, Stats
@@ -38,6 +39,7 @@ class Stub:
         self.root = ""
         self.counters = Counters()
         self.connections: set[Connection] = set()
+        self.batches = Batches(lambda: self.behaviour, self._answer_line)
         self._behave(behaviour)
 
     @property
@@ -95,8 +97,10 @@ class Stub:
             allowed = self._lets_in(request)
             body = models(self.behaviour) if allowed else error("openai", 401, "invalid_api_key", "Wrong API key.")
             reply = Reply(http(200 if allowed else 401, body))
+        elif not self._lets_in(request) and not path.startswith("/__"):
+            reply = Reply(http(401, error("openai", 401, "invalid_api_key", "Wrong API key.")), 401)
         else:
-            reply = self._control(request, path)
+            reply = self.batches.handle(request, path) or self._control(request, path)
         if reply.then == "keep" and request.header(b"connection").lower() == "close":
             return reply._replace(then="close")
         return reply
@@ -122,6 +126,13 @@ class Stub:
             return True
         return key in (request.header(b"x-api-key"), request.header(b"api-key"))
 
+    def _answer_line(self, body: bytes, path: str) -> tuple[int, bytes]:
+        """Return the status and body of the reply to one request of a batch, counted like a live one."""
+        reply = self._ask(Request("POST", path, b"", b"", body), "anthropic" if path.endswith("messages") else "openai")
+        self.sent(reply)
+        status = reply.status or 500
+        return status, reply.data.partition(b"\r\n\r\n")[2] if reply.status else b"{}"
+
     def _ask(self, request: Request, dialect: Dialect) -> Reply:
         mark = digest(request.path.encode("latin-1"), request.body)
         self.counters.arrived(mark, record=self.behaviour.record_times)
@@ -132,7 +143,7 @@ class Stub:
     def _decide(self, request: Request, dialect: Dialect, mark: bytes) -> tuple[str, float, Reply]:
         """Return the kind of reply, its delay, and the reply."""
         behaviour, headers = self.behaviour, ""
-        if behaviour.key is not None and not self._lets_in(request):
+        if request.head and behaviour.key is not None and not self._lets_in(request):
             return _refuse(dialect, 401, "invalid_api_key", "Incorrect API key provided.")
         if self._bucket is not None:
             wait = self._bucket.take()

@@ -103,6 +103,8 @@ class AskSettings:
             model that is not listed is asked under all.
         draws: How many times each question is asked.
         concurrency: Maximum number of simultaneous calls per model; 64 if not set.
+        executor: Where calls are made: `local` asks live from this machine; `batch` sends them to the providers' batch
+            APIs, which cost half as much and take up to a day per wave.
         timeout: Seconds to wait for an answer before asking again; slow models on your own machine may need more.
         budget_usd: Maximum cost of all calls in the run folder in US dollars, those of earlier commands included; no
             limit if not set.
@@ -119,6 +121,7 @@ class AskSettings:
     questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     draws: int = 1
     concurrency: int | None = None
+    executor: Literal["local", "batch"] = "local"
     timeout: float = 60.0
     budget_usd: float | None = None
     budget_per_day_usd: float | None = None

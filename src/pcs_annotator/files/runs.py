@@ -72,6 +72,11 @@ class RunFolder:
         return self.path / "ledger.db"
 
     @property
+    def batches(self) -> Path:
+        """Batches at their providers, open and ended."""
+        return self.path / "batches.json"
+
+    @property
     def variants(self) -> Path:
         """Every rewrite, or the reason why there is none."""
         return self.path / "variants.parquet"

@@ -15,8 +15,8 @@ from pcs_annotator.asking.annotators.grading import NOT_GIVEN
 from pcs_annotator.asking.annotators.prompt import letters_of
 from pcs_annotator.asking.engine.ask import Asker, Patience, PriceOf
 from pcs_annotator.asking.engine.budget import AnswerLengths, Budget, BudgetTracker, Earlier, today
-from pcs_annotator.asking.engine.collect import run_job
-from pcs_annotator.asking.engine.job import Job, OnVariant, make_plan
+from pcs_annotator.asking.engine.collect import as_async, run_job
+from pcs_annotator.asking.engine.job import Job, OnVariant, make_plan, models_of
 from pcs_annotator.asking.engine.ledger import Ledger
 from pcs_annotator.asking.engine.ledger_lock import SharedCalls, lock_ledger, lock_ledger_async
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
@@ -33,6 +33,8 @@ from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError, PcsWarning
+from pcs_annotator.pipeline.batches import BatchSettings
+from pcs_annotator.pipeline.waves import ask_in_waves
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import RelationOptions, choose_relations
 
@@ -61,6 +63,7 @@ class CollectSettings:
         on_variant: Called with every variant, in no particular order.
         progress: Whether to show progress.
         tally: Counts calls, answers and failures.
+        batches: Where batches are kept track of, if models are to be asked in batches; None to ask live.
     """
 
     draws: int = 1
@@ -78,6 +81,7 @@ class CollectSettings:
     on_variant: OnVariant | None = None
     progress: bool = False
     tally: Tally = field(default_factory=Tally)
+    batches: BatchSettings | None = None
 
 
 async def collect(  # noqa: PLR0913  # the agreed signature
@@ -132,9 +136,15 @@ async def ask_job(
     try:
         refuse_unknown_prices(job, pricing(settings.prices), settings.budget)
         with Ledger(ledger) as opened:
-            asker = open_asker(opened, settings, shared)
+            asker, in_batches = open_asker(opened, settings, shared), 0
+            if settings.batches is not None:
+                items = [item async for item in as_async(items)]
+                asker, in_batches = await ask_in_waves(job, items, asker, strategy, settings.batches)
             async with showing(tally, asker.tracker) if settings.progress else nullcontext():
                 votes = await run_job(job, items, asker, strategy)
+            # what was asked in batches is in the ledger by now, but was paid for in this command
+            tally.calls += in_batches
+            tally.from_ledger = max(0, tally.from_ledger - in_batches)
     finally:
         await close_models(job)
     warn_about_grades(tally)
@@ -265,12 +275,6 @@ def refuse_unknown_prices(job: Job, prices: PriceOf, budget: Budget) -> None:
                 f"give it in US dollars per million tokens, with --price {model.name}=IN,OUT or in [ask.prices], or "
                 "use --max-calls or --max-tokens instead"
             )
-
-
-def models_of(job: Job) -> list[ChatModel]:
-    """Return all models of a job."""
-    models = [model for _, model in job.annotators]
-    return models if job.rewriter is None else [*models, job.rewriter]
 
 
 async def close_models(job: Job) -> None:

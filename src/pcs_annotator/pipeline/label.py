@@ -47,6 +47,7 @@ class Saving:
         budget_usd: Maximum cost of the run's folder in dollars; None for the budget of the run's settings.
         budget_per_day_usd: Maximum cost per day (UTC), likewise.
         prices: Prices of models, in dollars per million tokens in and out; others are those of the run's settings.
+        executor: Where calls are made; None for that of the run's settings.
     """
 
     ask_all: bool = False
@@ -56,6 +57,7 @@ class Saving:
     budget_usd: float | None = None
     budget_per_day_usd: float | None = None
     prices: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    executor: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +118,8 @@ def _label(request: RunRequest, dataset: tables.Dataset, out: Path, saving: Savi
         )
     tally = Tally(rows_expected=len(dataset.items))
     opened = open_fitted(recorded, saving, request.environment)
-    settings = replace(opened.settings, progress=request.progress, tally=tally)
+    executor = saving.executor or recorded.config.ask.executor
+    settings = replace(opened.settings, progress=request.progress, tally=tally, batches=request.batches(executor))
     ledger, frugal = recorded.folder.ledger, opened.frugal
     votes = run_sync(lambda: ask.ask_job(opened.job, dataset.items, ledger, settings, opened.strategy))
     model = opened.model.with_coverage(votes)

@@ -42,6 +42,7 @@ class Flags:
     answers: str | None = None
     draws: int | None = None
     concurrency: int | None = None
+    executor: str | None = None
     budget_usd: float | None = None
     budget_per_day_usd: float | None = None
     max_calls: int | None = None
@@ -74,7 +75,7 @@ def _over(config: Config, flags: Flags) -> Config:
     given = {name: value for name, value in asdict(flags).items() if value not in (None, (), [])}
     task = {"labels": "labels", "instruction": "instruction"}
     data = {name: name for name in ("text_column", "id_column", "gold_column")}
-    ask = {name: name for name in ("models", "answers", "draws", "concurrency", *LIMITS)}
+    ask = {name: name for name in ("models", "answers", "draws", "concurrency", "executor", *LIMITS)}
     relations = {"relations": "use", "rewriter": "rewriter"}
     learn = {name: name for name in LEARN_FLAGS}
 

@@ -24,10 +24,12 @@ from pcs_annotator.files import sources, tables
 from pcs_annotator.files.config import Config, LearnSettings, config_to_dict
 from pcs_annotator.files.runs import RunFolder, clear_leftovers, expecting, read_json, write_json
 from pcs_annotator.pipeline import ask, folder_votes, human_review, learn, ledgers, resolve_config
+from pcs_annotator.pipeline.batches import BatchSettings
 from pcs_annotator.pipeline.default_panel import DefaultPanel, Support
 from pcs_annotator.pipeline.other_work import data_hash, other_work
 from pcs_annotator.pipeline.report.page import write_report
 from pcs_annotator.pipeline.run_folder import REFIT, Recorded, RunResult, settings_of_fits, started
+from pcs_annotator.pipeline.waves import check_batches
 from pcs_annotator.version import __version__
 
 
@@ -66,6 +68,13 @@ class RunRequest:
     environment: Mapping[str, str] | None = field(default=None, repr=False)
     announce: Callable[[DefaultPanel], None] | None = None
     say: Say = warn_user
+
+    def batches(self, executor: str) -> BatchSettings | None:
+        """Return how to ask in batches; None if another executor asks."""
+        if executor != "batch":
+            return None
+        records = RunFolder(self.folder).batches
+        return BatchSettings(records=records, say=self.say, environment=self.environment)
 
     def read_data(self) -> tables.Dataset:
         """Read the rows of the user's file."""
@@ -257,6 +266,8 @@ def _check_models(request: RunRequest, config: Config) -> None:
     settings = replace(settings, questions=settings.questions if config.relations.use else {})
     job = ask.open_job(resolve_config.task_of(config), models, relations, settings)
     run_sync(lambda: ask.close_models(job))
+    if config.ask.executor == "batch":
+        check_batches(job)
     ask.refuse_unknown_prices(job, ask.pricing(settings.prices), settings.budget)
 
 
@@ -318,6 +329,7 @@ def _asked(
     folder = RunFolder(request.folder)
     settings = resolve_config.collect_settings_of(config, request.environment)
     settings = replace(settings, progress=request.progress, tally=tally, budget=settings.budget.after(tally.calls))
+    settings = replace(settings, batches=request.batches(config.ask.executor))
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
     clear_leftovers(folder.path)
     if replacing:

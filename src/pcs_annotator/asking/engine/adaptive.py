@@ -12,6 +12,7 @@ from math import inf
 
 import numpy as np
 
+from pcs_annotator.asking.engine.ask import Deferred
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED, ItemAsker
 from pcs_annotator.asking.engine.progress import Tally
@@ -82,7 +83,10 @@ class AdaptiveItem:
         """Ask all cells that must be asked next, at the same time; return whether more must be asked after them."""
         batch = self._choose() if self._next is None else self._next
         if batch:
-            await self._ask(batch)
+            try:
+                await self._ask(batch)
+            except Deferred:
+                return False
             batch = self._choose()
         self._next = batch
         if not batch:

@@ -23,6 +23,9 @@ from pcs_annotator.core.concurrency import deadline
 PriceOf = Callable[[str, int, int], float | None]
 """Model name, input tokens, output tokens → US dollars; None when the price is unknown."""
 
+Defer = Callable[["Call"], bool]
+"""Takes a call for a batch; returns whether it did, and raises what is already known to become of it."""
+
 MAX_REFUSALS = 200
 WAIT_AFTER_REFUSAL = 0.5
 
@@ -70,6 +73,10 @@ class Call:
         return expected_tokens(self.model, self.request)
 
 
+class Deferred(errors.PcsError):
+    """The call waits for a batch; what depends on its answer is asked later."""
+
+
 @dataclass(slots=True)
 class Asker:
     """Makes calls within the budget and the rate limits, retries them, and stores the replies.
@@ -84,6 +91,7 @@ class Asker:
         lengths: What calls are expected to take.
         shared: Calls under way, also of other tasks that hold the ledger.
         random: The source of jitter between retries.
+        defer: Takes calls that are to be asked in a batch; None to make all of them.
     """
 
     ledger: CallStore
@@ -95,6 +103,7 @@ class Asker:
     lengths: AnswerLengths = field(default_factory=AnswerLengths)
     shared: SharedCalls = field(default_factory=SharedCalls)
     random: random.Random = field(default_factory=random.Random)
+    defer: Defer | None = None
     _paces: dict[str, Pace] = field(default_factory=dict)
     _gives: dict[str, bool] = field(default_factory=dict)
     _stopped: errors.PcsError | None = None
@@ -114,8 +123,11 @@ class Asker:
 
         Raises:
             BudgetReached: The call could cost more than is left.
+            Deferred: The call waits for a batch.
             ModelError: There was no answer; the message says why.
         """
+        if self.defer is not None and self.defer(call):
+            raise Deferred(f"{call.model.name}: waits for a batch")
         while call.key in self.shared.under_way:
             asker, answer = self.shared.under_way[call.key]
             try:
@@ -150,13 +162,14 @@ class Asker:
 
     async def _pay_for(self, call: Call) -> Reply:
         if self.tracker.limited:
-            self.tracker.check(self._expected(call))  # without waiting for the pace, if the budget is spent
+            self.tracker.check(self.expected(call))  # without waiting for the pace, if the budget is spent
         reply = await self._until_answered(call)
         self.shared.note_answer(call.key)
         self.tally.calls += 1
         return reply
 
-    def _expected(self, call: Call) -> Cost:
+    def expected(self, call: Call) -> Cost:
+        """Return about what a call costs."""
         tokens = self.lengths.expected(call.model, call.purpose, call.most)
         return Cost(self.price_of(call.model.name, *tokens), sum(tokens), tokens.output)
 
@@ -221,7 +234,7 @@ class Asker:
             reply, paid = await self._attempt(call, pace)
             self.tracker.pay(paid)
             return reply
-        reserved = await self.tracker.reserve(lambda: self._expected(call))
+        reserved = await self.tracker.reserve(lambda: self.expected(call))
         try:
             if self._stopped is not None:
                 raise self._stopped
@@ -240,16 +253,19 @@ class Asker:
         except TimeoutError as error:
             raise errors.ServerTrouble(f"{name}: no answer within {self.patience.deadline:g} s") from error
         pace.answered(reply.rate_hint)
-        if call.request.logprobs and not self._gives.get(name):
-            self._learn(call.model, reply)
+        if call.request.logprobs:
+            self.learn(call.model, reply)
         paid = self._paid(call, reply)
         # The call counts as in flight until its reply is stored: a crash loses no more than the calls in flight.
         await self.ledger.put(entry_of(call.key, name, call.purpose, reply, paid.usd))
         return reply, paid
 
-    def _learn(self, model: ChatModel, reply: Reply) -> None:
+    def learn(self, model: ChatModel, reply: Reply) -> None:
         """Remember whether a model gives log-probabilities that are of use; the first answer tells."""
-        gives, known = tells(reply.logprobs), self._gives.get(model.name)
+        known = self._gives.get(model.name)
+        if known:
+            return
+        gives = tells(reply.logprobs)
         if known is gives or not reply.text:
             return
         if known is None and reply.logprobs is None and model.can_grade:
@@ -261,7 +277,7 @@ class Asker:
     def _paid(self, call: Call, reply: Reply) -> Cost:
         tokens_in, tokens_out = reply.usage.input_tokens, reply.usage.output_tokens
         if tokens_in is None or tokens_out is None:
-            return self._expected(call)  # the server gave no token counts
+            return self.expected(call)  # the server gave no token counts
         return Cost(self.price_of(call.model.name, tokens_in, tokens_out), tokens_in + tokens_out, tokens_out)
 
     def _wait_after(self, retry_after: float | None) -> float:

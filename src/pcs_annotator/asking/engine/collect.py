@@ -61,7 +61,7 @@ async def run_job(
         at_once = 8 + 2 * asker.max_in_flight // (job.draws * len(job.relations))
     else:
         job.check_strategy(strategy)
-        work = adaptive_work(item_asker, strategy, _as_async(items))
+        work = adaptive_work(item_asker, strategy, as_async(items))
         at_once = 8 + 2 * asker.max_in_flight * job.models  # each may be waiting for a single answer
     with _collecting_garbage_rarely():
         await TaskPool(asker).work_through(work, at_once)
@@ -74,7 +74,7 @@ async def _ask_everything(item_asker: ItemAsker, items: Iterable[Item] | AsyncIt
     else:
         job = item_asker.job
         questions = len(job.annotators) * len(job.relations) * job.draws
-        blocks = _as_async(_blocks(items, max(1, QUESTIONS_AT_ONCE // questions)))
+        blocks = as_async(_blocks(items, max(1, QUESTIONS_AT_ONCE // questions)))
     async for block in blocks:
         for work in await item_asker.look_up(block):
             yield work
@@ -151,7 +151,8 @@ class TaskPool:
             room.release()
 
 
-async def _as_async(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
+async def as_async(items: Iterable[T] | AsyncIterable[T]) -> AsyncIterator[T]:
+    """Yield items of either kind."""
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item

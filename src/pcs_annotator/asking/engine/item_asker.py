@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.asking.annotators.annotator import Annotator, Question
-from pcs_annotator.asking.engine.ask import Asker, Call, Rewriter
+from pcs_annotator.asking.engine.ask import Asker, Call, Deferred, Rewriter
 from pcs_annotator.asking.engine.job import Asking, Job
 from pcs_annotator.asking.engine.ledger import CallKey, CallStore, call_key
 from pcs_annotator.core.arrays import Codes, Floats, Grades
@@ -180,7 +180,10 @@ class ItemAsker:
 
     async def _ask_rest(self, row: int, item: Item, missing: Sequence[tuple[int, _Questions, _Questions]]) -> None:
         parts = [self._ask_missing(row, *some) for some in missing]
-        await gather_all(parts + [self._ask_relation(row, item, relation) for relation in self._rewritten])
+        try:
+            await gather_all(parts + [self._ask_relation(row, item, relation) for relation in self._rewritten])
+        except Deferred:
+            return
         self.tally.rows += 1
 
     async def _ask_relation(self, row: int, item: Item, relation: int) -> None:

@@ -137,6 +137,12 @@ class Job:
         return len(names if self.rewriter is None else names | {self.rewriter.name})
 
 
+def models_of(job: Job) -> list[ChatModel]:
+    """Return all models of a job."""
+    models = [model for _, model in job.annotators]
+    return models if job.rewriter is None else [*models, job.rewriter]
+
+
 class Asking(NamedTuple):
     """How the question is put under one relation.
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from pcs_annotator.asking.models.batch_apis import AnthropicBatches
 from pcs_annotator.asking.models.catalog import context_of
 from pcs_annotator.asking.models.failures import CallSite, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.asking.models.hosts import base_url
@@ -63,13 +64,23 @@ class AnthropicModel:
 
     async def ask(self, request: Request) -> Reply:
         """Return the answer to one request, sent once."""
-        return await self._client.post(self._payload(request), self._read)
+        return await self._client.post(self.payload(request), self._read)
 
     async def close(self) -> None:
         """Close the connections unless another model uses them; asking again opens new ones."""
         await self._client.close()
 
-    def _payload(self, request: Request) -> dict[str, Any]:
+    @property
+    def batches(self) -> AnthropicBatches:
+        """Message batches."""
+        return AnthropicBatches(self, self._client, self._place)
+
+    def read(self, request: Request, answer: HttpReply) -> Reply:
+        """Return the reply in an answer to a request that was sent in a batch."""
+        return self._read(answer)
+
+    def payload(self, request: Request) -> dict[str, Any]:
+        """Return the body of a request."""
         sampling = request.sampling
         limit = sampling.max_tokens or MAX_TOKENS
         payload: dict[str, Any] = {

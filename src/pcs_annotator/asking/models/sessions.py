@@ -7,7 +7,7 @@ import json
 import threading
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from io import BytesIO
@@ -21,7 +21,7 @@ from pcs_annotator.asking.models.failures import CallSite, too_large, unreachabl
 from pcs_annotator.errors import ModelError, PcsWarning, ServerTrouble
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
+    from aiohttp import ClientResponse, ClientSession, FormData
 
 T = TypeVar("T")
 
@@ -74,9 +74,7 @@ class Client:
         from aiohttp import ClientError
 
         body = _encode(payload)
-        shared = self._shared
-        if shared is None or shared.loop is not asyncio.get_running_loop() or shared.session.closed:
-            shared = self._shared = _lease(self.url, self)
+        shared = self._session()
         started = perf_counter()
         async with AsyncExitStack() as held:
             try:
@@ -90,6 +88,60 @@ class Client:
             if len(raw) < LARGE_REPLY:
                 return read(answer)
             return await shared.loop.run_in_executor(_large_replies, read, answer)
+
+    async def send(
+        self, method: str, url: str, *, payload: Mapping[str, object] | None = None, form: FormData | None = None
+    ) -> HttpReply:
+        """Send JSON, a form or nothing to another address of the same host, and return the response."""
+        from aiohttp import ClientError
+
+        body = form if payload is None else _encode(payload)
+        headers = {name: value for name, value in self._headers.items() if form is None or name != "Content-Type"}
+        shared = self._session()
+        started = perf_counter()
+        async with AsyncExitStack() as held:
+            try:
+                async with shared.session.request(
+                    method, url, data=body, headers=headers, allow_redirects=False
+                ) as response:
+                    raw = await self._body(response, shared.large, held)
+            except (ClientError, TimeoutError, OSError) as error:
+                raise unreachable(self._place, error) from None
+        return HttpReply(response.status, raw, response.headers, perf_counter() - started)
+
+    async def lines(self, url: str, refuse: Callable[[HttpReply], ModelError]) -> AsyncIterator[bytes]:
+        """Yield the lines of a file of any size, except those larger than a reply may be.
+
+        A file may be kept elsewhere; the key is not sent there. Another status than 200 raises what `refuse` makes of
+        it, and a connection that breaks raises `ServerTrouble`.
+        """
+        from aiohttp import ClientError
+
+        elsewhere = "Authorization" in self._headers  # the header that aiohttp keeps from other hosts
+        try:
+            async with self._session().session.get(url, headers=self._headers, allow_redirects=elsewhere) as response:
+                if response.status != 200:
+                    raise refuse(HttpReply(response.status, await response.content.read(ERROR_BYTES), {}, 0.0))
+                unpack = _unpacker(response.headers.get("Content-Encoding", "").strip().lower())
+                begun = bytearray()
+                async for chunk in response.content.iter_any():
+                    for part in unpack(chunk):
+                        *ended, rest = part.split(b"\n")
+                        for end in ended:
+                            if len(begun) + len(end) <= self._place.most_bytes:
+                                yield bytes(begun + end)
+                            begun.clear()
+                        begun += rest[: self._place.most_bytes + 1 - len(begun)]
+                if begun:
+                    yield bytes(begun)
+        except (ClientError, TimeoutError, OSError, zlib.error, LookupError) as error:
+            raise unreachable(self._place, error) from None
+
+    def _session(self) -> Shared:
+        shared = self._shared
+        if shared is None or shared.loop is not asyncio.get_running_loop() or shared.session.closed:
+            shared = self._shared = _lease(self.url, self)
+        return shared
 
     async def _body(self, response: ClientResponse, large: asyncio.Semaphore, held: AsyncExitStack) -> bytes:
         """Return the body, unpacked; of an error only the start. The connection is closed if there is more."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from pcs_annotator.asking.models.batch_apis import FILE_BATCHES, OpenAIBatches
 from pcs_annotator.asking.models.catalog import context_of
 from pcs_annotator.asking.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.asking.models.hosts import CUSTOM, HOSTS, Host, base_url, chat_url, check_url
@@ -73,7 +74,7 @@ class WireModel:
     async def ask(self, request: Request) -> Reply:
         """Return the answer to one request, sent once, or again without what the server refuses to give."""
         while True:
-            payload = self._payload(request)
+            payload = self.payload(request)
             reply = await self._client.post(payload, partial(self._read, request, payload))
             if reply is not None:
                 return reply
@@ -82,7 +83,24 @@ class WireModel:
         """Close the connections unless another model uses them; asking again opens new ones."""
         await self._client.close()
 
-    def _payload(self, request: Request) -> dict[str, Any]:
+    @property
+    def batches(self) -> OpenAIBatches | None:
+        """The batch API of the host, if it has one."""
+        ways = FILE_BATCHES.get(self._host.name)
+        return None if ways is None else OpenAIBatches(self, self._client, self._place, ways)
+
+    def read(self, request: Request, answer: HttpReply) -> Reply:
+        """Return the reply in an answer to a request that was sent in a batch; of the request, no text is needed."""
+        sent: dict[str, Any] = dict.fromkeys(ADJUSTABLE)
+        if request.logprobs:
+            sent["logprobs"] = min(request.logprobs, self._host.top_logprobs)
+        reply = self._read(request, sent, answer)
+        if reply is None:
+            raise ServerTrouble(f"{self.name} was asked for log-probabilities that it does not give")
+        return reply
+
+    def payload(self, request: Request) -> dict[str, Any]:
+        """Return the body of a request."""
         payload: dict[str, Any] = {
             "model": self._place.model,
             "messages": [{"role": message.role, "content": message.content} for message in request.messages],

@@ -21,6 +21,7 @@ from pcs_annotator.pipeline import findings, label, resolve_config, run
 @options.TEXT_COLUMN
 @options.ID_COLUMN
 @options.saving_options
+@options.EXECUTOR
 @options.LIMIT
 @options.REPLACE
 @options.SPREADSHEET_SAFE

@@ -119,6 +119,11 @@ _LIMITS = (
     ),
 )
 
+EXECUTOR = click.option(
+    "--executor",
+    type=click.Choice(["local", "batch"]),
+    help="Ask live from here (local, the default), or in batches at half the price, up to a day per wave.",
+)
 NO_WAIT = click.option(
     "--no-wait", "wait", flag_value=False, default=True, help="Stop if another process uses the ledger; default: wait."
 )

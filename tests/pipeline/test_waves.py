@@ -1,0 +1,255 @@
+"""Asking in batches: the same votes at half the price, whatever becomes of a batch."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pcs_annotator.asking.engine.ask import Patience
+from pcs_annotator.asking.engine.budget import Budget
+from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
+from pcs_annotator.errors import AccessDenied, ConfigError, Interrupted, ModelError, PcsWarning
+from pcs_annotator.relations.choose import RelationOptions
+from pcs_annotator.relations.prompted.prompted import PromptedRelation
+from tests.pipeline.asking_in_batches import MODELS, Desk, at_desk, texts
+from tests.stub import Behaviour
+
+pytestmark = pytest.mark.enable_socket
+
+
+@pytest.mark.parametrize("provider", MODELS)
+def test_a_batch_gives_the_elsewhere_calls_at_half_their_price(tmp_path: Path, provider: str) -> None:
+    async def test(desk: Desk) -> None:
+        live = Desk(desk.stub, tmp_path / "live")
+        expected = await live.ask(texts(60), [MODELS[provider]], live=True)
+        desk.stub.reset()
+        votes = await desk.ask(texts(60), [MODELS[provider]])
+        assert votes.codes.tolist() == expected.codes.tolist()
+        assert (desk.tally.calls, desk.tally.from_ledger, desk.tally.rows) == (60, 0, 60)
+        (bill,), (full,) = desk.bills, live.bills
+        assert bill.usd == pytest.approx((full.usd or 0.0) / 2)
+        assert (bill.calls, bill.input_tokens, bill.purpose) == (full.calls, full.input_tokens, full.purpose)
+        stats = desk.stub.stats()
+        assert (stats.answered, stats.asked_again) == (60, 0)
+        (record,) = desk.records
+        assert (record.end, record.answered, record.keys) == ("done", 60, set())
+        assert record.usd == pytest.approx(bill.usd)
+
+    wrapped = provider == "together"
+    at_desk(tmp_path, Behaviour(batch_wrapped=wrapped), test)
+
+
+def elsewhere(desk: Desk) -> Desk:
+    """Return a desk with another ledger."""
+    return Desk(desk.stub, desk.folder / "live")
+
+
+def test_answers_are_joined_by_id_and_strange_or_repeated_ones_left_out(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        expected = await elsewhere(desk).ask(texts(60), live=True)
+        for ids, words in (("unknown", "2 results have IDs that were not asked for"), ("repeated", "2 come twice")):
+            again = Desk(desk.stub, tmp_path / ids)
+            desk.stub.change(batch_ids=ids)
+            with pytest.warns(PcsWarning, match=words):
+                votes = await again.ask(texts(60))
+            assert votes.codes.tolist() == expected.codes.tolist()
+            assert again.bills[0].calls == 60
+
+    at_desk(tmp_path, Behaviour(), test)
+
+
+@pytest.mark.parametrize("provider", ["openai", "mistral", "anthropic"])
+def test_of_an_expired_batch_the_finished_part_is_kept_and_the_rest_submitted_again(
+    tmp_path: Path, provider: str
+) -> None:
+    async def test(desk: Desk) -> None:
+        votes = await desk.ask(texts(400), [MODELS[provider]])
+        assert votes.codes.min() >= 0
+        first, second = desk.records
+        assert (first.end, first.answered, second.end, second.answered) == ("expired", 100, "done", 300)
+        assert any("100 of 400 requests were answered, and are kept" in said for said in desk.said)
+        stats = desk.stub.stats()
+        assert (stats.answered, stats.asked_again, desk.tally.calls) == (400, 0, 400)
+
+    at_desk(tmp_path, Behaviour(batch_end="expired", batch_done=0.25, batch_faults=1), test)
+
+
+@pytest.mark.parametrize("provider", ["openai", "mistral", "anthropic"])
+def test_a_cancelled_batch_stops_the_run_and_the_next_one_goes_on(tmp_path: Path, provider: str) -> None:
+    async def test(desk: Desk) -> None:
+        with pytest.raises(Interrupted, match=r"batch_1 of .*; 100 of 200 requests were answered, and are kept"):
+            await desk.ask(texts(200), [MODELS[provider]])
+        assert desk.bills[0].calls == 100
+        votes = await desk.ask(texts(200), [MODELS[provider]])
+        assert votes.codes.min() >= 0
+        assert desk.tally.calls == 100
+        assert desk.stub.stats().asked_again == 0
+
+    at_desk(tmp_path, Behaviour(batch_end="cancelled", batch_faults=1), test)
+
+
+def test_a_batch_that_fails_as_a_whole_is_an_error_with_the_servers_reason(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        with pytest.raises(ModelError, match="batch_1 of openai:gpt-4o-mini failed: invalid_json_line Line 1"):
+            await desk.ask(texts(60))
+        desk.stub.change(batch_end="completed")
+        assert (await desk.ask(texts(60))).codes.min() >= 0
+
+    at_desk(tmp_path, Behaviour(batch_end="failed"), test)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_refused_texts_are_in_the_error_file_and_are_not_asked_again(tmp_path: Path, provider: str) -> None:
+    async def test(desk: Desk) -> None:
+        votes = await desk.ask(texts(60), [MODELS[provider]])
+        silent = (votes.codes == ABSTAINED).ravel()
+        assert silent.sum() == sum("number 1" in item.text for item in texts(60))
+        assert desk.tally.refused == silent.sum()
+        assert desk.stub.stats().requests == 60
+
+    at_desk(tmp_path, Behaviour(filter_word="number 1"), test)
+
+
+def test_a_completed_batch_may_have_no_output_file_at_all(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        votes = await desk.ask(texts(60))
+        assert (votes.codes == ABSTAINED).all()
+        assert desk.stub.stats().requests == 60
+        (record,) = desk.records
+        assert (record.end, record.answered) == ("done", 0)
+
+    at_desk(tmp_path, Behaviour(filter_word="Text number"), test)
+
+
+def test_requests_that_failed_are_asked_again_the_small_rest_live(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        votes = await desk.ask(texts(400), patience=Patience(first_wait=0.01))
+        assert votes.codes.min() >= 0
+        first, second = desk.records
+        assert first.answered == 400 - second.requests
+        assert 0 < second.requests - second.answered <= 50
+        assert desk.stub.stats().answered == 400
+        assert desk.stub.stats().asked_again == 0
+
+    at_desk(tmp_path, Behaviour(share_500=0.3), test)
+
+
+def test_batches_that_bring_nothing_end_the_run_with_the_reason(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        with pytest.raises(ModelError, match=r"bring no answers \(.*The server had an error"):
+            await desk.ask(texts(60))
+
+    at_desk(tmp_path, Behaviour(share_500=1), test)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_full_quota_is_waited_for_and_batches_are_made_smaller(tmp_path: Path, provider: str) -> None:
+    async def test(desk: Desk) -> None:
+        votes = await desk.ask(texts(800), [MODELS[provider]])
+        assert votes.codes.min() >= 0
+        stats = desk.stub.stats()
+        assert (stats.answered, stats.asked_again) == (800, 0)
+        sizes = [record.requests for record in desk.records]
+        assert sum(sizes) == 800
+        assert max(sizes) < 800
+
+    at_desk(tmp_path, Behaviour(batch_tokens=90_000, batch_s=0.1), test)
+
+
+def test_a_broken_download_is_repeated_and_pays_for_nothing_twice(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        with pytest.warns(PcsWarning, match="trying again"):
+            await desk.ask(texts(1200))
+        (bill,) = desk.bills
+        assert (bill.calls, desk.stub.stats().answered, desk.tally.calls) == (1200, 1200, 1200)
+
+    at_desk(tmp_path, Behaviour(batch_drop=True), test)
+
+
+def test_a_budget_counts_batches_at_half_price_and_is_not_passed(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        whole = elsewhere(desk)
+        await whole.ask(texts(100), live=True)
+        budget = 0.35 * (whole.bills[0].usd or 0.0)
+        votes = await desk.ask(texts(100), budget=Budget(usd=budget))
+        (bill,) = desk.bills
+        assert bill.usd is not None
+        assert 0.6 * budget < bill.usd <= budget
+        assert desk.tally.failed["budget reached"] == (votes.codes == NOT_ASKED).sum()
+        assert 40 < bill.calls < 80
+
+    at_desk(tmp_path, Behaviour(), test)
+
+
+def test_graded_answers_come_in_batches_too(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        expected = await elsewhere(desk).ask(texts(60), live=True, answers="graded")
+        votes = await desk.ask(texts(60), answers="graded")
+        assert votes.grades is not None
+        assert votes.grades.tolist() == expected.grades.tolist()  # type: ignore[union-attr]  # live ones are graded
+
+    at_desk(tmp_path, Behaviour(), test)
+
+
+def test_a_model_that_refuses_log_probabilities_gives_hard_answers_in_the_next_wave(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        with pytest.warns(PcsWarning, match="gives no log-probabilities"):
+            votes = await desk.ask(texts(60), answers="auto")
+        assert (votes.grades is None, votes.codes.min() >= 0) == (True, True)
+        assert [record.answered for record in desk.records] == [0, 60]
+
+    at_desk(tmp_path, Behaviour(logprobs="refused"), test)
+
+
+def test_rewrites_are_a_wave_before_the_questions_about_them(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        given: dict[str, Any] = {
+            "relations": ("original", PromptedRelation("formal", "Rewrite the text: formally.")),
+            "rewriter": "openai:gpt-4o",
+            "choosing": RelationOptions(checked=False),
+        }
+        expected = await elsewhere(desk).ask(texts(80), live=True, **given)
+        votes = await desk.ask(texts(80), **given)
+        assert votes.codes.tolist() == expected.codes.tolist()
+        purposes = [(record.model, record.purpose, record.answered) for record in desk.records]
+        assert sorted(purposes[:2]) == [("openai:gpt-4o", "rewrite", 80), ("openai:gpt-4o-mini", "label", 80)]
+        assert purposes[2:] == [("openai:gpt-4o-mini", "label", (votes.codes[:, :, 1] >= 0).sum())]
+
+    at_desk(tmp_path, Behaviour(), test)
+
+
+def test_models_without_a_batch_api_are_asked_live_beside_the_others(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        votes = await desk.ask(texts(60), [MODELS["openai"], f"{desk.stub.url}#other"])
+        assert votes.codes.min() >= 0
+        assert {record.model: record.answered for record in desk.records} == {"openai:gpt-4o-mini": 60}
+        with pytest.raises(ConfigError, match="no model here has a batch API: use models of anthropic, azure, groq"):
+            await desk.ask(texts(60), [f"{desk.stub.url}#other"])
+
+    at_desk(tmp_path, Behaviour(), test)
+
+
+def test_a_wrong_key_ends_the_run_and_says_which(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        desk.stub.change(key="another")
+        with pytest.raises(AccessDenied, match="check OPENAI_API_KEY"):
+            await desk.ask(texts(60))
+
+    at_desk(tmp_path, Behaviour(), test)
+
+
+def test_a_batch_that_the_provider_no_longer_has_is_asked_again(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        desk.stub.change(batch_s=3600.0)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(desk.ask(texts(60)), 0.5)
+        desk.stub.batches.batches.clear()
+        desk.stub.change(batch_s=0.0)
+        with pytest.warns(PcsWarning, match="batch_1 of openai:gpt-4o-mini is lost"):
+            votes = await desk.ask(texts(60))
+        assert votes.codes.min() >= 0
+
+    at_desk(tmp_path, Behaviour(), test)
