@@ -37,6 +37,7 @@ PUBLIC = [
     "evaluate",
     "fit_weights",
     "label",
+    "load_run",
     "optimiser",
     "provider",
     "relation",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pcs_annotator.errors import PcsError, PcsWarning, UserError
     from pcs_annotator.faces.classic.pcs import PCS
     from pcs_annotator.faces.classifier import PCSClassifier
-    from pcs_annotator.faces.python import evaluate, label, run
+    from pcs_annotator.faces.python import evaluate, label, load_run, run
     from pcs_annotator.judging.weighing.fitting import fit_weights
     from pcs_annotator.judging.weighing.optimiser import Optimiser, optimiser
     from pcs_annotator.judging.weighing.scoring import score
@@ -58,6 +58,7 @@ __all__ = [
     "evaluate",
     "fit_weights",
     "label",
+    "load_run",
     "optimiser",
     "provider",
     "relation",
@@ -91,6 +92,7 @@ _HOMES = {
     "evaluate": "faces.python",
     "fit_weights": "judging.weighing.fitting",
     "label": "faces.python",
+    "load_run": "faces.python",
     "optimiser": "judging.weighing.optimiser",
     "provider": "asking.models.provider",
     "relation": "relations.function",

@@ -13,6 +13,7 @@ from pcs_annotator.errors import ConfigError
 from pcs_annotator.pipeline import evaluate as evaluating
 from pcs_annotator.pipeline import label as labelling
 from pcs_annotator.pipeline import run as running
+from pcs_annotator.pipeline.loaded_run import LoadedRun, LoadOptions
 from pcs_annotator.pipeline.resolve_config import Flags, flags_only, read_settings
 from pcs_annotator.pipeline.run_folder import RunResult
 
@@ -114,6 +115,39 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
     _check_names(saving, labelling.Saving)
     place = labelling.default_out(Path(data)) if out is None else Path(out)
     return labelling.label(request, place, labelling.Saving(**saving))
+
+
+def load_run(  # all by name
+    folder: PathLike,
+    *,
+    text_column: str | None = None,
+    concurrency: int | None = None,
+    ledger: PathLike | None = None,
+    environment: Mapping[str, str] | None = None,
+    **saving: Any,
+) -> LoadedRun:
+    """Load a fitted run, to label Arrow tables in this process or in those of a data engine.
+
+    Args:
+        folder: The folder of the run.
+        text_column: The column of texts; by default one with a usual name such as `text`, or the only column.
+        concurrency: Maximum number of simultaneous calls per model, in each process.
+        ledger: Where paid calls are kept; by default in the folder of the run.
+        environment: Keys and base URLs; by default those of each process and of `.env` in its working folder.
+        saving: As for `label`; limits hold for each process.
+    """
+    _check_names(saving, labelling.Saving)
+    place = Path(folder).absolute()
+    options = LoadOptions(
+        text_column=text_column,
+        in_flight=concurrency,
+        ledger=None if ledger is None else Path(ledger).absolute(),
+        environment=environment,
+        saving=labelling.Saving(**saving),
+    )
+    loaded = LoadedRun(place, options)
+    loaded.check()
+    return loaded
 
 
 def evaluate(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from pcs_annotator.asking.engine.ask import Asker
+from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.collect import prepare_job, run_job
-from pcs_annotator.asking.engine.item_asker import PreparedJob
+from pcs_annotator.asking.engine.item_asker import Missing, PreparedJob
+from pcs_annotator.asking.engine.ledger_lock import SharedCalls
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
@@ -23,11 +26,13 @@ class LabelledChunk(NamedTuple):
         votes: The votes on them.
         judged: Scores, labels, probabilities and which are accepted, as arrays; `fitted.model.judge` makes outcomes.
         tally: Counts of calls, answers and failures for these texts.
+        missing: Row → reasons why some of its votes are missing.
     """
 
     votes: Votes
     judged: Verdicts
     tally: Tally
+    missing: Missing
 
 
 class ChunkLabeller:
@@ -58,11 +63,18 @@ class ChunkLabeller:
 
     async def label(self, items: Sequence[Item]) -> LabelledChunk:
         """Ask about texts, as far as their labels need it, and judge the votes."""
-        shared = self.asker.shared
-        asker = self.asker.part(shared)
-        shared.tasks += 1
+        return await self._label(items, self.asker.part(self.asker.shared))
+
+    async def label_from_ledger(self, items: Sequence[Item]) -> LabelledChunk:
+        """Judge the votes on texts that the ledger already has; no model is called."""
+        no_calls = replace(self.asker, tracker=BudgetTracker(Budget(calls=0)))
+        return await self._label(items, no_calls.restarted().part(SharedCalls()))
+
+    async def _label(self, items: Sequence[Item], asker: Asker) -> LabelledChunk:
+        missing: Missing = {}
+        asker.shared.tasks += 1
         try:
-            votes = await run_job(self._prepared, items, asker, self.fitted.strategy)
+            votes = await run_job(self._prepared, items, asker, self.fitted.strategy, missing)
         finally:
-            shared.tasks -= 1
-        return LabelledChunk(votes, self.fitted.model.judged(votes), asker.tally)
+            asker.shared.tasks -= 1
+        return LabelledChunk(votes, self.fitted.model.judged(votes), asker.tally, missing)

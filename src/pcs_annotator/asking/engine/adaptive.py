@@ -110,7 +110,7 @@ class AdaptiveItem:
 
     async def _ask_relation(self, relation: int, batch: Sequence[Cell]) -> None:
         if relation not in self._texts:
-            self._texts[relation] = await self._item_asker.rewrite(self._item, relation)
+            self._texts[relation] = await self._item_asker.rewrite(self.row, self._item, relation)
         text = self._texts[relation]
         if text is None:
             cells = self._cells[:, relation]

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from pcs_annotator.asking.engine.adaptive import Work, adaptive_work
 from pcs_annotator.asking.engine.ask import Asker
-from pcs_annotator.asking.engine.item_asker import ItemAsker, PreparedJob
+from pcs_annotator.asking.engine.item_asker import ItemAsker, Missing, PreparedJob
 from pcs_annotator.asking.engine.job import Job, with_written_wording
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item
@@ -32,7 +32,11 @@ async def prepare_job(job: Job, asker: Asker) -> PreparedJob:
 
 
 async def run_job(
-    job: Job | PreparedJob, items: Iterable[Item] | AsyncIterable[Item], asker: Asker, strategy: Strategy | None = None
+    job: Job | PreparedJob,
+    items: Iterable[Item] | AsyncIterable[Item],
+    asker: Asker,
+    strategy: Strategy | None = None,
+    missing: Missing | None = None,
 ) -> Votes:
     """Ask what is not in the ledger yet, and return all votes.
 
@@ -47,13 +51,15 @@ async def run_job(
         items: The texts.
         asker: How to ask: ledger, budget, pace.
         strategy: The order of the questions, and when a label is settled; None to ask everything.
+        missing: Filled with the reasons why votes are missing, row by row; None if that need not be known.
 
     Raises:
         ConfigError: The strategy asks a cell that the job does not have.
         ModelError: A wrong key, model name or server; no call would be answered.
         LedgerError: Replies can no longer be stored.
     """
-    item_asker = ItemAsker(job if isinstance(job, PreparedJob) else await prepare_job(job, asker), asker)
+    prepared = job if isinstance(job, PreparedJob) else await prepare_job(job, asker)
+    item_asker = ItemAsker(prepared, asker, missing)
     job = item_asker.job
     # enough items in progress to keep every model busy while some wait for a rewrite
     if strategy is None:

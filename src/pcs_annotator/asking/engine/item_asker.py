@@ -21,7 +21,7 @@ from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, Vote
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import BudgetReached, RateLimited, ServerTrouble, TableError, Unanswerable
+from pcs_annotator.errors import BudgetReached, PcsError, RateLimited, ServerTrouble, TableError, Unanswerable
 from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.compose import text_parts
 
@@ -31,6 +31,8 @@ BUDGET_REACHED = "budget reached"
 
 Wanted = Iterable[tuple[int, Iterable[int]]]
 """Annotators to ask, and the draws to ask each of them for."""
+Missing = dict[int, dict[str, None]]
+"""Row → reasons why some of its votes are missing, in order of arrival."""
 
 
 class VoteBuffer:
@@ -140,9 +142,14 @@ class PreparedJob:
 
 
 class ItemAsker:
-    """Asks a job's annotators about items, and stores their votes in a buffer."""
+    """Asks a job's annotators about items, and stores their votes in a buffer.
 
-    def __init__(self, prepared: PreparedJob, asker: Asker) -> None:
+    Attributes:
+        missing: Why votes are missing; None if that need not be known row by row.
+    """
+
+    def __init__(self, prepared: PreparedJob, asker: Asker, missing: Missing | None = None) -> None:
+        self.missing = missing
         self.job, self.asker, self.tally = (job := prepared.job), asker, asker.tally
         names = [annotator.name for annotator, _ in job.annotators]
         self.buffer = VoteBuffer(names, [relation.name for relation in job.relations], job.task.labels, job.draws)
@@ -163,7 +170,7 @@ class ItemAsker:
         for row, item in zip(rows, items, strict=True):
             asked.append([])
             for relation in self._as_is:
-                text = await self.rewrite(item, relation)
+                text = await self.rewrite(row, item, relation)
                 if text is not None:
                     asked[-1].append((relation, self._questions(row, relation, text, self._everyone(relation))))
         keys = [key for parts in asked for _, some in parts for one in some for key in one.key]
@@ -187,7 +194,7 @@ class ItemAsker:
         self.tally.rows += 1
 
     async def _ask_relation(self, row: int, item: Item, relation: int) -> None:
-        text = await self.rewrite(item, relation)
+        text = await self.rewrite(row, item, relation)
         if text is not None:
             await self.ask(row, relation, text, self._everyone(relation))
 
@@ -195,13 +202,13 @@ class ItemAsker:
         draws = range(self.job.draws)
         return [(annotator, draws) for annotator in self._asked_under[relation]]
 
-    async def rewrite(self, item: Item, relation: int) -> str | None:
+    async def rewrite(self, row: int, item: Item, relation: int) -> str | None:
         """Return an item's text as a relation rewrites it; None when there is nothing to ask about."""
         through = self.job.relations[relation]
         try:
             variant = await through.rewrite(item.text, self._context)
         except (ServerTrouble, RateLimited, BudgetReached) as error:
-            self.tally.failed[_short(error)] += 1
+            self._fail(row, error)
             return None
         except Unanswerable as error:
             self.tally.refused += 1
@@ -209,6 +216,7 @@ class ItemAsker:
         if variant.text is None:
             why = self.tally.rejected if variant.status == "rejected" else self.tally.not_applicable
             why[f"{through.name}: {variant.cause}"] += 1
+            self._note_missing(row, f"{through.name}: {variant.cause}")
         if self.job.on_variant is not None:
             self.job.on_variant(item, variant)
         return variant.text
@@ -284,7 +292,7 @@ class ItemAsker:
             self.tally.refused += 1
             self._store(row, relation, asked.annotator, asked.draw, Vote(label=None, reason=_short(error)))
         except (ServerTrouble, RateLimited, BudgetReached) as error:
-            self.tally.failed[_short(error)] += 1
+            self._fail(row, error)
         else:
             following = self._read(row, relation, asked, reply)
             if following is not None:
@@ -305,6 +313,7 @@ class ItemAsker:
     def _store(self, row: int, relation: int, annotator: int, draw: int, vote: Vote) -> None:
         if vote.label is None:
             (self.tally.unreadable if vote.asked else self.tally.not_applicable)[vote.reason] += 1
+            self._note_missing(row, vote.reason)
         if vote.cut and (row, annotator) not in self._cut:
             self._cut.add((row, annotator))
             self.tally.cut[self.job.annotators[annotator][0].name] += 1
@@ -314,6 +323,14 @@ class ItemAsker:
         elif vote.remark:
             self.tally.hard[vote.remark] += 1
         self.buffer.put(row, annotator, relation, draw, self._asking[relation].in_task_order(vote))
+
+    def _fail(self, row: int, error: PcsError) -> None:
+        self.tally.failed[_short(error)] += 1
+        self._note_missing(row, _short(error))
+
+    def _note_missing(self, row: int, reason: str) -> None:
+        if self.missing is not None:
+            self.missing.setdefault(row, {})[reason] = None
 
 
 def _as_remembered(job: Job, ledger: CallStore) -> list[Annotator]:
