@@ -15,6 +15,8 @@ from pcs_annotator.asking.models.logprobs import tells
 from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.asking.models.pull import Progress, is_intact, pull, weights_of, weights_path
 from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.asking.models.transformers_engine.files import ModelFiles, download
+from pcs_annotator.asking.models.transformers_local import TransformersModel
 from pcs_annotator.core.chat import ChatModel, Constraint, Message, Request, Sampling
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.errors import PcsError
@@ -78,19 +80,31 @@ def _known(name: str) -> KnownModel:
 
 
 def missing_weights(specs: Sequence[str]) -> list[str]:
-    """Return the embedded models among these whose weights are not on this machine."""
+    """Return the embedded models and those of the Hugging Face hub among these whose weights are not here."""
     names = {name for spec in specs if (name := _embedded_name(spec))}
-    return sorted(name for name in names if not is_intact(weights_path(name), weights_of(name)))
+    embedded = sorted(name for name in names if not is_intact(weights_path(name), weights_of(name)))
+    return embedded + [spec for spec in specs if (files := _hub_files(spec)) and not files.complete]
 
 
 def pull_weights(name: str, progress: Progress | None = None) -> Path:
-    """Download the weights of an embedded model and return their path."""
+    """Download the weights of an embedded model, or of one of the Hugging Face hub, and return their path."""
+    files = _hub_files(name)
+    if files is not None:
+        return download(files, read_environment(Path.cwd()))
     return pull(_embedded_name(name) or name, progress)
 
 
 def _embedded_name(spec: str) -> str:
     prefix, _, rest = spec.partition(":")
     return rest.split("/")[0] if prefix == "embedded" else ""
+
+
+def _hub_files(spec: str) -> ModelFiles | None:
+    """Return the files of a `transformers:` model, if it can be opened; None for other models."""
+    if not spec.startswith("transformers:"):
+        return None
+    model = resolve_model(spec)
+    return model.files if isinstance(model, TransformersModel) else None
 
 
 def check_models(specs: Sequence[str], folder: Path) -> list[Checkup]:

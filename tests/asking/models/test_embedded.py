@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from pcs_annotator import Annotator, CollectSettings, Item, Task, collect
 from pcs_annotator.asking.annotators.annotator import Question
-from pcs_annotator.asking.models import embedded
+from pcs_annotator.asking.models import batching, embedded
 from pcs_annotator.asking.models.embedded import EmbeddedModel, EmbeddedProvider
 from pcs_annotator.asking.models.embedded_engine import runner
 from pcs_annotator.asking.models.pull import WEIGHTS, is_intact, weights_path
@@ -119,7 +120,7 @@ def test_weights_are_loaded_once_until_the_last_style_is_closed(tiny_model: tupl
         await model.close()
 
     run(go())
-    assert model._key not in runner._runners
+    assert model._key not in batching._loaded
 
 
 def test_with_a_temperature_labels_are_random_and_a_seed_repeats_them(
@@ -158,9 +159,9 @@ def kept() -> Iterator[None]:
     """Keep the weights loaded between tests."""
     holder = EmbeddedModel()
     key = str(weights_path("smollm2", {}))
-    runner.lease(key, holder, holder._fetch())
+    batching.lease(key, holder, partial(runner.Runner, holder._fetch()))
     yield
-    runner.release(key, holder)
+    batching.release(key, holder)
 
 
 def asked(text: str, task: Task = TOPICS, model: ChatModel | None = None) -> Request:

@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 
+from pcs_annotator.asking.models.batching import lease, release
 from pcs_annotator.asking.models.embedded_engine import CONTEXT_TOKENS, INSTALL, Style
 from pcs_annotator.asking.models.provider import provider
 from pcs_annotator.asking.models.pull import Progress, pull, weights_of, weights_path
@@ -77,15 +78,13 @@ class EmbeddedModel:
         from pcs_annotator.asking.models.embedded_engine import runner
 
         started = perf_counter()
-        running = runner.lease(self._key, self, self._fetch(), self.threads)
+        running = lease(self._key, self, partial(runner.Runner, self._fetch(), self.threads))
         reply = await running.ask(runner.Ask(request, self.style, prior=self.prior))
         return replace(reply, latency=perf_counter() - started)
 
     async def close(self) -> None:
         """Free the memory unless another model uses the same weights; asking again loads them again."""
-        from pcs_annotator.asking.models.embedded_engine import runner
-
-        await asyncio.to_thread(runner.release, self._key, self)
+        await asyncio.to_thread(release, self._key, self)
 
     @property
     def _key(self) -> str:

@@ -1,4 +1,4 @@
-"""`pcs models`: known models and their prices, whether models answer, and weights of embedded ones."""
+"""`pcs models`: known models and their prices, whether models answer, and weights of local ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pcs_annotator.pipeline import models
 
 @click.group("models")
 def command() -> None:
-    """List models, download an embedded one, or check that models answer."""
+    """List models, download a local one, or check that models answer."""
 
 
 @command.command("list")
@@ -33,15 +33,20 @@ def list_(to_json: bool) -> None:
 @click.argument("model")
 @options.JSON
 def pull_(model: str, to_json: bool) -> None:
-    """Download the weights of MODEL, such as embedded:smollm2.
+    """Download the weights of MODEL, such as embedded:smollm2 or transformers:Qwen/Qwen3-0.6B.
 
     This also happens when the model is first used.
     """
     path = pull_with_bar(model, shown=not to_json)
     if to_json:
-        options.echo_json({"model": model, "path": str(path), "bytes": path.stat().st_size})
+        options.echo_json({"model": model, "path": str(path), "bytes": _size(path)})
     else:
         click.echo(f"{model}: {path}")
+
+
+def _size(path: Path) -> int:
+    files = [path] if path.is_file() else path.iterdir()
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 @command.command()
@@ -98,13 +103,13 @@ def print_checkups(checkups: Sequence[models.Checkup]) -> None:
 
 
 def pull_missing(names: Sequence[str], *, shown: bool) -> None:
-    """Download the weights of embedded models that are not on this machine yet."""
+    """Download the weights of local models that are not on this machine yet."""
     for name in models.missing_weights(names):
         pull_with_bar(name, shown=shown)
 
 
 def pull_with_bar(model: str, *, shown: bool) -> Path:
-    """Download the weights of an embedded model with a progress bar, and return their path."""
+    """Download the weights of a local model with a progress bar, and return their path."""
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     with Progress(*columns, console=Console(stderr=True), disable=not shown, transient=True) as bar:
         task = bar.add_task(f"downloading {model}", total=None)

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pcs_annotator.asking.models.embedded_engine.engine import LabelTree
+from pcs_annotator.asking.models.embedded_engine.engine import label_log_probabilities, label_piece
 from pcs_annotator.asking.models.embedded_engine.forward import Network, Piece
 from pcs_annotator.asking.models.embedded_engine.gguf import read_gguf
+from pcs_annotator.asking.models.label_tree import LabelTree
 
 END = 2
 PROMPT = [11, 12, 13, 14]
@@ -21,8 +22,8 @@ def network(tiny: Path) -> Network:
 
 def scores(network: Network, labels: Sequence[Sequence[int]]) -> list[float]:
     tree = LabelTree([[*label, END] for label in labels])
-    (answer,) = network.read([tree.piece(PROMPT, network.empty_cache())])
-    found: list[float] = tree.log_probabilities(network, answer.states).tolist()
+    (answer,) = network.read([label_piece(tree, PROMPT, network.empty_cache())])
+    found: list[float] = label_log_probabilities(tree, network, answer.states).tolist()
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
@@ -14,7 +14,8 @@ import numpy as np
 
 from pcs_annotator.asking.models.embedded_engine.forward import KVCache, Network, Piece
 from pcs_annotator.asking.models.embedded_engine.gguf import Floats, read_gguf
-from pcs_annotator.asking.models.embedded_engine.prompts import Prompt, TokenVocabulary
+from pcs_annotator.asking.models.embedded_engine.prompts import TokenVocabulary
+from pcs_annotator.asking.models.label_tree import LabelTree, Prompt, draw, normalised
 from pcs_annotator.core.chat import Sampling
 
 # The attention mask grows with the square of the tokens read at once, so longer prompts are read in parts.
@@ -23,102 +24,6 @@ KEPT_HEADS = 16
 KEPT_PRIORS = 256
 DEFAULT_ANSWER_TOKENS = 256
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class _Node:
-    depth: int
-    labels: list[int] = field(default_factory=list)
-    children: dict[int, _Node] = field(default_factory=dict)
-
-    def diverges(self) -> bool:
-        """Return whether labels diverge here or further on."""
-        return len(self.children) > 1 or any(child.diverges() for child in self.children.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Fork:
-    """A point where labels diverge.
-
-    Attributes:
-        row: The row after which the model chooses: 0 for the end of the prompt, or that of an appended token.
-        tokens: The tokens to choose from.
-        labels: For each token, the labels that it leads to.
-    """
-
-    row: int
-    tokens: tuple[int, ...]
-    labels: tuple[tuple[int, ...], ...]
-
-
-class LabelTree:
-    """The labels of a task as a tree of tokens: one reading of the prompt gives the log-probability of every label.
-
-    Where labels diverge, the model chooses among the tokens that lead to some label and no others; so the answer is
-    always a label, and the probabilities sum to one. Tokens between the first fork and a later one are appended to the
-    prompt, and each sees only the tokens that lead to it: however many tokens a label has, the prompt is read once.
-
-    Attributes:
-        appended: Tokens to append to the prompt.
-        parents: For each of them, the row that it follows; 0 is the end of the prompt, the first appended token is 1.
-        depths: For each of them, its distance from the end of the prompt in tokens.
-        forks: The choices to make.
-    """
-
-    def __init__(self, sequences: Sequence[Sequence[int]]) -> None:
-        """Build the tree; each sequence must end with a token that ends an answer: none may be a prefix of another."""
-        self.size = len(sequences)
-        self.appended: list[int] = []
-        self.parents: list[int] = []
-        self.depths: list[int] = []
-        self.forks: list[Fork] = []
-        root = _Node(0)
-        for label, sequence in enumerate(sequences):
-            node = root
-            node.labels.append(label)
-            for token in sequence:
-                node = node.children.setdefault(token, _Node(node.depth + 1))
-                node.labels.append(label)
-        self._add(root, 0)
-
-    def _add(self, node: _Node, row: int) -> None:
-        if len(node.children) > 1:
-            tokens, children = tuple(node.children), node.children.values()
-            self.forks.append(Fork(row, tokens, tuple(tuple(child.labels) for child in children)))
-        for token, child in node.children.items():
-            if child.diverges():
-                self.appended.append(token)
-                self.parents.append(row)
-                self.depths.append(child.depth)
-                self._add(child, len(self.appended))
-
-    def piece(self, tokens: Sequence[int], cache: KVCache) -> Piece:
-        """Return the tail of a prompt, with the tokens appended that scoring all labels needs."""
-        count, extra = len(tokens), len(self.appended)
-        visible = np.tri(count + extra, dtype=bool)
-        visible[count:, count:] = False
-        for number, parent in enumerate(self.parents, start=count):
-            if parent:
-                visible[number, count:] = visible[count + parent - 1, count:]
-            visible[number, number] = True
-        last = cache.length + count - 1
-        positions = [*range(cache.length, last + 1), *(last + depth for depth in self.depths)]
-        return Piece(
-            tokens=np.array([*tokens, *self.appended], np.int64),
-            positions=np.array(positions, np.int64),
-            visible=visible,
-            read=np.arange(count - 1, count + extra),
-            cache=cache,
-        )
-
-    def log_probabilities(self, network: Network, states: Floats) -> Floats:
-        """Return the log-probability of each label from the states of the piece's rows."""
-        found = np.zeros(self.size, np.float32)
-        for fork in self.forks:
-            logits = _normalised(network.logits(states[fork.row : fork.row + 1], fork.tokens)[0])
-            for value, labels in zip(logits, fork.labels, strict=True):
-                found[list(labels)] += value
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +70,7 @@ class Engine:
         """Return the log-probabilities of the labels of each question."""
         priors = [self._prior(question) for question in questions]
         found = self._read([(question.prompt, question.labels) for question in questions])
-        return [raw if prior is None else _normalised(raw - prior) for raw, prior in zip(found, priors, strict=True)]
+        return [raw if prior is None else normalised(raw - prior) for raw, prior in zip(found, priors, strict=True)]
 
     def write(self, prompt: Prompt, sampling: Sampling) -> Written:
         """Return a continuation of a prompt."""
@@ -188,10 +93,11 @@ class Engine:
         pieces = []
         for (prompt, _), tree in zip(asked, trees, strict=True):
             cache, tokens = self._cached_head(prompt)
-            pieces.append(tree.piece(tokens, cache))
+            pieces.append(label_piece(tree, tokens, cache))
         answers = self.network.read(pieces)
         return [
-            tree.log_probabilities(self.network, answer.states) for tree, answer in zip(trees, answers, strict=True)
+            label_log_probabilities(tree, self.network, answer.states)
+            for tree, answer in zip(trees, answers, strict=True)
         ]
 
     def _prior(self, question: LabelQuestion) -> Floats | None:
@@ -221,22 +127,30 @@ class Engine:
         return cache, tokens
 
 
-def draw(logits: Floats, sampling: Sampling, rng: np.random.Generator) -> int:
-    """Return a choice: the likeliest without a temperature, else a random one of the likeliest that make up `top_p`."""
-    if not sampling.temperature:
-        return int(logits.argmax())
-    order = np.argsort(-logits, kind="stable")
-    shares = np.exp(_normalised(logits[order] / np.float32(sampling.temperature))).astype(np.float64)
-    shares /= shares.sum()  # to the precision that `rng.choice` requires
-    if sampling.top_p is not None:
-        shares[1:][np.cumsum(shares)[:-1] >= sampling.top_p] = 0
-        shares /= shares.sum()
-    return int(rng.choice(order, p=shares))
+def label_piece(tree: LabelTree, tokens: Sequence[int], cache: KVCache) -> Piece:
+    """Return the tail of a prompt, with the tokens appended that scoring all labels needs."""
+    count, extra = len(tokens), len(tree.appended)
+    visible = np.tri(count + extra, dtype=bool)
+    visible[count:, count:] = tree.visible
+    last = cache.length + count - 1
+    positions = [*range(cache.length, last + 1), *(last + depth for depth in tree.depths)]
+    return Piece(
+        tokens=np.array([*tokens, *tree.appended], np.int64),
+        positions=np.array(positions, np.int64),
+        visible=visible,
+        read=np.arange(count - 1, count + extra),
+        cache=cache,
+    )
 
 
-def _normalised(logs: Floats) -> Floats:
-    shifted = logs - logs.max()
-    return shifted - np.log(np.exp(shifted).sum())
+def label_log_probabilities(tree: LabelTree, network: Network, states: Floats) -> Floats:
+    """Return the log-probability of each label from the states of the piece's rows."""
+    found = np.zeros(tree.size, np.float32)
+    for fork in tree.forks:
+        logits = normalised(network.logits(states[fork.row : fork.row + 1], fork.tokens)[0])
+        for value, labels in zip(logits, fork.labels, strict=True):
+            found[list(labels)] += value
+    return found
 
 
 class _LruCache(Generic[T]):

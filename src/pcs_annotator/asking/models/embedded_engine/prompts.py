@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from pcs_annotator.asking.models.embedded_engine import INSTALL, Style
 from pcs_annotator.asking.models.embedded_engine.gguf import GgufFile
+from pcs_annotator.asking.models.label_tree import Prompt
 from pcs_annotator.core.chat import Message
 from pcs_annotator.errors import ConfigError, MissingPackage
 
@@ -84,23 +85,6 @@ class ParsedQuestion(NamedTuple):
     instruction: str
     menu: str
     text: str
-
-
-class Prompt(NamedTuple):
-    """Tokens to read.
-
-    Attributes:
-        head: The part that is the same for every text of a task.
-        tail: The text and what follows it.
-    """
-
-    head: tuple[int, ...]
-    tail: tuple[int, ...]
-
-    @property
-    def length(self) -> int:
-        """Number of tokens."""
-        return len(self.head) + len(self.tail)
 
 
 def parse_question(messages: Sequence[Message]) -> ParsedQuestion:

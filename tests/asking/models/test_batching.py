@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pcs_annotator.asking.models.embedded_engine.runner import Batcher, BatchJob
+from pcs_annotator.asking.models.batching import Batcher, BatchJob
 
 Jobs = Sequence[BatchJob[int, int]]
 

@@ -1,0 +1,136 @@
+"""Questions to a model in this process, answered in batches; and loaded models, shared by all who ask them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+from weakref import WeakSet
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+# The questions of a run arrive almost at once; waiting this long makes the first batch a full one.
+GATHERING = 0.003
+
+
+@dataclass(frozen=True, slots=True)
+class BatchJob(Generic[In, Out]):
+    """A question, and the future of its answer."""
+
+    question: In
+    answer: Future[Out] = field(default_factory=Future)
+
+
+class Batcher(Generic[In, Out]):
+    """Worker threads that answer waiting questions in batches.
+
+    It is not tied to an event loop: questions may come from several, in turn or at once.
+
+    Args:
+        work: Answers a batch by setting the result or exception of each job; if it raises, that exception is set on
+            all jobs without an answer.
+        threads: How many batches are answered at once.
+        size: Maximum number of questions in a batch.
+    """
+
+    def __init__(self, work: Callable[[Sequence[BatchJob[In, Out]]], None], *, threads: int, size: int) -> None:
+        self._work = work
+        self._size = size
+        self._waiting: deque[BatchJob[In, Out]] = deque()
+        self._changed = threading.Condition()
+        self._closing = False
+        self._threads = [threading.Thread(target=self._run, name="local model", daemon=True) for _ in range(threads)]
+        for thread in self._threads:
+            thread.start()
+
+    async def ask(self, question: In) -> Out:
+        """Return the answer; a question whose caller is cancelled while waiting is dropped."""
+        job: BatchJob[In, Out] = BatchJob(question)
+        with self._changed:
+            if self._closing:
+                raise RuntimeError("the batcher is closed")
+            self._waiting.append(job)
+            self._changed.notify()
+        return await asyncio.wrap_future(job.answer)
+
+    def close(self) -> None:
+        """Answer the waiting questions, then end the threads."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        while self._has_work():
+            self._answer([job for job in self._take() if job.answer.set_running_or_notify_cancel()])
+
+    def _answer(self, jobs: Sequence[BatchJob[In, Out]]) -> None:
+        if not jobs:
+            return
+        problem: BaseException = RuntimeError("the question was left unanswered")
+        try:
+            self._work(jobs)
+        except BaseException as error:  # passed on to the waiting callers
+            problem = error
+        for job in jobs:
+            if not job.answer.done():
+                job.answer.set_exception(problem)
+
+    def _has_work(self) -> bool:
+        """Wait for questions; return False once the batcher is closed and none is left."""
+        with self._changed:
+            while not self._waiting:
+                if self._closing:
+                    return False
+                self._changed.wait()
+            if len(self._waiting) < self._size and not self._closing:
+                self._changed.wait(GATHERING)
+            return True
+
+    def _take(self) -> list[BatchJob[In, Out]]:
+        """Return this thread's share of the waiting questions; none if other threads took them all."""
+        with self._changed:
+            share = -(-len(self._waiting) // len(self._threads))
+            return [self._waiting.popleft() for _ in range(min(self._size, share))]
+
+
+class Closable(Protocol):
+    """A loaded model."""
+
+    def close(self) -> None:
+        """End the threads and free the memory."""
+        ...
+
+
+Loaded = TypeVar("Loaded", bound=Closable)
+_lock = threading.Lock()
+_loaded: dict[object, tuple[Any, WeakSet[Any]]] = {}
+
+
+def lease(key: object, holder: object, load: Callable[[], Loaded]) -> Loaded:
+    """Return the model that is loaded under a key; it stays loaded until each holder has called `release`."""
+    with _lock:
+        if key not in _loaded:
+            _loaded[key] = (load(), WeakSet())
+        loaded: Loaded
+        loaded, holders = _loaded[key]
+        holders.add(holder)
+        return loaded
+
+
+def release(key: object, holder: object) -> None:
+    """Release a holder's model; the last holder closes it."""
+    with _lock:
+        loaded, holders = _loaded.get(key, (None, WeakSet[Any]()))
+        if loaded is None or holder not in holders:
+            return
+        holders.discard(holder)
+        if holders:
+            return
+        del _loaded[key]
+    loaded.close()
