@@ -32,8 +32,9 @@ from pcs_annotator import Annotator, CollectSettings, Item, Task, collect
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.annotators.prompt import build_messages
 from pcs_annotator.asking.models import batching
-from pcs_annotator.asking.models.resolve import resolve_model
+from pcs_annotator.asking.models.transformers_engine.files import find_files
 from pcs_annotator.asking.models.transformers_engine.runner import pick_device, pick_dtype
+from pcs_annotator.asking.models.transformers_local import TransformersModel
 from pcs_annotator.core.chat import ChatModel, Request
 
 # The shape of SmolLM2-135M.
@@ -178,7 +179,7 @@ def one_by_one(folder: Path, questions: Sequence[tuple[Task, str]], device: Any,
 
 
 async def measure(folder: Path, questions: Sequence[tuple[Task, str]], rows: int, device: Any, clock: Any) -> None:
-    model = resolve_model(f"transformers:{folder}", {"PCS_DEVICE": str(device)})
+    model = TransformersModel(find_files(str(folder), {}), {"PCS_DEVICE": str(device)})
     requests = requests_for(questions, model)
     replies = [await model.ask(request) for request in requests[:4]]
     await graded(model, requests[: 256 if device.type != "cpu" else 8], clock)
@@ -188,8 +189,11 @@ async def measure(folder: Path, questions: Sequence[tuple[Task, str]], rows: int
     many = await graded(model, requests, clock)
     print(f"  graded votes     {many.rate:9.1f} questions/s ({many.questions} in {many.seconds:.1f} s)", flush=True)
     texts = [text for _, text in questions[:: 1 if device.type != "cpu" else 4]]
-    run = await run_of(model, texts, clock)
-    print(f"  a run            {run.rate:9.1f} questions/s ({run.questions} in {run.seconds:.1f} s)", flush=True)
+    try:
+        run = await run_of(model, texts, clock)
+        print(f"  a run            {run.rate:9.1f} questions/s ({run.questions} in {run.seconds:.1f} s)", flush=True)
+    except ModuleNotFoundError as error:
+        print(f"  a run            skipped: {error}")
     await model.close()
     alone = one_by_one(folder, questions[: rows * 4], device, clock)
     print(f"  one by one       {alone.rate:9.1f} questions/s ({alone.questions} in {alone.seconds:.1f} s)")
