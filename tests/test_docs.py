@@ -1,13 +1,15 @@
-"""Every snippet in the documentation runs, links lead somewhere, and generated pages are up to date."""
+"""Snippets in the documentation and examples in docstrings run, links lead somewhere, generated pages are up to date."""
 
 from __future__ import annotations
 
+import doctest
 import json
 import re
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 
@@ -24,6 +26,12 @@ SNIPPETS = [
     pytest.param(snippet, id=f"{page.relative_to(ROOT)}-{number}")
     for page in PAGES
     for number, snippet in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
+]
+# Only modules with examples are listed, because importing all modules in every test process takes seconds.
+MODULES_WITH_EXAMPLES = [
+    ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if ">>> " in path.read_text(encoding="utf-8")
 ]
 # Imports once what snippets import, and then runs each snippet in a process of its own, which is forked and so is fast.
 RUNNER = """
@@ -78,6 +86,13 @@ def test_every_python_snippet_runs(snippet: str, run_snippet: Callable[[str, Pat
     code = run_snippet(snippet, tmp_path)
     assert code == 0, (tmp_path / "stderr").read_text(encoding="utf-8")
     assert (tmp_path / "stdout").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", MODULES_WITH_EXAMPLES)
+def test_every_example_in_a_docstring_shows_what_is_returned(name: str) -> None:
+    failed, tried = doctest.testmod(import_module(name))
+    assert tried
+    assert not failed
 
 
 @pytest.mark.parametrize("script", ["cli_docs.py", "config_docs.py"])

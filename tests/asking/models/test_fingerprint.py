@@ -8,13 +8,10 @@ import threading
 import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from langchain_core.language_models.fake_chat_models import ParrotFakeChatModel
-from langchain_core.prompts import ChatPromptTemplate
-from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from pcs_annotator import Annotator, CollectSettings, Item, PcsWarning, Task, collect
@@ -22,6 +19,9 @@ from pcs_annotator.asking.models.fingerprint import MOST_PARTS, fingerprint
 from pcs_annotator.asking.models.langchain import LangChainModel
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.chat import identity_of
+
+if TYPE_CHECKING:  # importing it takes a second, in every test process
+    from langchain_openai import ChatOpenAI
 
 BEFORE = """
 import functools, re, threading
@@ -187,6 +187,8 @@ def test_arrays_count() -> None:
 
 
 def chat(**more: Any) -> ChatOpenAI:
+    from langchain_openai import ChatOpenAI
+
     return ChatOpenAI(**{"model": "gpt-4o-mini", "api_key": SecretStr("sk-one"), **more})
 
 
@@ -216,6 +218,8 @@ def test_keys_and_what_does_not_shape_answers_do_not_count() -> None:
 
 
 def test_bound_settings_prompts_and_functions_of_a_chain_count() -> None:
+    from langchain_core.prompts import ChatPromptTemplate
+
     prompts = [ChatPromptTemplate.from_template(f"{word} {{x}}") for word in ("Label", "Judge")]
     chains: list[Any] = [chat(), chat().bind(stop=["x"]), chat().bind(stop=["y"])]
     chains += [prompt | chat() for prompt in prompts] + [chat() | (lambda message: message.content)]
@@ -225,6 +229,8 @@ def test_bound_settings_prompts_and_functions_of_a_chain_count() -> None:
 
 
 def test_a_model_of_langchain_opened_by_its_name_keeps_its_keys() -> None:
+    from langchain_core.language_models.fake_chat_models import ParrotFakeChatModel
+
     model = LangChainModel(ParrotFakeChatModel(), by_name=True)
     assert identity_of(model) == model.name == "langchain:ParrotFakeChatModel"
 

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel, ParrotFakeChatModel
-from langchain_core.messages import AIMessage
-from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from pcs_annotator.asking.models.langchain import LangChainModel
@@ -23,11 +20,28 @@ from pcs_annotator.errors import (
 )
 from tests.asking.models.stub import KEY, Answer, Stub, ask_once, completion, question, run, says, serving
 
+if TYPE_CHECKING:  # importing them takes a second, in every test process
+    from langchain_core.language_models import BaseChatModel
+    from langchain_openai import ChatOpenAI
+
 SETTINGS = Sampling(temperature=0.0, top_p=0.9, max_tokens=5, seed=1)
 
 
+def fake(kind: str, **settings: Any) -> BaseChatModel:
+    from langchain_core.language_models import fake_chat_models
+
+    made: BaseChatModel = getattr(fake_chat_models, kind)(**settings)
+    return made
+
+
+def saying(content: Any, **more: Any) -> BaseChatModel:
+    from langchain_core.messages import AIMessage
+
+    return fake("GenericFakeChatModel", messages=iter([AIMessage(content, **more)]))
+
+
 def test_fake_list_model_answers_in_order() -> None:
-    model = resolve_model(FakeListChatModel(responses=["positive", "negative"]))
+    model = resolve_model(fake("FakeListChatModel", responses=["positive", "negative"]))
 
     async def go() -> list[str]:
         return [(await model.ask(question(sampling=SETTINGS))).text for _ in range(2)]
@@ -39,35 +53,37 @@ def test_fake_list_model_answers_in_order() -> None:
 
 def test_generic_fake_model_gives_usage_and_finish() -> None:
     usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
-    message = AIMessage("hi", usage_metadata=usage, response_metadata={"finish_reason": "length"})
-    reply = run(ask_once(resolve_model(GenericFakeChatModel(messages=iter([message])))))
+    model = saying("hi", usage_metadata=usage, response_metadata={"finish_reason": "length"})
+    reply = run(ask_once(resolve_model(model)))
     assert (reply.text, reply.finish, reply.usage.output_tokens) == ("hi", "length", 2)
 
 
 def test_parts_are_joined() -> None:
-    message = AIMessage([{"type": "text", "text": "posi"}, {"type": "text", "text": "tive"}])
-    assert run(ask_once(resolve_model(GenericFakeChatModel(messages=iter([message]))))).text == "positive"
+    model = saying([{"type": "text", "text": "posi"}, {"type": "text", "text": "tive"}])
+    assert run(ask_once(resolve_model(model))).text == "positive"
 
 
 def test_the_conversation_arrives_with_lone_surrogates_replaced() -> None:
     turns = (Message("system", "s"), Message("user", "u"), Message("assistant", "a"), Message("user", "x\ud800"))
-    assert run(ask_once(resolve_model(ParrotFakeChatModel()), Request(messages=turns))).text == "x?"
+    assert run(ask_once(resolve_model(fake("ParrotFakeChatModel")), Request(messages=turns))).text == "x?"
 
 
 def test_bound_settings_do_not_change_the_name() -> None:
-    model = resolve_model(FakeListChatModel(responses=["a"]).bind(stop=["x"]))
+    model = resolve_model(fake("FakeListChatModel", responses=["a"]).bind(stop=["x"]))
     assert model.name == "langchain:FakeListChatModel"
     assert run(ask_once(model)).text == "a"
 
 
-def chat_openai(stub: Stub, **more: Any) -> ChatOpenAI:
-    return ChatOpenAI(model="gpt-4o-mini", base_url=stub.url, api_key=SecretStr(KEY), max_retries=0, **more)
+def chat_openai(url: str, **more: Any) -> ChatOpenAI:
+    from langchain_openai import ChatOpenAI
+
+    return ChatOpenAI(model="gpt-4o-mini", base_url=url, api_key=SecretStr(KEY), **more)
 
 
 def exchange(answer: Answer | None = None, sampling: Sampling | None = None) -> tuple[Any, Stub]:
     async def go() -> tuple[Any, Stub]:
         async with serving(answer) as stub:
-            model = resolve_model(chat_openai(stub, temperature=0.7))
+            model = resolve_model(chat_openai(stub.url, max_retries=0, temperature=0.7))
             assert model.name == "langchain:ChatOpenAI:gpt-4o-mini"
             assert model.context_tokens == 128_000
             try:
@@ -92,7 +108,7 @@ def test_chat_openai_asks_a_real_server() -> None:
 
 @pytest.mark.parametrize("url", ["http://h/v1?api_key=hidden", "http://me:hidden@h/v1"])
 def test_a_key_in_the_address_is_refused_without_showing_it(url: str) -> None:
-    model = ChatOpenAI(model="gpt-4o-mini", base_url=url, api_key=SecretStr(KEY))
+    model = chat_openai(url)
     for given in (model, model.bind(stop=["x"])):
         with pytest.raises(ConfigError, match=r"openai_api_base.*such as api_key") as caught:
             resolve_model(given)
