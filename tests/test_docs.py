@@ -1,4 +1,4 @@
-"""Snippets in the documentation and examples in docstrings run, links lead somewhere, generated pages are up to date."""
+"""Snippets in documentation and examples in docstrings run, links lead somewhere, generated pages are up to date."""
 
 from __future__ import annotations
 

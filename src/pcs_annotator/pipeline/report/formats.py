@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.pipeline.report.markup import Markup, tag
@@ -109,6 +110,7 @@ def total_cost(prices: Sequence[float | None]) -> str:
     return ("at least " if len(known) < len(prices) else "") + dollars(sum(known))
 
 
+@lru_cache(maxsize=4096)
 def bar(share: float, *, mark: float | None = None, kind: str = "bar") -> Markup:
     """Return a bar that fills a share of the width, with an optional mark across it."""
     parts = [tag("rect", class_="track", x="0", y="4", width=_at(1), height="8"), _block(share, kind)]

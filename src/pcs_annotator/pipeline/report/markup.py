@@ -37,7 +37,8 @@ def escaped(text: str) -> Markup:
 
 def joined(*children: Child) -> Markup:
     """Return the children, escaped and concatenated."""
-    return Markup("".join([escaped(child) for child in children if child is not None]))
+    parts = [child if type(child) is Markup else escaped(child) for child in children if child is not None]
+    return Markup("".join(parts))
 
 
 def tag(name: str, /, *children: Child, **attributes: str | bool | None) -> Markup:
@@ -46,13 +47,16 @@ def tag(name: str, /, *children: Child, **attributes: str | bool | None) -> Mark
     >>> tag("td", "a < b", class_="number", hidden=True)
     '<td class="number" hidden>a &lt; b</td>'
     """
-    written = "".join([_attribute(key, value) for key, value in attributes.items() if value not in (None, False)])
-    if name in VOID:
-        return Markup(f"<{name}{written}>" if name not in ("line", "rect") else f"<{name}{written}/>")
-    return Markup(f"<{name}{written}>{joined(*children)}</{name}>")
+    opening = _opening(name, *attributes.items())
+    return Markup(opening) if name in VOID else Markup(f"{opening}{joined(*children)}</{name}>")
 
 
 @lru_cache(maxsize=4096)
+def _opening(name: str, *attributes: tuple[str, str | bool | None]) -> str:
+    written = "".join([_attribute(key, value) for key, value in attributes if value not in (None, False)])
+    return f"<{name}{written}/>" if name in ("line", "rect") else f"<{name}{written}>"
+
+
 def _attribute(key: str, value: str | bool | None) -> str:
     name = key.rstrip("_").replace("_", "-")
     return f" {name}" if value is True else f' {name}="{escaped(str(value))}"'

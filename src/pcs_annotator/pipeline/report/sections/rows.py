@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.arrays import Floats
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.variant import ORIGINAL, Variant
@@ -245,7 +246,6 @@ def _scores(outcome: Outcome) -> Markup:
 def votes_table(row: Row, view: View, room: int) -> Markup:
     """Return the variants of a row, one per relation, each with the votes of all models."""
     votes = view.result.votes
-    head = [tag("th", name, scope="col", dir="auto") for name in ("relation", "text", *votes.annotators)]
     lines = [
         tag(
             "tr",
@@ -255,8 +255,14 @@ def votes_table(row: Row, view: View, room: int) -> Markup:
         )
         for position, relation in enumerate(votes.relations)
     ]
-    whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *lines), class_="votes")
+    whole = tag("table", _votes_head(tuple(votes.annotators)), tag("tbody", *lines), class_="votes")
     return tag("div", whole, class_="scroll")
+
+
+@lru_cache(maxsize=16)
+def _votes_head(annotators: tuple[str, ...]) -> Markup:
+    titles = [tag("th", name, scope="col", dir="auto") for name in ("relation", "text", *annotators)]
+    return tag("thead", tag("tr", *titles))
 
 
 def _shown(row: Row, relation: str, room: int) -> Markup:
@@ -285,7 +291,8 @@ def _vote(row: Row, annotator: int, relation: int, view: View) -> Markup:
     name = view.result.votes.annotators[annotator]
     if row.grades is not None and not np.isnan(row.grades[annotator, relation]).any():
         return _graded_cell(row.grades[annotator, relation], view, row.outcome.label, name)
-    return _cell(row.codes[annotator, relation], view, row.outcome.label, name)
+    draws = tuple(row.codes[annotator, relation].tolist())
+    return _cell(draws, tuple(view.result.votes.labels), row.outcome.label, name)
 
 
 def _graded_cell(grades: Floats, view: View, label: str | None, annotator: str) -> Markup:
@@ -306,12 +313,12 @@ def _graded_cell(grades: Floats, view: View, label: str | None, annotator: str) 
     )
 
 
-def _cell(draws: Codes, view: View, label: str | None, annotator: str) -> Markup:
+@lru_cache(maxsize=4096)
+def _cell(draws: tuple[int, ...], labels: tuple[str, ...], label: str | None, annotator: str) -> Markup:
     """Return one vote or, with several draws, how often each label was given."""
-    labels = view.result.votes.labels
-    given = Counter(int(code) for code in draws if code >= 0)
+    given = Counter(code for code in draws if code >= 0)
     if not given:
-        if bool((draws == ABSTAINED).any()):
+        if ABSTAINED in draws:
             return tag("td", "no label", class_="vote silent", data_by=annotator)
         return tag("td", "–", class_="vote unasked", data_by=annotator)
     top = given.most_common()
