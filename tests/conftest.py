@@ -1,17 +1,21 @@
-"""What several tests share: the plug-ins, loaded once, and the development data, where it is present."""
+"""What several tests share: the plug-ins, loaded once, the development data, and a PostgreSQL server, where present."""
 
 from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.relations.base import relations
+from tests.postgres import PostgresServer, postgres_server, programs
 
 # No deadline, because a busy machine is slow; 25 examples keep the whole suite under four minutes.
 settings.register_profile("patient", deadline=None, max_examples=25)
@@ -34,3 +38,23 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("the development data is not on this machine (set PCS_SHARED_DATA to its folder)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server that tests may stop, if they start it again."""
+    pytest.importorskip("psycopg")
+    if programs() is None:
+        pytest.skip("PostgreSQL is not installed (Debian: apt-get install postgresql)")
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def new_ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], LedgerAddress]:
+    """Returns addresses of new ledgers: files, and then on a server."""
+    if request.param == "sqlite":
+        numbers = count()
+        return lambda: tmp_path / "deep" / f"ledger{next(numbers)}.db"
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return server.new_ledger

@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from pcs_annotator.core.arrays import Array, Floats
+from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item, Task, check_labels, label_lookup, unknown_label
 from pcs_annotator.core.votes import Votes
@@ -44,7 +44,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
             or `review` if there are no votes.
         rewriter: The model that rewrites texts; None to rewrite by rule.
         draws: How many times each question is asked.
-        ledger: The file that keeps all answers.
+        ledger: The file that keeps all answers, or the address of a PostgreSQL server, `postgresql://…`.
         seed: Random seed for learning.
         settings: How to ask: budget, prices, retries, progress. Its `rewriter` and `draws` apply if the arguments above
             have their default values. Its `environment` is not pickled, because it may contain keys.
@@ -79,7 +79,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
         *,
         rewriter: object | None = None,
         draws: int = 1,
-        ledger: Path | str = "ledger.db",
+        ledger: LedgerAddress = "ledger.db",
         seed: int = 0,
         settings: CollectSettings | None = None,
     ) -> None:
@@ -215,7 +215,7 @@ class PCSClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def _usual_panel(self, task: Task, text: str) -> DefaultPanel:
         annotators = _listed(self.annotators, "annotators")
-        support = Support(task=task, annotators=annotators, ledger=Path(self.ledger), settings=self._settings())
+        support = Support(task=task, annotators=annotators, ledger=self.ledger, settings=self._settings())
         return support.panel(Item(id="0", text=text))
 
     def _instruction(self) -> Task | str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pcs_annotator.core.gold import gold_codes
+from pcs_annotator.core.ledger_address import LedgerAddress, absolute_address
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.pipeline import evaluate as evaluating
@@ -50,9 +51,9 @@ def run(  # noqa: PLR0913  # what `pcs run` takes
         progress: Show progress on stderr.
         environment: Keys and base URLs; by default those of the process and of `.env`.
         settings: Options of `pcs run`, which override those in `config`: `labels`, `models`, `relations`, `rewriter`,
-            `instruction`, `text_column`, `id_column`, `gold_column`, `draws`, `concurrency`, `budget_usd`,
-            `budget_per_day_usd`, `max_calls`, `max_tokens`, `prices`, `optimiser`, `seed`, `calibration`, `max_error`,
-            `certainty`, `promise`, `per_label`, `sets`.
+            `instruction`, `text_column`, `id_column`, `gold_column`, `draws`, `concurrency`, `ledger`,
+            `budget_usd`, `budget_per_day_usd`, `max_calls`, `max_tokens`, `prices`, `optimiser`, `seed`, `calibration`,
+            `max_error`, `certainty`, `promise`, `per_label`, `sets`.
     """
     flags = _flags(settings)
     folder = running.default_folder(Path(data)) if out is None else Path(out)
@@ -84,6 +85,7 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
     environment: Mapping[str, str] | None = None,
     text_column: str | None = None,
     id_column: str | None = None,
+    ledger: LedgerAddress | None = None,
     **saving: Any,
 ) -> labelling.Labelled:
     """Label the texts of a file with the models, rewrites and weights of a fitted run.
@@ -99,13 +101,14 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
         environment: Keys and base URLs; by default those of the process and of `.env`.
         text_column: The column of texts.
         id_column: The ID column.
+        ledger: Where the run's answers are now, if that has changed.
         saving: `ask_all`, `cascade`, `max_calls`, `max_tokens`, `budget_usd`, `budget_per_day_usd` or `prices`, as for
             `pcs label`.
     """
     request = running.RunRequest(
         data=Path(data),
         folder=Path(folder),
-        config=flags_only(Flags(text_column=text_column, id_column=id_column)),
+        config=flags_only(Flags(text_column=text_column, id_column=id_column, ledger=ledger)),
         limit=limit,
         wait=wait,
         replace=replace,
@@ -122,7 +125,7 @@ def load_run(  # all by name
     *,
     text_column: str | None = None,
     concurrency: int | None = None,
-    ledger: PathLike | None = None,
+    ledger: LedgerAddress | None = None,
     environment: Mapping[str, str] | None = None,
     **saving: Any,
 ) -> LoadedRun:
@@ -132,7 +135,7 @@ def load_run(  # all by name
         folder: The folder of the run.
         text_column: The column of texts; by default one with a usual name such as `text`, or the only column.
         concurrency: Maximum number of simultaneous calls per model, in each process.
-        ledger: Where paid calls are kept; by default in the folder of the run.
+        ledger: Where paid calls are kept, a file or `postgresql://…`; by default where the run keeps them.
         environment: Keys and base URLs; by default those of each process and of `.env` in its working folder.
         saving: As for `label`; limits hold for each process.
     """
@@ -141,7 +144,7 @@ def load_run(  # all by name
     options = LoadOptions(
         text_column=text_column,
         in_flight=concurrency,
-        ledger=None if ledger is None else Path(ledger).absolute(),
+        ledger=None if ledger is None else absolute_address(ledger),
         environment=environment,
         saving=labelling.Saving(**saving),
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from pcs_annotator.core.ledger_address import without_password
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.errors import ConfigError
 
@@ -111,6 +112,9 @@ class AskSettings:
         budget_per_day_usd: Maximum cost per day, likewise; a day begins at midnight UTC.
         max_calls: Maximum number of calls in one command; no limit if not set.
         max_tokens: Maximum number of tokens, in and out, in one command; no limit if not set.
+        ledger: Where answers are kept, so that none is paid for twice: a file that several runs may share, or a
+            PostgreSQL server for a team, as `postgresql://user@host/database`; `ledger.db` in the run folder if not
+            set.
         prices: US dollars per million input tokens and per million output tokens, in a table `[ask.prices]` with a pair
             per `provider:model`; only for models whose price is unknown.
     """
@@ -127,6 +131,7 @@ class AskSettings:
     budget_per_day_usd: float | None = None
     max_calls: int | None = None
     max_tokens: int | None = None
+    ledger: str = field(default="", repr=False)  # it may have a password
     prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -210,8 +215,10 @@ def read_config(path: Path | None, folder: Path, learn: LearnSettings | None = N
 
 
 def config_to_dict(config: Config) -> dict[str, Any]:
-    """Return plain values for JSON."""
-    return asdict(config)
+    """Return plain values for JSON, without a password in the address of the ledger."""
+    values = asdict(config)
+    values["ask"]["ledger"] = without_password(config.ask.ledger)
+    return values
 
 
 def config_from_dict(values: Mapping[str, Any]) -> Config:

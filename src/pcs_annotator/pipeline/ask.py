@@ -17,8 +17,8 @@ from pcs_annotator.asking.engine.ask import Asker, Patience, PriceOf
 from pcs_annotator.asking.engine.budget import AnswerLengths, Budget, BudgetTracker, Earlier, today
 from pcs_annotator.asking.engine.collect import as_async, run_job
 from pcs_annotator.asking.engine.job import Job, OnVariant, make_plan, models_of
-from pcs_annotator.asking.engine.ledger import Ledger
 from pcs_annotator.asking.engine.ledger_lock import SharedCalls, lock_ledger, lock_ledger_async
+from pcs_annotator.asking.engine.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.asking.engine.progress import Tally, showing
 from pcs_annotator.asking.models.catalog import price_of
@@ -28,6 +28,7 @@ from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.chat import Answers, ChatModel, Usage
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.elicitations import base_annotator, kind_of
+from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import ORIGINAL
@@ -90,15 +91,15 @@ async def collect(  # noqa: PLR0913  # the agreed signature
     annotators: Sequence[object],
     relations: Sequence[str | Relation] = (ORIGINAL,),
     *,
-    ledger: Path | str = "ledger.db",
+    ledger: LedgerAddress = "ledger.db",
     budget_usd: float | None = None,
     settings: CollectSettings | None = None,
 ) -> Votes:
     """Ask every annotator about every item and return the votes.
 
     Answers in the ledger are not asked for again, so a second run, or one after a crash, asks only what is missing.
-    Processes and threads that share a ledger take turns; tasks of one event loop share the calls under way. So nothing
-    is paid for twice.
+    Processes and threads that share a file take turns; those that share a PostgreSQL server ask at the same time, as do
+    tasks of one event loop. Nothing is paid for twice.
 
     Args:
         task: What to decide.
@@ -106,7 +107,7 @@ async def collect(  # noqa: PLR0913  # the agreed signature
         annotators: `Annotator`s, or anything that names a model: `provider:model`, a URL, a LangChain chat model, a
             function. `groq:gemma2-9b-it/1s-top-2` also asks that model for its two best guesses and their confidence.
         relations: How texts are rewritten: names such as `"voice"` or `"rule:voice|llm:voice"`, or your own relations.
-        ledger: The file that keeps paid calls.
+        ledger: The file that keeps paid calls, or the address of a PostgreSQL server that does, `postgresql://…`.
         budget_usd: The most that may be spent in this ledger, earlier calls included; the price of every model must
             then be known.
         settings: Everything else.
@@ -122,7 +123,7 @@ async def collect(  # noqa: PLR0913  # the agreed signature
 async def ask_job(
     job: Job,
     items: Iterable[Item] | AsyncIterable[Item],
-    ledger: Path | str,
+    ledger: LedgerAddress,
     settings: CollectSettings,
     strategy: Strategy | None = None,
     shared: SharedCalls | None = None,
@@ -135,7 +136,7 @@ async def ask_job(
     warn_about_hard_models(job)
     try:
         refuse_unknown_prices(job, pricing(settings.prices), settings.budget)
-        with Ledger(ledger) as opened:
+        with open_ledger(ledger) as opened:
             asker, in_batches = open_asker(opened, settings, shared), 0
             if settings.batches is not None:
                 items = [item async for item in as_async(items)]
@@ -151,7 +152,7 @@ async def ask_job(
     return votes
 
 
-def open_asker(ledger: Ledger, settings: CollectSettings, shared: SharedCalls | None = None) -> Asker:
+def open_asker(ledger: AnyLedger, settings: CollectSettings, shared: SharedCalls | None = None) -> Asker:
     """Return what asks as these settings say, and stores replies in a ledger."""
     prices = pricing(settings.prices)
     tracker, lengths = spending_of(ledger, prices, settings.budget)
@@ -159,7 +160,7 @@ def open_asker(ledger: Ledger, settings: CollectSettings, shared: SharedCalls | 
     return Asker(ledger, tracker, settings.tally, prices, *how)
 
 
-def spending_of(ledger: Ledger, prices: PriceOf, budget: Budget) -> tuple[BudgetTracker, AnswerLengths]:
+def spending_of(ledger: AnyLedger, prices: PriceOf, budget: Budget) -> tuple[BudgetTracker, AnswerLengths]:
     """Return what may be spent and what calls are expected to take, as far as the ledger tells and it matters."""
     earlier = Earlier()
     if budget.in_dollars:
@@ -291,14 +292,14 @@ class Panel:
         task: What to decide.
         annotators: `Annotator`s, or anything that names a model.
         relations: Names, or your own relations.
-        ledger: The file that keeps paid calls.
+        ledger: The file or server that keeps paid calls.
         settings: How to ask.
     """
 
     task: Task
     annotators: Sequence[object]
     relations: Sequence[str | Relation] = (ORIGINAL,)
-    ledger: Path | str = "ledger.db"
+    ledger: LedgerAddress = "ledger.db"
     settings: CollectSettings = field(default_factory=CollectSettings)
 
     async def ask(self, texts: Sequence[str]) -> Votes:

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.job import Job
-from pcs_annotator.asking.engine.ledger import Ledger
 from pcs_annotator.asking.engine.ledger_lock import lock_ledger
+from pcs_annotator.asking.engine.open_ledger import open_ledger
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.elicitations import kind_of
+from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.files.config import Config
 from pcs_annotator.pipeline import ask
+from pcs_annotator.pipeline.ledgers import ledger_exists
 from pcs_annotator.pipeline.relations import DEFAULT as PAPER
 
 GRADED = (ORIGINAL, "order")
@@ -101,7 +102,7 @@ class Support:
 
     task: Task
     annotators: Sequence[object]
-    ledger: Path
+    ledger: LedgerAddress
     settings: ask.CollectSettings
 
     def panel(self, probe: Item | None = None, tally: Tally | None = None) -> DefaultPanel:
@@ -142,9 +143,9 @@ class Support:
         return ask.open_job(self.task, annotators, (ORIGINAL,), settings)
 
     def _remembered(self) -> dict[str, bool]:
-        if not self.ledger.exists():
+        if not ledger_exists(self.ledger):
             return {}
-        with Ledger(self.ledger) as ledger:
+        with open_ledger(self.ledger) as ledger:
             return ledger.graded_models()
 
 

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.job import Job
-from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.engine.open_ledger import open_ledger
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.core.concurrency import run_sync
+from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
@@ -23,7 +24,10 @@ from pcs_annotator.files import vote_files
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.files.written_votes import VoteAxes
-from pcs_annotator.pipeline import ask, resolve_config
+from pcs_annotator.pipeline import ask, ledgers, resolve_config
+
+SETTLED_AFTER = 60.0
+"""Seconds after which a call of another computer is in a shared ledger, even if its clock differs."""
 
 
 class FolderVotes(NamedTuple):
@@ -34,9 +38,14 @@ class FolderVotes(NamedTuple):
 
 
 def ask_for_folder(
-    folder: RunFolder, job: Job, items: Sequence[Item], settings: ask.CollectSettings, digest: str
+    folder: RunFolder,
+    ledger: LedgerAddress,
+    job: Job,
+    items: Sequence[Item],
+    settings: ask.CollectSettings,
+    digest: str,
 ) -> FolderVotes:
-    """Ask what the ledger of a folder has no answer to, and write variants and votes, with a note on them.
+    """Ask what the ledger has no answer to, and write variants and votes to a folder, with a note on them.
 
     The note has the digest of the job, what was counted, and the state of the ledger.
     """
@@ -50,18 +59,20 @@ def ask_for_folder(
 
     with vote_files.writing_variants(folder.variants, {"asked": digest}) as note_variant:
         noting = replace(job, on_variant=note_variant, on_wording=note_wording)
-        votes = run_sync(lambda: ask.ask_job(noting, items, folder.ledger, settings))
+        votes = run_sync(lambda: ask.ask_job(noting, items, ledger, settings))
     note = {
         "asked": digest,
         "written_wording": written,
         "tally": settings.tally.to_dict(),
-        "ledger": {"at": (now := time.time()), "calls": _calls_in(folder.ledger, now)},
+        "ledger": {"at": (at := _settled_until(ledger)), "calls": _calls_in(ledger, at)},
     }
     vote_files.write_votes(folder.votes, votes, note)
     return FolderVotes(votes, written)
 
 
-def reusable_votes(folder: RunFolder, job: Job, items: Sequence[Item], digest: str, tally: Tally) -> FolderVotes | None:
+def reusable_votes(
+    folder: RunFolder, ledger: LedgerAddress, job: Job, items: Sequence[Item], digest: str, tally: Tally
+) -> FolderVotes | None:
     """Return the votes in a folder if they are all answers to the same job and the ledger still has them, else None.
 
     What was counted when they were asked for is added to the tally, as answers from the ledger.
@@ -69,8 +80,8 @@ def reusable_votes(folder: RunFolder, job: Job, items: Sequence[Item], digest: s
     note = vote_files.read_note(folder.votes)
     if note.get("asked") != digest or vote_files.read_note(folder.variants).get("asked") != digest:
         return None
-    counted, ledger = note["tally"], note["ledger"]
-    if counted["failed"] or counted["refused"] or _calls_in(folder.ledger, ledger["at"]) != ledger["calls"]:
+    counted, then = note["tally"], note["ledger"]
+    if counted["failed"] or counted["refused"] or _calls_in(ledger, then["at"]) != then["calls"]:
         return None
     annotators, relations = ([one.name for one in axis] for axis in ([a for a, _ in job.annotators], job.relations))
     ids = [item.id for item in items]
@@ -102,7 +113,7 @@ def recorded_votes(
         items: Returns the rows themselves, which only the ledger needs.
     """
     votes = _filed_votes(folder, config, start, ids)
-    if votes is None and folder.ledger.exists():
+    if votes is None and ledgers.ledger_exists(ledgers.ledger_of(folder, config)):
         votes = _from_ledger(folder, config, items(), start.get("asked", ""))
     if votes is None or (votes.codes == NOT_ASKED).all():
         raise TableError(f"{folder.path} has no answers yet: pcs run asks for them")
@@ -114,7 +125,7 @@ def _filed_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], id
     """Return the votes in the file of a run; None if there is none, or if the ledger may have more."""
     note = vote_files.read_note(folder.votes)
     same = not note or start.get("asked", note["asked"]) == note["asked"]
-    if not folder.votes.exists() or not same or _outdated(note, folder.ledger):
+    if not folder.votes.exists() or not same or _outdated(note, ledgers.ledger_of(folder, config)):
         return None
     axes = VoteAxes(ids, start["annotators"], start["relations"], config.task.labels, config.ask.draws)
     try:
@@ -129,7 +140,7 @@ def _from_ledger(folder: RunFolder, config: Config, items: Sequence[Item], diges
     environment = _WithoutKeys(read_environment(Path.cwd()))
     settings = replace(resolve_config.collect_settings_of(config, environment), budget=Budget(calls=0))
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
-    return ask_for_folder(folder, job, items, settings, digest).votes
+    return ask_for_folder(folder, ledgers.ledger_of(folder, config), job, items, settings, digest).votes
 
 
 class _WithoutKeys(dict[str, str]):
@@ -140,15 +151,20 @@ class _WithoutKeys(dict[str, str]):
         return super().get(name) or ("none" if name.endswith(("_KEY", "_TOKEN")) else default)
 
 
-def _outdated(note: vote_files.Note, ledger: Path) -> bool:
+def _outdated(note: vote_files.Note, ledger: LedgerAddress) -> bool:
     """Return whether votes lack answers that the ledger may have by now."""
     return bool(note) and bool(note["tally"]["failed"]) and _calls_in(ledger) > note["ledger"]["calls"]
 
 
-def _calls_in(path: Path, until: float | None = None) -> int:
-    if not path.exists():
+def _settled_until(ledger: LedgerAddress) -> float:
+    """Return the time up to which no call will be added to a ledger: on a server, others may be storing theirs."""
+    return time.time() - (SETTLED_AFTER if on_server(ledger) else 0.0)
+
+
+def _calls_in(address: LedgerAddress, until: float | None = None) -> int:
+    if not ledgers.ledger_exists(address):
         return 0
-    with Ledger(path) as ledger:
+    with open_ledger(address) as ledger:
         return ledger.count() if until is None else ledger.count(until)
 
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.job import Job
-from pcs_annotator.asking.engine.ledger_lock import lock_ledger
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.concurrency import run_sync
@@ -26,7 +25,7 @@ from pcs_annotator.files.table_writer import WRITTEN
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.judging.spending.frugal import Frugal, Spending, graded_annotators, learn_frugal
-from pcs_annotator.pipeline import ask, learn, resolve_config
+from pcs_annotator.pipeline import ask, learn, ledgers, resolve_config
 from pcs_annotator.pipeline.other_work import lost_rows
 from pcs_annotator.pipeline.run import RunRequest
 from pcs_annotator.pipeline.run_folder import Recorded, started
@@ -103,14 +102,16 @@ def label(request: RunRequest, out: Path, saving: Saving | None = None) -> Label
     """
     folder = runs.RunFolder(request.folder)
     runs.check_ending(out, WRITTEN)
-    started(folder)  # raises if this is no run folder, before a lock is put there
+    # raises if this is no run folder, before a lock is put there
+    config, _ = started(folder, request.config.ask.ledger)
     dataset = new_texts(request)
-    with lock_ledger(folder.ledger, wait=request.wait, say=request.say):
+    ledgers.check_ledger(config)
+    with ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say):
         return _label(request, dataset, out, saving or Saving())
 
 
 def _label(request: RunRequest, dataset: tables.Dataset, out: Path, saving: Saving) -> Labelled:
-    recorded = Recorded.read(runs.RunFolder(request.folder))
+    recorded = Recorded.read(runs.RunFolder(request.folder), request.config.ask.ledger)
     in_the_way = _in_the_way(out, recorded.folder, dataset)
     if in_the_way and not request.replace:
         raise TableError(
@@ -120,7 +121,7 @@ def _label(request: RunRequest, dataset: tables.Dataset, out: Path, saving: Savi
     opened = open_fitted(recorded, saving, request.environment)
     executor = saving.executor or recorded.config.ask.executor
     settings = replace(opened.settings, progress=request.progress, tally=tally, batches=request.batches(executor))
-    ledger, frugal = recorded.folder.ledger, opened.frugal
+    ledger, frugal = ledgers.ledger_of(recorded.folder, recorded.config), opened.frugal
     votes = run_sync(lambda: ask.ask_job(opened.job, dataset.items, ledger, settings, opened.strategy))
     model = opened.model.with_coverage(votes)
     found = learn.check_drift(model, votes, [item.text for item in dataset.items])
@@ -210,7 +211,7 @@ class LabelPlan(NamedTuple):
 
 def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPlan:
     """Return what labelling new texts with a fitted run would ask and cost; no model is called."""
-    recorded = Recorded.read(runs.RunFolder(request.folder))
+    recorded = Recorded.read(runs.RunFolder(request.folder), request.config.ask.ledger)
     dataset = new_texts(request)
     settings = resolve_config.collect_settings_of(recorded.config, request.environment)
     settings = _within_budget(settings, saving or Saving())

@@ -2,40 +2,89 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from pcs_annotator.asking.engine.ledger import Ledger, LedgerEntry
 from pcs_annotator.asking.engine.ledger_lock import Say, lock_ledger, warn_user
 from pcs_annotator.asking.engine.ledger_repair import is_sound, salvage
+from pcs_annotator.asking.engine.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.core.bill import Bill
-from pcs_annotator.errors import LedgerError
-from pcs_annotator.files.runs import atomic_path, check_ending, make_way, refuse_existing, refuse_inputs, set_aside
+from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
+from pcs_annotator.errors import ConfigError, LedgerError
+from pcs_annotator.files.config import Config
+from pcs_annotator.files.runs import (
+    RunFolder,
+    atomic_path,
+    check_ending,
+    make_way,
+    refuse_existing,
+    refuse_inputs,
+    set_aside,
+)
 from pcs_annotator.files.table_writer import WRITTEN
 from pcs_annotator.files.tables import write_table
 
 
-def ledger_sizes(path: Path) -> list[Bill]:
+def ledger_of(folder: RunFolder, config: Config) -> LedgerAddress:
+    """Return where a run keeps its paid calls: in its folder, unless its settings name another place."""
+    named = config.ask.ledger
+    return named if on_server(named) else Path(named) if named else folder.ledger
+
+
+def ledger_exists(address: LedgerAddress) -> bool:
+    """Return whether there is a ledger; on a server, one is made where there is none."""
+    return on_server(address) or Path(address).is_file()
+
+
+def check_ledger(config: Config, *, fresh: bool = False) -> None:
+    """Raise if a ledger that settings name cannot be used, before anything is written."""
+    named = config.ask.ledger
+    if named and fresh:
+        raise ConfigError(
+            f"--fresh would set {without_password(named)} aside, which others may use: leave one of --fresh and "
+            "--ledger out"
+        )
+    if on_server(named):
+        with open_ledger(named):
+            pass
+
+
+@contextmanager
+def lock_run(folder: RunFolder, address: LedgerAddress, *, wait: bool = True, say: Say = warn_user) -> Iterator[None]:
+    """Hold the locks of a run folder, which one process at a time may change, and of its ledger."""
+    with lock_ledger(folder.ledger, wait=wait, say=say), lock_ledger(address, wait=wait, say=say):
+        yield
+
+
+def ledger_sizes(address: LedgerAddress) -> list[Bill]:
     """Return the calls, tokens and cost of the answers in a ledger, per model and purpose."""
-    with _existing(path) as ledger:
+    with _existing(address) as ledger:
         return ledger.sizes()
 
 
-def paid_bills(path: Path) -> list[Bill]:
+def ledger_bytes(address: LedgerAddress) -> int:
+    """Return how much room a ledger takes."""
+    with _existing(address) as ledger:
+        return ledger.bytes_used()
+
+
+def paid_bills(address: LedgerAddress) -> list[Bill]:
     """Return the calls, tokens and cost of all that was paid for, also of answers that the ledger has no longer."""
-    with _existing(path) as ledger:
+    with _existing(address) as ledger:
         return ledger.bills()
 
 
-def export_ledger(path: Path, out: Path, *, replace: bool = False) -> int:
+def export_ledger(address: LedgerAddress, out: Path, *, replace: bool = False) -> int:
     """Write all calls as a CSV or Parquet table; return how many. With `replace`, a file of that name is kept aside."""
     import pyarrow as pa
 
-    refuse_inputs(out, path)
+    refuse_inputs(out, None if on_server(address) else Path(address))
     check_ending(out, WRITTEN)
     refuse_existing(out, replace=replace)
-    with _existing(path) as ledger:
+    with _existing(address) as ledger:
         entries = list(ledger.entries())
     columns = {
         name: [entry.key.hex() if name == "key" else getattr(entry, name) for entry in entries]
@@ -47,18 +96,18 @@ def export_ledger(path: Path, out: Path, *, replace: bool = False) -> int:
     return len(entries)
 
 
-def import_ledger(path: Path, other: Path, *, wait: bool = True, say: Say = warn_user) -> int:
+def import_ledger(address: LedgerAddress, other: LedgerAddress, *, wait: bool = True, say: Say = warn_user) -> int:
     """Copy the calls of another ledger into this one; return how many were new."""
-    with lock_ledger(path, wait=wait, say=say), Ledger(path) as ledger:
-        return ledger.import_from(other)
+    with lock_ledger(address, wait=wait, say=say), _existing(other) as source, open_ledger(address) as ledger:
+        return ledger.import_from(source)
 
 
 def prune_ledger(
-    path: Path, *, model: str | None, before: float | None, wait: bool = True, say: Say = warn_user
+    address: LedgerAddress, *, model: str | None, before: float | None, wait: bool = True, say: Say = warn_user
 ) -> int:
     """Delete calls of a model, or from before a time; return how many."""
-    existing = _existing(path)
-    with lock_ledger(path, wait=wait, say=say), existing as ledger:
+    existing = _existing(address)
+    with lock_ledger(address, wait=wait, say=say), existing as ledger:
         return ledger.prune(model=model, before=before)
 
 
@@ -69,9 +118,13 @@ class Repaired(NamedTuple):
     kept: Path | None
 
 
-def repair_ledger(path: Path, *, wait: bool = True, say: Say = warn_user) -> Repaired:
+def repair_ledger(address: LedgerAddress, *, wait: bool = True, say: Say = warn_user) -> Repaired:
     """Write all calls of a damaged ledger that can be read into a new one, which takes its place."""
-    _existing(path)
+    _existing(address)
+    if on_server(address):
+        remedy = "restore a backup of the database (pg_dump), and pcs ledger import the ledgers that you have as files"
+        raise LedgerError(f"{without_password(address)} is not a file, and cannot be repaired: {remedy}")
+    path = Path(address)
     with lock_ledger(path, wait=wait, say=say):
         if is_sound(path):
             return Repaired(sum(bill.calls for bill in ledger_sizes(path)), None)
@@ -106,7 +159,7 @@ def _set_aside(path: Path) -> Path:
     return kept
 
 
-def _existing(path: Path) -> Ledger:
-    if not path.is_file():
-        raise LedgerError(f"there is no ledger {path}: name the file, such as ledger.db in a run folder")
-    return Ledger(path)
+def _existing(address: LedgerAddress) -> AnyLedger:
+    if not ledger_exists(address):
+        raise LedgerError(f"there is no ledger {address}: name the file, such as ledger.db in a run folder")
+    return open_ledger(address)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.engine.open_ledger import AnyLedger, open_ledger
+from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.core.task import Item
 from pcs_annotator.errors import AccessDenied, PcsError, UserError
@@ -24,6 +25,7 @@ from pcs_annotator.files.tables import SCORE_DECIMALS, Columns, find_columns
 from pcs_annotator.pipeline import ask
 from pcs_annotator.pipeline.chunks import ChunkLabeller, LabelledChunk
 from pcs_annotator.pipeline.label import FittedRun, Saving, open_fitted
+from pcs_annotator.pipeline.ledgers import ledger_of
 from pcs_annotator.pipeline.run_folder import Recorded, started
 
 if TYPE_CHECKING:
@@ -43,14 +45,14 @@ class LoadOptions:
     Attributes:
         text_column: The column of texts; None to look for one with a usual name, or take the only column.
         in_flight: Maximum number of concurrent calls per model, in each process; None for that of the run.
-        ledger: Where paid calls are kept; None for the run's own ledger.
+        ledger: Where paid calls are kept, a file or `postgresql://…`; None for the run's own ledger.
         environment: Keys and base URLs; None for those of the process and of `.env`, wherever tables are labelled.
         saving: When to stop asking, and what may be spent by each process.
     """
 
     text_column: str | None = None
     in_flight: int | None = None
-    ledger: Path | None = None
+    ledger: LedgerAddress | None = field(default=None, repr=False)  # it may have a password
     environment: Mapping[str, str] | None = field(default=None, repr=False)
     saving: Saving = field(default_factory=Saving)
 
@@ -214,7 +216,7 @@ class _OpenRun:
         if options.in_flight is not None:
             fitted = replace(fitted, settings=replace(fitted.settings, in_flight=options.in_flight))
         ask.refuse_unknown_prices(fitted.job, ask.pricing(fitted.settings.prices), fitted.settings.budget)
-        ledger = Ledger(options.ledger or recorded.folder.ledger)
+        ledger = open_ledger(options.ledger or ledger_of(recorded.folder, recorded.config))
         loop = asyncio.new_event_loop()
         threading.Thread(target=_run, args=(loop,), name="pcs-engine", daemon=True).start()
         try:
@@ -224,11 +226,12 @@ class _OpenRun:
             raise
 
     @classmethod
-    async def _enter(cls, fitted: FittedRun, ledger: Ledger) -> _OpenRun:
-        # The ledger is not locked, so that processes label side by side: what two of them ask at the same moment is
-        # paid for twice, and every answer is found by all of them after that.
+    async def _enter(cls, fitted: FittedRun, ledger: AnyLedger) -> _OpenRun:
+        # A file is not locked, so that processes label side by side: what two of them ask at the same moment is paid
+        # for twice, and every answer is found by all of them after that. On a server, calls are claimed.
         async with AsyncExitStack() as stack:
-            asker = ask.open_asker(stack.enter_context(ledger), fitted.settings)
+            stack.enter_context(ledger)
+            asker = ask.open_asker(ledger, fitted.settings)
             labeller = await stack.enter_async_context(ChunkLabeller(fitted, asker))
             return cls(os.getpid(), asyncio.get_running_loop(), stack.pop_all(), labeller)
 

@@ -15,12 +15,13 @@ from typing import Literal, NamedTuple
 from pcs_annotator.asking.annotators.prompt import build_messages
 from pcs_annotator.asking.engine.ask import Asker, Rewriter
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
-from pcs_annotator.asking.engine.ledger import Ledger
 from pcs_annotator.asking.engine.ledger_lock import lock_ledger_async
+from pcs_annotator.asking.engine.open_ledger import open_ledger
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.concurrency import run_sync
+from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.task import Item, Phrasing, Task, usual_instruction
 from pcs_annotator.core.variant import Status, Variant
 from pcs_annotator.core.votes import Votes
@@ -80,7 +81,7 @@ class RelationChoice:
 
     rewriter: str = ""
     config: Path | None = None
-    ledger: Path | None = None
+    ledger: LedgerAddress | None = None
     folder: Path = field(default_factory=Path)
 
 
@@ -345,7 +346,7 @@ async def _opened(names: Sequence[str], choice: RelationChoice) -> AsyncIterator
     with TemporaryDirectory() as folder:
         path = choice.ledger or Path(folder) / "ledger.db"
         async with lock_ledger_async(path):
-            with Ledger(path) as ledger:
+            with open_ledger(path) as ledger:
                 asker = Asker(ledger, BudgetTracker(Budget()), Tally(), pricing({}))
                 try:
                     yield _RelationBench(relations, unchecked, Context(ask=Rewriter(model, asker)))

@@ -11,6 +11,7 @@ from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.core.elicitations import base_annotator, kind_of
+from pcs_annotator.core.ledger_address import LedgerAddress, absolute_address
 from pcs_annotator.core.task import Task, check_labels, label_lookup, unknown_label, usual_instruction
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.errors import ConfigError, LabelError
@@ -47,6 +48,7 @@ class Flags:
     budget_per_day_usd: float | None = None
     max_calls: int | None = None
     max_tokens: int | None = None
+    ledger: LedgerAddress | None = None
     prices: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     optimiser: str | None = None
     seed: int | None = None
@@ -75,7 +77,7 @@ def _over(config: Config, flags: Flags) -> Config:
     given = {name: value for name, value in asdict(flags).items() if value not in (None, (), [])}
     task = {"labels": "labels", "instruction": "instruction"}
     data = {name: name for name in ("text_column", "id_column", "gold_column")}
-    ask = {name: name for name in ("models", "answers", "draws", "concurrency", "executor", *LIMITS)}
+    ask = {name: name for name in ("models", "answers", "draws", "concurrency", "executor", "ledger", *LIMITS)}
     relations = {"relations": "use", "rewriter": "rewriter"}
     learn = {name: name for name in LEARN_FLAGS}
 
@@ -86,10 +88,17 @@ def _over(config: Config, flags: Flags) -> Config:
     return Config(
         task=over(config.task, task),
         data=over(config.data, data),
-        ask=replace(over(config.ask, ask), prices={**config.ask.prices, **own_prices(flags.prices)}),
+        ask=_with_absolute_ledger(
+            replace(over(config.ask, ask), prices={**config.ask.prices, **own_prices(flags.prices)})
+        ),
         relations=over(config.relations, relations),
         learn=over(config.learn, learn),
     )
+
+
+def _with_absolute_ledger(ask: AskSettings) -> AskSettings:
+    """Return the settings with a ledger that later commands find from any folder."""
+    return replace(ask, ledger=str(absolute_address(ask.ledger))) if ask.ledger else ask
 
 
 def own_prices(given: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, float]]:

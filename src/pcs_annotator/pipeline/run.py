@@ -92,6 +92,7 @@ def run(request: RunRequest) -> RunResult:
     Only one run at a time changes a folder: the lock of its ledger is held until all files are written.
     """
     started = time.perf_counter()
+    ledgers.check_ledger(request.config, fresh=request.fresh)
     dataset = request.read_data()
     config = resolve_config.resolve(request.config, dataset)
     # Settings and gold are checked before the first call, not after the last.
@@ -99,7 +100,8 @@ def run(request: RunRequest) -> RunResult:
     _check_models(request, config)
     if not (request.gold_wins or request.folder.exists()):  # before the lock makes the folder
         human_review.check_gold(None, dataset)
-    with lock_ledger(RunFolder(request.folder).ledger, wait=request.wait, say=request.say):
+    folder = RunFolder(request.folder)
+    with ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say):
         return _run(request, config, dataset, started)
 
 
@@ -148,37 +150,38 @@ def _kept_from_fits(folder: RunFolder, config: Config) -> dict[str, Any]:
     return kept
 
 
-def fit_run(
+def fit_run(  # noqa: PLR0913  # options of pcs fit
     path: Path,
     changes: Mapping[str, Any] | None = None,
     people: human_review.FromPeople | None = None,
     *,
     spreadsheet_safe: bool = False,
     spare_looks: bool = False,
+    ledger: str = "",
     say: Say = warn_user,
 ) -> RunResult:
     """Learn again from the votes of a run folder, with the labels and verdicts that people gave; no model is called.
 
     Learning uses the settings of the last fit, with `changes`. A run that is changing the folder is waited for. With
     `spare_looks`, a promise is tested for only when enough gold rows have come since the last test without one.
+    `ledger` says where the run's answers are now, if that has changed.
     """
     folder = RunFolder(path)
     started(folder)  # raises if this is no run folder, before a lock is put there
     with lock_ledger(folder.ledger, say=say):
+        clear_leftovers(folder.path)
         how = {"spreadsheet_safe": spreadsheet_safe, "spare_looks": spare_looks}
-        return _fit_run(folder, changes, people or human_review.FromPeople(), **how)
+        return _fit_run(Recorded.read(folder, ledger), changes, people or human_review.FromPeople(), **how)
 
 
 def _fit_run(
-    folder: RunFolder,
+    recorded: Recorded,
     changes: Mapping[str, Any] | None,
     people: human_review.FromPeople,
     *,
     spreadsheet_safe: bool,
     spare_looks: bool,
 ) -> RunResult:
-    clear_leftovers(folder.path)
-    recorded = Recorded.read(folder)
     settings = replace(recorded.settings, **(changes or {}))
     recorded = replace(recorded, config=replace(recorded.config, learn=settings))
     items = recorded.dataset.items
@@ -288,7 +291,7 @@ def _support(request: RunRequest, config: Config) -> Support:
     return Support(
         task=resolve_config.task_of(config),
         annotators=config.ask.models,
-        ledger=RunFolder(request.folder).ledger,
+        ledger=ledgers.ledger_of(RunFolder(request.folder), config),
         settings=resolve_config.collect_settings_of(config, request.environment),
     )
 
@@ -327,6 +330,7 @@ def _asked(
     once the run can begin.
     """
     folder = RunFolder(request.folder)
+    ledger = ledgers.ledger_of(folder, config)
     settings = resolve_config.collect_settings_of(config, request.environment)
     settings = replace(settings, progress=request.progress, tally=tally, budget=settings.budget.after(tally.calls))
     settings = replace(settings, batches=request.batches(config.ask.executor))
@@ -335,7 +339,7 @@ def _asked(
     if replacing:
         request.say(f"the old results are kept in {folder.set_results_aside()}")
     digest = job_digest(job, dataset.items)
-    found = folder_votes.reusable_votes(folder, job, dataset.items, digest, tally)
+    found = folder_votes.reusable_votes(folder, ledger, job, dataset.items, digest, tally)
     if found is not None:
         config = replace(config, task=replace(config.task, written_wording=found.written_wording))
     start: dict[str, Any] = {
@@ -356,5 +360,5 @@ def _asked(
 
     if found is None:
         job = replace(job, on_wording=note_wording)
-        found = folder_votes.ask_for_folder(folder, job, dataset.items, settings, digest)
+        found = folder_votes.ask_for_folder(folder, ledger, job, dataset.items, settings, digest)
     return found.votes, replace(config, task=replace(config.task, written_wording=found.written_wording))

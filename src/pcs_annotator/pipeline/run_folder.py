@@ -15,11 +15,12 @@ from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.arrays import Codes, Mask
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.ledger_address import on_server
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.variant import VariantCount
 from pcs_annotator.core.vote import ABSTAINED
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import ConfigError, PcsWarning, TableError
+from pcs_annotator.errors import ConfigError, LedgerError, PcsWarning, TableError
 from pcs_annotator.files import tables, vote_files
 from pcs_annotator.files.config import Config, LearnSettings, config_from_dict, known_learn_settings
 from pcs_annotator.files.runs import RunFolder, expecting, read_json, read_origin, set_aside, write_json
@@ -134,9 +135,9 @@ class Recorded:
     gold: human_review.Gold
 
     @classmethod
-    def read(cls, folder: RunFolder) -> Recorded:
-        """Read a run folder."""
-        config, start = started(folder)
+    def read(cls, folder: RunFolder, ledger: str = "") -> Recorded:
+        """Read a run folder; `ledger` says where its answers are now, if that has changed."""
+        config, start = started(folder, ledger)
         dataset = tables.read_dataset(folder.items, resolve_config.columns_of(config))
         dataset = replace(dataset, name=read_origin(folder).data or dataset.name)
         ids = [item.id for item in dataset.items]
@@ -259,7 +260,7 @@ class Recorded:
             votes=self.votes,
             learned=learned,
             outcomes=outcomes,
-            bills=ledgers.paid_bills(self.folder.ledger),
+            bills=self._bills(),
             rewrites=tuple(vote_files.count_variants(self.folder.variants)),
             unreadable=counted.get("unreadable", {}),
             cut=counted.get("cut", {}),
@@ -267,6 +268,17 @@ class Recorded:
             random_sample=self.gold.random_sample,
             **{"tally": Tally(), **more},
         )
+
+    def _bills(self) -> Sequence[Bill]:
+        """Return what was paid for; nothing, with a warning, if that is on a server that cannot be reached."""
+        ledger = ledgers.ledger_of(self.folder, self.config)
+        try:
+            return ledgers.paid_bills(ledger)
+        except LedgerError as error:
+            if not on_server(ledger):
+                raise
+            warnings.warn(f"the cost is not shown: {error}", PcsWarning, stacklevel=4)
+            return ()
 
 
 def model_in_force(folder: RunFolder, votes: Votes, gold: Codes | None) -> Model:
@@ -303,8 +315,8 @@ def settings_of_fits(folder: RunFolder) -> dict[str, Any]:
         return {}
 
 
-def started(folder: RunFolder) -> tuple[Config, Mapping[str, Any]]:
-    """Return the settings of a run, and all of its `run.json`."""
+def started(folder: RunFolder, ledger: str = "") -> tuple[Config, Mapping[str, Any]]:
+    """Return the settings of a run, with another ledger if one is given, and all of its `run.json`."""
     if not folder.settings.exists():
         raise ConfigError(f"{folder.path} is not a run folder (it has no {folder.settings.name}): pcs run creates one")
     remedy = "rename it and run again; the ledger keeps all answers"
@@ -314,7 +326,7 @@ def started(folder: RunFolder) -> tuple[Config, Mapping[str, Any]]:
         config = config_from_dict(start["config"])
         if not all(isinstance(name, str) for name in names):
             raise TypeError("names must be texts")
-    return config, start
+    return replace(config, ask=replace(config.ask, ledger=ledger or config.ask.ledger)), start
 
 
 def _model_of(path: Path, values: Mapping[str, Any]) -> Model:

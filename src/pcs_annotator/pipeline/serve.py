@@ -14,9 +14,11 @@ from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import BudgetTracker
 from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED, PreparedJob
-from pcs_annotator.asking.engine.ledger import CallStore, Ledger
+from pcs_annotator.asking.engine.ledger import CallStore
 from pcs_annotator.asking.engine.ledger_lock import LOCK_ATTEMPT_SECONDS, SharedCalls, lock_ledger_async
+from pcs_annotator.asking.engine.open_ledger import open_ledger
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.errors import LedgerError, PcsError
@@ -26,6 +28,7 @@ from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.pipeline import ask
 from pcs_annotator.pipeline.judge_together import JudgeTogether
 from pcs_annotator.pipeline.label import FittedRun, Saving, open_fitted
+from pcs_annotator.pipeline.ledgers import ledger_of
 from pcs_annotator.pipeline.run_folder import Recorded, started
 
 LONGEST_TURN = 20.0
@@ -43,11 +46,13 @@ class ServiceOptions:
 
     Attributes:
         saving: When to stop asking, and what may be spent.
+        ledger: Where the run's answers are now, if that has changed.
         in_flight: Maximum number of concurrent calls per model; None for that of the run.
         environment: Keys and base URLs; None for those of the process and of `.env`.
     """
 
     saving: Saving = field(default_factory=Saving)
+    ledger: str = ""
     in_flight: int | None = None
     environment: Mapping[str, str] | None = field(default=None, repr=False)
 
@@ -116,25 +121,30 @@ class Service:
         self.outdated = ""
         self._options, self._say = options, say
         self._closing = AsyncExitStack()
-        self._turns = _Turns(self.folder.ledger, say)
         self._looked_at = 0.0
         self._seen: object = None
         self._loading: asyncio.Task[None] | None = None
         self._opened: _Opened
         self._asker: Asker
+        self._ledger: LedgerAddress
         self._ledger_file = 0
+        self._turns: _Turns
 
     def check(self) -> None:
         """Raise if the folder is no run folder."""
         started(self.folder)
 
     async def __aenter__(self) -> Service:
+        config, _ = started(self.folder, self._options.ledger)
+        self._ledger = ledger_of(self.folder, config)
+        self._turns = _Turns(self._ledger, self._say)
         self._seen = _state(self.folder)
         self._opened = await asyncio.to_thread(self._open)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._retire)
-            ledger = stack.enter_context(Ledger(self.folder.ledger))
-            self._ledger_file = self.folder.ledger.stat().st_ino
+            ledger = open_ledger(self._ledger)
+            stack.enter_context(ledger)
+            self._ledger_file = self._file_number()
             self._asker = ask.open_asker(ledger, self._opened.fitted.settings)
             self._closing = stack.pop_all()
         return self
@@ -151,7 +161,7 @@ class Service:
     def _open(self) -> _Opened:
         digest = hashlib.sha256(self.folder.model.read_bytes() if self.folder.model.exists() else b"").hexdigest()[:8]
         saving, environment = self._options.saving, self._options.environment
-        fitted = open_fitted(Recorded.read(self.folder), saving, environment)
+        fitted = open_fitted(Recorded.read(self.folder, self._options.ledger), saving, environment)
         if self._options.in_flight is not None:
             fitted = replace(fitted, settings=replace(fitted.settings, in_flight=self._options.in_flight))
         ask.refuse_unknown_prices(fitted.job, ask.pricing(fitted.settings.prices), fitted.settings.budget)
@@ -215,11 +225,14 @@ class Service:
 
     def _check_ledger(self) -> None:
         try:
-            same = self.folder.ledger.stat().st_ino == self._ledger_file
+            same = self._file_number() == self._ledger_file
         except OSError:
             same = False
         if not same:
-            raise LedgerError(f"{self.folder.ledger} was moved or replaced: start the service again")
+            raise LedgerError(f"{self._ledger} was moved or replaced: start the service again")
+
+    def _file_number(self) -> int:
+        return 0 if on_server(self._ledger) else Path(self._ledger).stat().st_ino
 
     def look_for_changes(self) -> None:
         """Begin to load the run again if its folder has changed, unless that was looked at a moment ago."""
@@ -315,7 +328,7 @@ class _Opened:
 class _Turns:
     """Holds the lock of a ledger while texts are in progress, and lets other processes have their turn."""
 
-    def __init__(self, ledger: Path, say: Say) -> None:
+    def __init__(self, ledger: LedgerAddress, say: Say) -> None:
         self._ledger, self._say = ledger, say
         self._door = asyncio.Lock()
         self._texts, self._since = 0, 0.0

@@ -311,8 +311,8 @@ def test_an_old_ledger_is_upgraded_in_place_and_pays_for_nothing_again(tmp_path:
         assert stub.stats().requests == ROWS
         assert (before.codes == after.codes).all()
         as_old(tmp_path / "new.db", tmp_path / "other.db")
-        with Ledger(tmp_path / "fresh.db") as ledger:
-            assert ledger.import_from(tmp_path / "other.db") == ROWS
+        with Ledger(tmp_path / "fresh.db") as ledger, Ledger(tmp_path / "other.db") as other:
+            assert ledger.import_from(other) == ROWS
         assert (await ask(stub, tmp_path / "fresh.db", settings())).grades is None
         assert stub.stats().requests == ROWS
 
@@ -335,9 +335,9 @@ def test_what_is_known_about_models_is_imported_and_pruned(tmp_path: Path) -> No
     async def work(stub: Stub) -> None:
         name = f"{stub.url}#m"
         await ask(stub, tmp_path / "a.db", settings())
-        with Ledger(tmp_path / "b.db") as ledger:
+        with Ledger(tmp_path / "b.db") as ledger, Ledger(tmp_path / "a.db") as other:
             assert ledger.graded_models() == {}
-            ledger.import_from(tmp_path / "a.db")
+            ledger.import_from(other)
             assert ledger.graded_models() == {name: True}
             grades = (await ask(stub, tmp_path / "b.db", settings())).grades
             assert grades is not None

@@ -5,20 +5,25 @@ import hashlib
 import json
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pcs_annotator.asking.engine.ledger import SCHEMA, Ledger, call_key, entry_of
+from pcs_annotator.asking.engine.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.core.chat import Constraint, Message, Reply, Request, Sampling, Usage
+from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.errors import LedgerError
+
+NewLedger = Callable[[], LedgerAddress]
 
 
 def request(text: str = "hello", **settings: object) -> Request:
     return Request(messages=(Message("system", "label it"), Message("user", text)), **settings)  # type: ignore[arg-type]  # fields of Request
 
 
-def put(ledger: Ledger, keys: list[bytes], model: str = "m", text: str = "yes") -> None:
+def put(ledger: AnyLedger, keys: list[bytes], model: str = "m", text: str = "yes") -> None:
     async def all_at_once() -> None:
         reply = Reply(text=text, usage=Usage(input_tokens=10, output_tokens=2), latency=0.5)
         await asyncio.gather(*(ledger.put(entry_of(key, model, "label", reply, 0.001)) for key in keys))
@@ -26,22 +31,26 @@ def put(ledger: Ledger, keys: list[bytes], model: str = "m", text: str = "yes") 
     asyncio.run(all_at_once())
 
 
-def test_stored_replies_are_found_again_also_after_reopening(tmp_path: Path) -> None:
-    keys = [bytes([number]) * 16 for number in range(200)]
-    with Ledger(tmp_path / "deep" / "ledger.db") as ledger:
+def find(ledger: AnyLedger, *keys: bytes) -> dict[bytes, Reply]:
+    return asyncio.run(ledger.find(keys))
+
+
+def test_stored_replies_are_found_again_also_after_reopening(new_ledger: NewLedger) -> None:
+    address, keys = new_ledger(), [bytes([number]) * 16 for number in range(200)]
+    with open_ledger(address) as ledger:
         put(ledger, keys)
-        assert set(ledger.get_many(keys)) == set(keys)
-    with Ledger(tmp_path / "deep" / "ledger.db") as again:
-        found = again.get_many([keys[3], b"\xff" * 16])
+        assert set(find(ledger, *keys)) == set(keys)
+    with open_ledger(address) as again:
+        found = find(again, keys[3], b"\xff" * 16)
     assert list(found) == [keys[3]]
     assert found[keys[3]] == Reply(text="yes", usage=Usage(input_tokens=10, output_tokens=2), latency=0.5)
 
 
-def test_many_keys_are_looked_up_in_one_go(tmp_path: Path) -> None:
+def test_many_keys_are_looked_up_in_one_go(new_ledger: NewLedger) -> None:
     keys = [number.to_bytes(16) for number in range(1200)]
-    with Ledger(tmp_path / "ledger.db") as ledger:
+    with open_ledger(new_ledger()) as ledger:
         put(ledger, keys)
-        assert len(ledger.get_many(keys)) == 1200
+        assert len(find(ledger, *keys)) == 1200
 
 
 @pytest.mark.parametrize(
@@ -85,28 +94,30 @@ def test_keys_are_those_of_all_earlier_versions_so_that_old_ledgers_are_found(as
     assert call_key("m", asked, 2).own == hashlib.blake2b(whole.encode(), digest_size=16).digest()
 
 
-def test_lone_surrogates_and_nul_are_stored_as_well_as_utf_8_can(tmp_path: Path) -> None:
-    with Ledger(tmp_path / "ledger.db") as ledger:
+def test_lone_surrogates_and_nul_are_stored_as_well_as_utf_8_can(new_ledger: NewLedger) -> None:
+    with open_ledger(new_ledger()) as ledger:
         key = call_key("m", request("\ud800\0"), 0).own
         put(ledger, [key], text="a\ud800b\0c")
-        (reply,) = ledger.get_many([key]).values()
-    assert reply.text == "a?b\0c"
+        (reply,) = find(ledger, key).values()
+        (entry,) = ledger.entries()
+    assert reply.text == entry.reply == "a?b\0c"
 
 
-def test_replies_still_waiting_when_the_loop_ends_are_written_at_closing(tmp_path: Path) -> None:
-    async def leave_at_once(ledger: Ledger) -> None:
+def test_replies_still_waiting_when_the_loop_ends_are_written_at_closing(new_ledger: NewLedger) -> None:
+    async def leave_at_once(ledger: AnyLedger) -> None:
         task = asyncio.create_task(ledger.put(entry_of(b"k" * 16, "m", "label", Reply(text="yes"), None)))
         await asyncio.sleep(0)
         task.cancel()
 
-    with Ledger(tmp_path / "ledger.db") as ledger:
+    address = new_ledger()
+    with open_ledger(address) as ledger:
         asyncio.run(leave_at_once(ledger))
-    with Ledger(tmp_path / "ledger.db") as ledger:
-        assert ledger.get_many([b"k" * 16])
+    with open_ledger(address) as ledger:
+        assert find(ledger, b"k" * 16)
 
 
-def test_sizes_sum_up_per_model_and_an_unknown_price_stays_unknown(tmp_path: Path) -> None:
-    with Ledger(tmp_path / "ledger.db") as ledger:
+def test_sizes_sum_up_per_model_and_an_unknown_price_stays_unknown(new_ledger: NewLedger) -> None:
+    with open_ledger(new_ledger()) as ledger:
         put(ledger, [b"1" * 16, b"2" * 16], model="priced")
 
         async def unpriced() -> None:
@@ -114,46 +125,73 @@ def test_sizes_sum_up_per_model_and_an_unknown_price_stays_unknown(tmp_path: Pat
 
         asyncio.run(unpriced())
         unknown, priced = ledger.sizes()
+        assert ledger.mean_answers() == {("priced", "label"): 2}
+        assert (ledger.count(), ledger.count(until=0)) == (3, 0)
     assert (priced.model, priced.calls, priced.input_tokens, priced.output_tokens) == ("priced", 2, 20, 4)
     assert priced.usd == pytest.approx(0.002)
     assert (unknown.purpose, unknown.usd) == ("rewrite", None)
 
 
-def test_prune_deletes_by_model_and_by_age(tmp_path: Path) -> None:
-    with Ledger(tmp_path / "ledger.db") as ledger:
+def test_prune_deletes_by_model_and_by_age(new_ledger: NewLedger) -> None:
+    with open_ledger(new_ledger()) as ledger:
         put(ledger, [b"1" * 16], model="a")
         put(ledger, [b"2" * 16], model="b")
+        for model in ("a", "b"):
+            ledger.remember_graded(model, gives=False)
+            ledger.remember_graded(model, gives=model == "b")
+        assert ledger.graded_models() == {"a": False, "b": True}
         assert ledger.prune(model="a") == 1
+        assert ledger.prune(model="a", before=4e9) == 0
+        assert ledger.graded_models() == {"b": True}
         assert ledger.prune(before=0) == 0
         assert ledger.prune(before=4e9) == 1
         assert ledger.sizes() == []
         assert [(bill.model, bill.calls, bill.usd) for bill in ledger.bills()] == [("a", 1, 0.001), ("b", 1, 0.001)]
 
 
-def test_what_was_paid_for_twice_or_in_a_ledger_set_aside_is_in_the_bill(tmp_path: Path) -> None:
-    with Ledger(tmp_path / "old.db") as old:
-        put(old, [b"1" * 16, b"2" * 16])
-        put(old, [b"2" * 16], text="the second reply is not kept")
-        (kept,), (paid,) = old.sizes(), old.bills()
+def test_what_was_paid_for_twice_is_in_the_bill(new_ledger: NewLedger) -> None:
+    with open_ledger(new_ledger()) as ledger:
+        put(ledger, [b"1" * 16, b"2" * 16])
+        put(ledger, [b"2" * 16], text="the second reply is not kept")
+        (kept,), (paid,) = ledger.sizes(), ledger.bills()
         assert (kept.calls, paid.calls, paid.input_tokens) == (2, 3, 30)
         assert paid.usd == pytest.approx(0.003)
-        assert old.get_many([b"2" * 16])[b"2" * 16].text == "yes"
+        assert find(ledger, b"2" * 16)[b"2" * 16].text == "yes"
+        now = time.time()
+        assert ledger.spent(lambda *_: None) == ledger.spent(lambda *_: None, now - 3600) == pytest.approx(0.003)
+        assert ledger.spent(lambda *_: None, now + 3600) == 0
+        assert [row[3:6] for row in ledger.spending_by_day()] == [(3, 30, 6)]
+
+
+def test_what_was_paid_for_in_a_ledger_set_aside_is_in_the_bill(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "old.db") as old:
+        put(old, [b"1" * 16, b"2" * 16])
+        (paid,) = old.bills()
     with Ledger(tmp_path / "new.db") as new:
         new.take_over_spending(tmp_path / "old.db")
         assert (new.sizes(), new.bills()) == ([], [paid])
-        assert new.spent(lambda *_: None) == new.spent(lambda *_: None, time.time() - 3600) == pytest.approx(0.003)
-        assert new.spent(lambda *_: None, time.time() + 3600) == 0
 
 
-def test_import_copies_what_is_new(tmp_path: Path) -> None:
-    with Ledger(tmp_path / "a.db") as first:
-        put(first, [b"1" * 16, b"2" * 16])
-    with Ledger(tmp_path / "b.db") as second:
-        put(second, [b"2" * 16])
-        assert second.import_from(tmp_path / "a.db") == 1
-        assert len(second.get_many([b"1" * 16, b"2" * 16])) == 2
-        with pytest.raises(LedgerError, match=r"nowhere\.db"):
-            second.import_from(tmp_path / "nowhere.db")
+def test_calls_without_a_known_price_count_at_the_price_that_is_known_now(new_ledger: NewLedger) -> None:
+    reply = Reply(text="x", usage=Usage(input_tokens=10, output_tokens=2))
+    with open_ledger(new_ledger()) as ledger:
+        asyncio.run(ledger.put(entry_of(b"1" * 16, "m", "label", reply, None)))
+        assert ledger.spent(lambda _, sent, got: sent + 100.0 * got) == 210
+
+
+def test_import_copies_what_is_new_between_ledgers_of_both_kinds(new_ledger: NewLedger, tmp_path: Path) -> None:
+    first, second = new_ledger(), new_ledger()
+    with open_ledger(first) as source:
+        put(source, [b"1" * 16, b"2" * 16])
+        source.remember_graded("m", gives=True)
+    with open_ledger(second) as ledger, Ledger(tmp_path / "file.db") as file:
+        put(ledger, [b"2" * 16])
+        put(file, [b"3" * 16])
+        with open_ledger(first) as source:
+            assert (ledger.import_from(source), file.import_from(source)) == (1, 2)
+        assert (ledger.import_from(file), ledger.import_from(file)) == (1, 0)
+        assert {entry.key[0] for entry in ledger.entries()} == {entry.key[0] for entry in file.entries()} == {*b"123"}
+        assert ledger.graded_models() == file.graded_models() == {"m": True}
 
 
 def test_a_ledger_with_a_newer_schema_is_left_alone(tmp_path: Path) -> None:
@@ -189,8 +227,8 @@ def test_a_full_disk_is_reported_and_stored_replies_stay(tmp_path: Path) -> None
     with Ledger(tmp_path / "ledger.db") as ledger:
         put(ledger, [b"1" * 16])
         # SQLite's own limit on pages is how a full disk looks to it
-        (pages,) = ledger._change().execute("PRAGMA page_count").fetchone()
-        ledger._change().execute(f"PRAGMA max_page_count = {pages}")
+        (pages,) = ledger._write_to().execute("PRAGMA page_count").fetchone()
+        ledger._write_to().execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(LedgerError, match=r"ledger\.db.*disk is full"):
             put(ledger, [number.to_bytes(16) for number in range(500)], text="x" * 500)
         assert ledger.get_many([b"1" * 16])
@@ -202,6 +240,8 @@ def test_a_path_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
         pass
 
 
-def test_a_closed_ledger_raises_a_message_about_the_with_block(tmp_path: Path) -> None:
+def test_a_closed_ledger_raises_a_message_about_the_with_block(new_ledger: NewLedger) -> None:
     with pytest.raises(LedgerError, match="with block"):
-        Ledger(tmp_path / "ledger.db").get_many([b"1" * 16])
+        find(open_ledger(new_ledger()), b"1" * 16)
+    with pytest.raises(LedgerError, match="with block"):
+        open_ledger(new_ledger()).count()

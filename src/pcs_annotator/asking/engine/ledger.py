@@ -7,17 +7,16 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import blake2b
-from math import inf
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from pcs_annotator.asking.engine.ledger_admin import SPEND, LedgerAdmin, Row
 from pcs_annotator.asking.models.logprobs import pack, unpack
-from pcs_annotator.core.bill import Bill
-from pcs_annotator.core.chat import Message, Reply, Request, Sampling, Usage
+from pcs_annotator.core.chat import Finish, Message, Reply, Request, Sampling, Usage
 from pcs_annotator.errors import LedgerError
 
 BUSY_SECONDS = 15
@@ -55,14 +54,9 @@ STEPS = (
 SCHEMA = len(STEPS)
 LARGEST_SCHEMA = 999
 """A larger number is no schema, but damage."""
-# Calls that are in this ledger, and those that were paid for and are not: asked twice, deleted, or set aside.
-KEPT = "SELECT asked_at, model, purpose, 1 AS calls, input_tokens, output_tokens, usd FROM calls"
-PAID = f"({KEPT} UNION ALL SELECT asked_at, model, purpose, calls, input_tokens, output_tokens, usd FROM spent)"
-BY_DAY = """SELECT MIN(asked_at), model, purpose, SUM(calls), SUM(input_tokens), SUM(output_tokens), SUM(usd)
-FROM {} GROUP BY date(asked_at, 'unixepoch'), model, purpose, usd IS NULL"""
-SPEND = "INSERT INTO spent VALUES (?, ?, ?, ?, ?, ?, ?)"
 COLUMNS = "key, model, purpose, reply, finish, input_tokens, output_tokens, usd, latency, asked_at, logprobs"
 INSERT = f"INSERT OR IGNORE INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+FOUND = "key, reply, finish, input_tokens, output_tokens, latency, logprobs"
 
 
 class LedgerEntry(NamedTuple):
@@ -149,6 +143,14 @@ def entry_of(key: bytes, model: str, purpose: str, reply: Reply, usd: float | No
     )
 
 
+def reply_of(
+    text: str, finish: Finish, tokens_in: int | None, tokens_out: int | None, latency: float, logprobs: bytes | None
+) -> Reply:
+    """Return the reply in the columns `FOUND` of a row."""
+    usage = Usage(input_tokens=tokens_in, output_tokens=tokens_out)
+    return Reply(text=text, finish=finish, usage=usage, latency=latency, logprobs=unpack(logprobs))
+
+
 class CallStore(Protocol):
     """What asking needs of a ledger, wherever that is: in a file, in a database server or on another machine."""
 
@@ -177,13 +179,15 @@ class CallStore(Protocol):
         ...
 
 
-class Ledger:
+class Ledger(LedgerAdmin):
     """A file of paid calls: looked up by content, written in groups; failures are never stored.
 
     Use it as a context manager. `put` returns when the reply is safely in the file. Replies that arrive within a
     millisecond are committed together, in the event loop's thread: a commit is cheap, and passing it to another thread
     would cost more than it saves.
     """
+
+    _day = "date(asked_at, 'unixepoch')"
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
@@ -244,16 +248,12 @@ class Ledger:
     def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
         """Return the replies that the ledger already has."""
         found: dict[bytes, Reply] = {}
-        query = "SELECT key, reply, finish, input_tokens, output_tokens, latency, logprobs FROM calls WHERE key IN ({})"
+        query = f"SELECT {FOUND} FROM calls WHERE key IN ({{}})"
         with self._explained():
             for start in range(0, len(keys), KEYS_PER_QUERY):
                 some = keys[start : start + KEYS_PER_QUERY]
                 rows = self._read().execute(query.format(",".join("?" * len(some))), some)
-                for key, text, finish, tokens_in, tokens_out, latency, logprobs in rows:
-                    usage = Usage(input_tokens=tokens_in, output_tokens=tokens_out)
-                    found[key] = Reply(
-                        text=text, finish=finish, usage=usage, latency=latency, logprobs=unpack(logprobs)
-                    )
+                found.update((row[0], reply_of(*row[1:])) for row in rows)
         return found
 
     async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
@@ -293,7 +293,7 @@ class Ledger:
                 stored.set_exception(error)
 
     def _write(self, entries: Sequence[LedgerEntry]) -> None:
-        with self._explained(), self._change() as connection:
+        with self._explained(), self._write_to() as connection:
             if connection.executemany(INSERT, entries).rowcount == len(entries):
                 return
             connection.rollback()
@@ -302,37 +302,26 @@ class Ledger:
                     again = (entry.asked_at, entry.model, entry.purpose, 1, *entry[5:8])
                     connection.execute(SPEND, again)
 
-    def import_from(self, other: Path) -> int:
-        """Copy the calls of another ledger into this one; return how many were new."""
-        if not other.exists():
-            raise LedgerError(f"there is no ledger {other}: check the path")
-        with Ledger(other) as source, self._explained(), self._change() as connection:
-            before = connection.total_changes
-            connection.executemany(INSERT, source.entries())
-            new = connection.total_changes - before
-            known = source.graded_models().items()
-            connection.executemany("INSERT OR IGNORE INTO models VALUES (?, ?)", known)
-            return new
+    def _rows(self, query: str, values: Sequence[object] = ()) -> list[Row]:
+        with self._explained():
+            return self._read().execute(query, values).fetchall()
+
+    def _change(self, *statements: tuple[str, Sequence[object]]) -> list[int]:
+        with self._explained(), self._write_to() as connection:
+            return [connection.execute(statement, values).rowcount for statement, values in statements]
+
+    def _insert(self, calls: Sequence[Row]) -> int:
+        with self._explained(), self._write_to() as connection:
+            return connection.executemany(INSERT, calls).rowcount
 
     def restore(
         self, calls: Iterable[LedgerEntry], models: Iterable[tuple[str, bool]], spent: Iterable[Sequence[object]]
     ) -> None:
         """Write the rows that were saved from another ledger."""
-        with self._explained(), self._change() as connection:
+        with self._explained(), self._write_to() as connection:
             connection.executemany(INSERT, calls)
             connection.executemany("INSERT INTO models VALUES (?, ?)", models)
             connection.executemany(SPEND, spent)
-
-    def graded_models(self) -> dict[str, bool]:
-        """Return model → whether it gives log-probabilities, for those that were asked for them."""
-        with self._explained():
-            rows = self._read().execute("SELECT model, gives_logprobs FROM models").fetchall()
-        return {model: bool(gives) for model, gives in rows}
-
-    def remember_graded(self, model: str, *, gives: bool) -> None:
-        """Store whether a model gives log-probabilities."""
-        with self._explained(), self._change() as connection:
-            connection.execute("INSERT OR REPLACE INTO models VALUES (?, ?)", (model, gives))
 
     def entries(self) -> Iterator[LedgerEntry]:
         """Yield every call, in no particular order."""
@@ -340,67 +329,26 @@ class Ledger:
             for row in self._read().execute(f"SELECT {COLUMNS} FROM calls"):
                 yield LedgerEntry(*row)
 
-    def sizes(self) -> list[Bill]:
-        """Return calls, tokens and cost per model and purpose, of the replies in this ledger."""
-        return self._sums(f"({KEPT})")
-
-    def bills(self) -> list[Bill]:
-        """Return the same of all that was paid for, also of replies that are not kept."""
-        return self._sums(PAID)
-
-    def _sums(self, paid: str) -> list[Bill]:
-        query = f"""SELECT model, purpose, SUM(calls), COALESCE(SUM(input_tokens), 0), COALESCE(SUM(output_tokens), 0),
-                CASE WHEN COUNT(usd) = COUNT(*) THEN SUM(usd) END FROM {paid} GROUP BY model, purpose ORDER BY 1, 2"""
-        with self._explained():
-            rows = self._read().execute(query).fetchall()
-        return [
-            Bill(model=row[0], purpose=row[1], calls=row[2], input_tokens=row[3], output_tokens=row[4], usd=row[5])
-            for row in rows
-        ]
-
-    def spent(self, price_of: Callable[[str, int, int], float | None], since: float = 0.0) -> float:
-        """Return the dollars paid since a time; calls whose price was unknown count at the price that is known now."""
-        query = f"""SELECT model, SUM(usd), SUM(iif(usd IS NULL, input_tokens, 0)),
-                SUM(iif(usd IS NULL, output_tokens, 0)) FROM {PAID} WHERE asked_at >= ? GROUP BY model"""
-        with self._explained():
-            rows = self._read().execute(query, (since,)).fetchall()
-        return sum((usd or 0.0) + (price_of(model, sent or 0, got or 0) or 0.0) for model, usd, sent, got in rows)
-
-    def mean_answers(self) -> dict[tuple[str, str], float]:
-        """Return model and purpose → the mean number of tokens in its answers."""
-        query = "SELECT model, purpose, AVG(output_tokens) FROM calls WHERE output_tokens >= 0 GROUP BY 1, 2"
-        with self._explained():
-            return {(model, purpose): mean for model, purpose, mean in self._read().execute(query)}
-
     def take_over_spending(self, other: Path) -> None:
         """Count what was paid for in another ledger as paid for here, too."""
-        with Ledger(other) as source, self._explained(), self._change() as connection:
-            connection.executemany(SPEND, source._read().execute(BY_DAY.format(PAID)))
-
-    def count(self, until: float = inf) -> int:
-        """Return the number of calls, or of those made until a time."""
-        with self._explained():
-            (found,) = self._read().execute("SELECT COUNT(*) FROM calls WHERE asked_at <= ?", (until,)).fetchone()
-        return int(found)
+        with Ledger(other) as source:
+            self._change(*((SPEND, row) for row in source.spending_by_day()))
 
     def prune(self, *, model: str | None = None, before: float | None = None) -> int:
-        """Delete the calls of a model, or those made before a time; return how many."""
-        chosen = "calls WHERE (:model IS NULL OR model = :model) AND (:before IS NULL OR asked_at < :before)"
-        given = {"model": model, "before": before}
-        with self._explained(), self._change() as connection:
-            by_day = BY_DAY.format(f"(SELECT *, 1 AS calls FROM {chosen})")
-            connection.execute(f"INSERT INTO spent {by_day}", given)
-            deleted = connection.execute(f"DELETE FROM {chosen}", given).rowcount
-            # what no call bears out any more is found out anew
-            connection.execute("DELETE FROM models WHERE model NOT IN (SELECT DISTINCT model FROM calls)")
+        """Delete the calls of a model, or those made before a time, and shrink the file; return how many."""
+        deleted = super().prune(model=model, before=before)
         with self._explained():
-            self._change().execute("VACUUM")
+            self._write_to().execute("VACUUM")
         return deleted
+
+    def bytes_used(self) -> int:
+        """Return the size of the file."""
+        return self.path.stat().st_size
 
     def _read(self) -> sqlite3.Connection:
         return self._opened(self._reading)
 
-    def _change(self) -> sqlite3.Connection:
+    def _write_to(self) -> sqlite3.Connection:
         return self._opened(self._writing)
 
     def _opened(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:

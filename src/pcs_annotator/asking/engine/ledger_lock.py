@@ -17,6 +17,7 @@ from datetime import datetime
 from pathlib import Path
 
 from pcs_annotator.core.chat import Reply
+from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
 from pcs_annotator.errors import LedgerError, PcsError, PcsWarning
 
 LOCK_ATTEMPT_SECONDS = 0.05
@@ -29,7 +30,7 @@ Say = Callable[[str], None]
 """Takes a sentence for the user."""
 Refusal = Callable[[str], PcsError]
 """Makes the error about a lock that is held from the name of its holder."""
-_Own = tuple[int, Path]
+_Own = tuple[int, LedgerAddress]
 """A process and a ledger."""
 _HELD: ContextVar[frozenset[_Own]] = ContextVar("ledgers that this thread or task holds", default=frozenset())
 
@@ -40,11 +41,12 @@ def warn_user(message: str) -> None:
 
 
 @contextmanager
-def lock_ledger(ledger: Path | str, *, wait: bool = True, say: Say = warn_user) -> Iterator[None]:
+def lock_ledger(ledger: LedgerAddress, *, wait: bool = True, say: Say = warn_user) -> Iterator[None]:
     """Hold the lock of a ledger, so that no call is paid for twice; code that holds it already just goes on.
 
     SQLite locks an empty file next to the ledger. This works on every system, between threads as well as between
-    processes, and the lock is released when its holder dies. Another file says who the holder is.
+    processes, and the lock is released when its holder dies. Another file says who the holder is. A ledger on a server
+    has no lock: there, every call is claimed.
 
     Args:
         ledger: The ledger; it need not exist.
@@ -98,7 +100,7 @@ _SHARED: dict[tuple[asyncio.AbstractEventLoop, _Own], SharedCalls] = {}
 
 @asynccontextmanager
 async def lock_ledger_async(
-    ledger: Path | str, *, wait: bool = True, say: Say = warn_user
+    ledger: LedgerAddress, *, wait: bool = True, say: Say = warn_user
 ) -> AsyncIterator[SharedCalls]:
     """Do the same as `lock_ledger` in an event loop, which goes on while the lock is waited for.
 
@@ -128,13 +130,13 @@ async def lock_ledger_async(
             shared.lock.close()
 
 
-def _in_use(ledger: Path | str) -> Refusal:
+def _in_use(ledger: LedgerAddress) -> Refusal:
     remedy = "run again when that has ended, or wait for it (without --no-wait; in Python, with wait=True)"
     return lambda holder: LedgerError(f"{ledger} is in use by {holder}: {remedy}")
 
 
-def _own(ledger: Path | str) -> _Own:
-    return os.getpid(), Path(ledger).resolve()
+def _own(ledger: LedgerAddress) -> _Own:
+    return os.getpid(), ledger if on_server(ledger) else Path(ledger).resolve()
 
 
 @contextmanager
@@ -147,11 +149,14 @@ def _holding(own: _Own) -> Iterator[None]:
 
 
 @contextmanager
-def _attempts(ledger: Path | str, refuse: Refusal | None, say: Say) -> Iterator[Callable[[], bool]]:
+def _attempts(ledger: LedgerAddress, refuse: Refusal | None, say: Say) -> Iterator[Callable[[], bool]]:
     """Yield a function that tries to take a lock and returns whether it did; release the lock at the end.
 
     If it is held, that raises what `refuse` makes of its holder; without that, the lock is waited for.
     """
+    if on_server(ledger):
+        yield lambda: True
+        return
     path, holder = Path(f"{ledger}-turn"), Path(f"{ledger}-holder")
     remedy = "put the ledger in a folder that you can write to"
     started, told, taken = time.monotonic(), False, False
@@ -193,7 +198,8 @@ def _this_process() -> str:
     # the first words of the command, because later ones may be long or private
     program, *words = sys.argv or [""]
     name = "python" if program in ("", "-c") else Path(program).name
-    command = " ".join([Path(program).parent.name if name == "__main__.py" else name, *words[:2]])
+    said = [without_password(word.removeprefix("--ledger=")) for word in words[:2]]
+    command = " ".join([Path(program).parent.name if name == "__main__.py" else name, *said])
     return f"{command} ({_process()}, since {datetime.now().isoformat(' ', 'seconds')})"
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes
+from pcs_annotator.core.ledger_address import without_password
 from pcs_annotator.core.tabular import as_arrow
 from pcs_annotator.core.task import label_lookup
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
@@ -61,7 +62,7 @@ async def ask_about(panel: ask.Panel, dataset: ClassicDataset, rows: Sequence[in
         classic.write_annotations(path, with_annotations(dataset, rows, rewrites, asked.votes))
     except (OSError, TableError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        message = f"{path.name} was not written ({reason}); the answers are kept in {panel.ledger}"
+        message = f"{path.name} was not written ({reason}); the answers are kept in {without_password(panel.ledger)}"
         warnings.warn(message, PcsWarning, stacklevel=2)
     return asked.votes
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 from pcs_annotator.core.concurrency import run_sync
+from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.task import Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.weights import Weights
@@ -312,9 +313,9 @@ class PCS:
             ),
         )
 
-    def _ledger_path(self) -> Path:
+    def _ledger_path(self) -> LedgerAddress:
         if self.ledger is not None:
-            return Path(self.ledger)
+            return self.ledger if isinstance(self.ledger, str) else Path(self.ledger)
         return Path(DEFAULT_LEDGER) if self.dataset_path is None else beside(Path(self.dataset_path), DEFAULT_LEDGER)
 
     async def _learn(self) -> LearnedTask:

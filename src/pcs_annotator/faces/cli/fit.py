@@ -47,6 +47,7 @@ from pcs_annotator.pipeline.human_review import FromPeople
 )
 @click.option("-o", "--out", type=options.PATH, help="Write a label for every row here (CSV or Parquet).")
 @options.REPLACE
+@options.MOVED_LEDGER
 @click.option("--model-out", type=options.PATH, help="Write the fitted model here; default: model.json.")
 @options.SEED
 @click.option(
@@ -67,6 +68,7 @@ def command(
     replace: bool,
     spreadsheet_safe: bool,
     spare_looks: bool,
+    ledger: str,
     to_json: bool,
     quiet: bool,
     **given: Any,
@@ -92,11 +94,12 @@ def command(
         with options.gathered_warnings() as notes:
             say = partial(options.say, shown=not (to_json or quiet))
             how = {"spreadsheet_safe": spreadsheet_safe, "spare_looks": spare_looks}
-            result = run.fit_run(table, changes, people, say=say, **how)
+            result = run.fit_run(table, changes, people, ledger=ledger, say=say, **how)
         options.show(run_view.run_json, run_view.print_run, result, notes, to_json=to_json, quiet=quiet)
         return exit_codes.exit_code(result.unlabelled)
-    if people.audit or people.verdicts or spare_looks:
-        raise ConfigError("--audit, --verdicts and --spare-looks are for a run folder: give one instead of a table")
+    if people.audit or people.verdicts or spare_looks or ledger:
+        options_of_runs = "--audit, --verdicts, --spare-looks and --ledger"
+        raise ConfigError(f"{options_of_runs} are for a run folder: give one instead of a table")
     files = fit_table.FitFiles(
         table=table,
         model=model_out or Path("model.json"),

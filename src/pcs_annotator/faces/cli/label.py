@@ -20,6 +20,7 @@ from pcs_annotator.pipeline import findings, label, resolve_config, run
 @click.option("-o", "--out", type=options.PATH, help="File to write; default: DATA-labels.csv beside DATA.")
 @options.TEXT_COLUMN
 @options.ID_COLUMN
+@options.MOVED_LEDGER
 @options.saving_options
 @options.EXECUTOR
 @options.LIMIT
@@ -35,6 +36,7 @@ def command(
     out: Path | None,
     text_column: str | None,
     id_column: str | None,
+    ledger: str,
     limit: int | None,
     replace: bool,
     spreadsheet_safe: bool,
@@ -48,12 +50,12 @@ def command(
     Asks the questions with the most weight first, and stops asking about a text when no further answer can change its
     label.
     """
-    columns = resolve_config.flags_only(resolve_config.Flags(text_column=text_column, id_column=id_column))
+    flags = resolve_config.Flags(text_column=text_column, id_column=id_column, ledger=ledger)
     shown = not (to_json or quiet)
     request = run.RunRequest(
         data=data,
         folder=folder,
-        config=columns,
+        config=resolve_config.flags_only(flags),
         limit=limit,
         replace=replace,
         spreadsheet_safe=spreadsheet_safe,

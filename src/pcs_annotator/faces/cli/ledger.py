@@ -9,30 +9,31 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from pcs_annotator.core.ledger_address import LedgerAddress, without_password
 from pcs_annotator.faces.cli import options, result_view
 from pcs_annotator.pipeline import ledgers
 
-LEDGER = click.argument("ledger", type=options.PATH)
+LEDGER = click.argument("ledger", callback=options.ledger_address)
 
 
 @click.group("ledger")
 def command() -> None:
-    """Inspect, copy or clean up the record of paid calls (`ledger.db`)."""
+    """Inspect, copy or clean up the record of paid calls: `ledger.db`, or a PostgreSQL server."""
 
 
 @command.command()
 @LEDGER
 @options.JSON
-def size(ledger: Path, to_json: bool) -> None:
+def size(ledger: LedgerAddress, to_json: bool) -> None:
     """Show calls, tokens and cost per model."""
     bills, paid = ledgers.ledger_sizes(ledger), ledgers.paid_bills(ledger)
-    file_size = ledger.stat().st_size
+    file_size = ledgers.ledger_bytes(ledger)
     if to_json:
         listed, all_paid = ([asdict(bill) for bill in some] for some in (bills, paid))
         options.echo_json({"bytes": file_size, "models": listed, "paid": all_paid})
     else:
         Console(highlight=False).print(result_view.bill_table(bills))
-        click.echo(f"{ledger}: {file_size / 1000:,.0f} kB")
+        click.echo(f"{without_password(ledger)}: {file_size / 1000:,.0f} kB")
         gone = sum(bill.calls for bill in paid) - sum(bill.calls for bill in bills)
         if gone:
             click.echo(f"paid for, with {gone:,} calls whose answers are not in it: {result_view.money(paid)}")
@@ -43,7 +44,7 @@ def size(ledger: Path, to_json: bool) -> None:
 @click.argument("out", type=options.PATH)
 @options.KEEP_EARLIER
 @options.JSON
-def export(ledger: Path, out: Path, replace: bool, to_json: bool) -> None:
+def export(ledger: LedgerAddress, out: Path, replace: bool, to_json: bool) -> None:
     """Write all calls to OUT, a CSV or Parquet file."""
     count = ledgers.export_ledger(ledger, out, replace=replace)
     _print_count(to_json, "written", count, f"calls written to {out}")
@@ -51,10 +52,10 @@ def export(ledger: Path, out: Path, replace: bool, to_json: bool) -> None:
 
 @command.command("import")
 @LEDGER
-@click.argument("other", type=options.PATH)
+@click.argument("other", callback=options.ledger_address)
 @options.NO_WAIT
 @options.JSON
-def import_(ledger: Path, other: Path, wait: bool, to_json: bool) -> None:
+def import_(ledger: LedgerAddress, other: LedgerAddress, wait: bool, to_json: bool) -> None:
     """Copy all calls from the ledger OTHER into LEDGER.
 
     They are then not paid for again.
@@ -63,7 +64,7 @@ def import_(ledger: Path, other: Path, wait: bool, to_json: bool) -> None:
         to_json,
         "new",
         ledgers.import_ledger(ledger, other, wait=wait, say=options.say),
-        f"new calls copied from {other}",
+        f"new calls copied from {without_password(other)}",
     )
 
 
@@ -74,7 +75,9 @@ def import_(ledger: Path, other: Path, wait: bool, to_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Delete without asking for confirmation.")
 @options.NO_WAIT
 @options.JSON
-def prune(ledger: Path, model: str | None, before: datetime | None, yes: bool, wait: bool, to_json: bool) -> None:
+def prune(
+    ledger: LedgerAddress, model: str | None, before: datetime | None, yes: bool, wait: bool, to_json: bool
+) -> None:
     """Delete calls; if needed again, they have to be paid for again."""
     if model is None and before is None:
         raise click.UsageError("say which calls to delete: --model, --before or both")
@@ -89,7 +92,7 @@ def prune(ledger: Path, model: str | None, before: datetime | None, yes: bool, w
 @LEDGER
 @options.NO_WAIT
 @options.JSON
-def repair(ledger: Path, wait: bool, to_json: bool) -> None:
+def repair(ledger: LedgerAddress, wait: bool, to_json: bool) -> None:
     """Save all calls that can be read from a damaged ledger.
 
     They get a new file in its place; the damaged file is kept under a name with the date.

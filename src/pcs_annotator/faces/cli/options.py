@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.errors import ConfigError, PcsWarning
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,6 +32,21 @@ def list_option(name: str, help: str) -> Callable[[F], F]:
 
 
 PATH = click.Path(path_type=Path)
+
+
+def ledger_address(_context: click.Context, _parameter: click.Parameter, given: str | None) -> LedgerAddress | None:
+    """Return where a ledger is: the address of a server, or a file."""
+    return given if given is None or on_server(given) else Path(given)
+
+
+LEDGER = click.option(
+    "--ledger",
+    metavar="ADDRESS",
+    help="Where answers are kept: a file that runs share, or postgresql://…; default: ledger.db in the run folder.",
+)
+MOVED_LEDGER = click.option(
+    "--ledger", default="", metavar="ADDRESS", help="Where the run's answers are now; default: as in the run."
+)
 JSON = click.option("--json", "to_json", is_flag=True, help="Print one JSON object and nothing else.")
 QUIET = click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 SPREADSHEET_SAFE = click.option(
@@ -219,6 +235,7 @@ _SETTINGS = (
     ),
     click.option("--draws", type=click.IntRange(1), metavar="N", help="Ask each question N times."),
     click.option("--concurrency", type=click.IntRange(1), metavar="N", help="At most N calls in flight per model."),
+    LEDGER,
     *_LIMITS,
     click.option(
         "--optimiser", metavar="NAME", help="How weights are learned: auto, lr, logit, scaling, naive-bayes, …"

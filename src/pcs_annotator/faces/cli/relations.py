@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.cli.exit_codes import exit_code
@@ -63,7 +64,12 @@ def try_(name: str, text: str, rewriter: str, config: Path | None, to_json: bool
 @click.option(
     "--run", "votes", type=options.PATH, help="Run folder or table of votes: also show how often answers changed."
 )
-@click.option("--ledger", type=options.PATH, help="Keep paid rewrites here, so that none is paid for twice.")
+@click.option(
+    "--ledger",
+    metavar="ADDRESS",
+    callback=options.ledger_address,
+    help="Keep paid rewrites here, so that none is paid for twice.",
+)
 @options.LIMIT
 @click.option("-o", "--out", type=options.PATH, help="Write every rewrite here (CSV or Parquet).")
 @options.KEEP_EARLIER
@@ -74,7 +80,7 @@ def check(
     names: str | None,
     rewriter: str,
     config: Path | None,
-    ledger: Path | None,
+    ledger: LedgerAddress | None,
     to_json: bool,
     **rest: Any,
 ) -> None:

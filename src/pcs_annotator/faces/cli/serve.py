@@ -31,6 +31,7 @@ DEFAULT_PORT = 8080
     help="Longest time for a request; answers that come later are kept for the next one.",
 )
 @click.option("--concurrency", type=click.IntRange(1), metavar="N", help="At most N calls in flight per model.")
+@options.MOVED_LEDGER
 @options.saving_options
 @click.option("-v", "--verbose", is_flag=True, help="Print a line per request, without texts.")
 def command(
@@ -43,6 +44,7 @@ def command(
     max_queue: int,
     timeout: float,
     concurrency: int | None,
+    ledger: str,
     verbose: bool,
     **given: Any,
 ) -> int:
@@ -57,7 +59,7 @@ def command(
     from pcs_annotator.pipeline.serve import Service, ServiceOptions
 
     saving = options.take(label.Saving, given)
-    service = Service(folder, ServiceOptions(saving=saving, in_flight=concurrency), options.say)
+    service = Service(folder, ServiceOptions(saving=saving, ledger=ledger, in_flight=concurrency), options.say)
     service.check()
     door = listen(host, port, token, names)
     with door.socket:

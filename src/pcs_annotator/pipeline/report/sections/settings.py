@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
+from pcs_annotator.files.config import config_to_dict
 from pcs_annotator.pipeline.report.formats import DASH, count
 from pcs_annotator.pipeline.report.markup import Markup, section, sentence, tag, user_text
 from pcs_annotator.pipeline.report.view import View
@@ -20,7 +20,7 @@ def settings(view: View) -> Markup:
     parts = [_part("run", {"version": view.origin.version, "data": view.data_name, "rows": len(view.result.votes)})]
     if view.graded_answers is not None:
         parts.append(_part("answers", _answers(view.graded_answers)))
-    parts += [_part(name, values) for name, values in asdict(view.result.config).items()]
+    parts += [_part(name, values) for name, values in config_to_dict(view.result.config).items()]
     return section(
         "settings",
         "Settings",

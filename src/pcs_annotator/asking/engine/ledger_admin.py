@@ -1,0 +1,126 @@
+"""What a ledger tells about itself and how it is tidied up, in SQL that SQLite and PostgreSQL both understand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from math import inf
+from typing import Any
+
+from pcs_annotator.core.bill import Bill
+
+# Calls that are in a ledger, and those that were paid for and are not: asked twice, deleted, or set aside.
+KEPT = "SELECT asked_at, model, purpose, 1 AS calls, input_tokens, output_tokens, usd FROM calls"
+PAID = f"{KEPT} UNION ALL SELECT asked_at, model, purpose, calls, input_tokens, output_tokens, usd FROM spent"
+SPENT_COLUMNS = "asked_at, model, purpose, calls, input_tokens, output_tokens, usd"
+SPEND = f"INSERT INTO spent ({SPENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+SUMS = "CAST(SUM(calls) AS BIGINT), CAST(SUM(input_tokens) AS BIGINT), CAST(SUM(output_tokens) AS BIGINT)"
+BY_DAY = """SELECT MIN(asked_at), model, purpose, {sums}, SUM(usd) FROM ({paid}) AS paid
+GROUP BY {day}, model, purpose, usd IS NULL"""
+REMEMBER = """INSERT INTO models (model, gives_logprobs) VALUES (?, ?)
+ON CONFLICT (model) DO UPDATE SET gives_logprobs = excluded.gives_logprobs"""
+RECALL = "INSERT INTO models (model, gives_logprobs) VALUES (?, ?) ON CONFLICT DO NOTHING"
+
+COPIED_TOGETHER = 1000
+
+Row = tuple[Any, ...]
+PriceOf = Callable[[str, int, int], float | None]
+"""Model, tokens in, tokens out → dollars; None if the price is unknown."""
+
+
+class LedgerAdmin:
+    """Sums over the calls of a ledger, and deleting them; a subclass says how SQL is run.
+
+    Statements have `?` in place of values.
+    """
+
+    _day: str
+    """SQL for the day of `asked_at`."""
+
+    def _rows(self, query: str, values: Sequence[object] = ()) -> list[Row]:
+        """Return the rows that a query finds."""
+        raise NotImplementedError
+
+    def _change(self, *statements: tuple[str, Sequence[object]]) -> list[int]:
+        """Run statements, all of them or none, and return how many rows each has changed."""
+        raise NotImplementedError
+
+    def _insert(self, calls: Sequence[Row]) -> int:
+        """Store calls that are not there yet, and return how many those are."""
+        raise NotImplementedError
+
+    def entries(self) -> Iterator[Row]:
+        """Yield every call, in no particular order."""
+        raise NotImplementedError
+
+    def graded_models(self) -> dict[str, bool]:
+        """Return model → whether it gives log-probabilities, for those that were asked for them."""
+        return {model: bool(gives) for model, gives in self._rows("SELECT model, gives_logprobs FROM models")}
+
+    def remember_graded(self, model: str, *, gives: bool) -> None:
+        """Store whether a model gives log-probabilities."""
+        self._change((REMEMBER, (model, int(gives))))
+
+    def sizes(self) -> list[Bill]:
+        """Return calls, tokens and cost per model and purpose, of the replies in this ledger."""
+        return self._sums(KEPT)
+
+    def bills(self) -> list[Bill]:
+        """Return the same of all that was paid for, also of replies that are not kept."""
+        return self._sums(PAID)
+
+    def _sums(self, paid: str) -> list[Bill]:
+        rows = self._rows(
+            f"""SELECT model, purpose, {SUMS}, CASE WHEN COUNT(usd) = COUNT(*) THEN SUM(usd) END
+            FROM ({paid}) AS paid GROUP BY model, purpose"""
+        )
+        return [
+            Bill(model=model, purpose=purpose, calls=calls, input_tokens=sent or 0, output_tokens=got or 0, usd=usd)
+            for model, purpose, calls, sent, got, usd in sorted(rows, key=lambda row: row[:2])
+        ]
+
+    def spent(self, price_of: PriceOf, since: float = 0.0) -> float:
+        """Return the dollars paid since a time; calls whose price was unknown count at the price that is known now."""
+        unpriced = "CAST(SUM(CASE WHEN usd IS NULL THEN {} ELSE 0 END) AS BIGINT)".format
+        rows = self._rows(
+            f"""SELECT model, SUM(usd), {unpriced("input_tokens")}, {unpriced("output_tokens")}
+            FROM ({PAID}) AS paid WHERE asked_at >= ? GROUP BY model""",
+            (since,),
+        )
+        return sum((usd or 0.0) + (price_of(model, sent or 0, got or 0) or 0.0) for model, usd, sent, got in rows)
+
+    def spending_by_day(self) -> list[Row]:
+        """Return rows for the table `spent` of another ledger with all that was paid for in this one."""
+        return self._rows(BY_DAY.format(sums=SUMS, paid=PAID, day=self._day))
+
+    def mean_answers(self) -> dict[tuple[str, str], float]:
+        """Return model and purpose → the mean number of tokens in its answers."""
+        mean = "CAST(AVG(output_tokens) AS DOUBLE PRECISION)"
+        rows = self._rows(f"SELECT model, purpose, {mean} FROM calls WHERE output_tokens >= 0 GROUP BY model, purpose")
+        return {(model, purpose): tokens for model, purpose, tokens in rows}
+
+    def count(self, until: float = inf) -> int:
+        """Return the number of calls, or of those made until a time."""
+        return int(self._rows("SELECT COUNT(*) FROM calls WHERE asked_at <= ?", (until,))[0][0])
+
+    def prune(self, *, model: str | None = None, before: float | None = None) -> int:
+        """Delete the calls of a model, or those made before a time; return how many."""
+        given = {"model = ?": model, "asked_at < ?": before}
+        values = [value for value in given.values() if value is not None]
+        chosen = " AND ".join(["1 = 1", *(condition for condition, value in given.items() if value is not None)])
+        by_day = BY_DAY.format(sums=SUMS, paid=f"{KEPT} WHERE {chosen}", day=self._day)
+        _, deleted, _ = self._change(
+            (f"INSERT INTO spent ({SPENT_COLUMNS}) {by_day}", values),
+            (f"DELETE FROM calls WHERE {chosen}", values),
+            # what no call bears out any more is found out anew
+            ("DELETE FROM models WHERE model NOT IN (SELECT model FROM calls)", ()),
+        )
+        return deleted
+
+    def import_from(self, source: LedgerAdmin) -> int:
+        """Copy the calls of another ledger, which is open, into this one; return how many were new."""
+        entries, new = source.entries(), 0
+        while some := list(islice(entries, COPIED_TOGETHER)):
+            new += self._insert(some)
+        self._change(*((RECALL, (model, int(gives))) for model, gives in source.graded_models().items()))
+        return new

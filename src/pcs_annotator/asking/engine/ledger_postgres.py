@@ -1,0 +1,402 @@
+"""The ledger of a team: paid calls on a PostgreSQL server. Calls under way are claimed, so that each is paid for once.
+
+A thread with the one connection carries out what tasks wish for, in groups: what comes while it waits for the server is
+the next group, and each group is one transaction and one round trip.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import platform
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from operator import itemgetter
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple, TypeVar
+
+import psycopg
+from psycopg import Cursor
+
+from pcs_annotator.asking.engine import postgres
+from pcs_annotator.asking.engine.ledger import COLUMNS, Ledger, LedgerEntry, reply_of
+from pcs_annotator.asking.engine.ledger_admin import REMEMBER, LedgerAdmin, Row
+from pcs_annotator.asking.engine.ledger_lock import lock_ledger
+from pcs_annotator.core.chat import Reply
+from pcs_annotator.core.ledger_address import without_password
+from pcs_annotator.errors import LedgerError
+
+LEASE_SECONDS = 30.0
+"""A worker that gives no sign of life for so long loses its claims."""
+POLL_SECONDS = 0.1
+"""Pause between looks for the replies that other workers are getting."""
+PATIENCE_SECONDS = 120.0
+"""How long a server that is gone is waited for; what was paid for is then kept in a file."""
+CLOSING_SECONDS = 5.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
+"""Seconds between attempts to connect."""
+ENTRIES_AT_A_TIME = 2000
+
+T = TypeVar("T")
+
+
+class _Find(NamedTuple):
+    keys: Sequence[bytes]
+    done: asyncio.Future[dict[bytes, Reply]]
+
+
+class _Claim(NamedTuple):
+    key: bytes
+    done: asyncio.Future[Reply | None]
+
+
+class _Put(NamedTuple):
+    entry: LedgerEntry
+    done: asyncio.Future[None]
+
+
+class _GiveUp(NamedTuple):
+    key: bytes
+
+
+class _Work(NamedTuple):
+    """Something else to do with the connection."""
+
+    do: Callable[[postgres.Connection], Any]
+    done: Future[Any]
+
+
+class _Close(NamedTuple):
+    """Nothing more will be wished for."""
+
+
+_Wish = _Find | _Claim | _Put | _GiveUp | _Work | _Close
+
+
+@dataclass(slots=True)
+class _Group:
+    """Wishes that are carried out together."""
+
+    finds: list[_Find] = field(default_factory=list)
+    claims: list[_Claim] = field(default_factory=list)
+    puts: list[_Put] = field(default_factory=list)
+    given_up: list[bytes] = field(default_factory=list)
+    work: list[_Work] = field(default_factory=list)
+    last: bool = False
+
+    def take(self, wish: _Wish) -> None:
+        """Add a wish."""
+        match wish:
+            case _Find():
+                self.finds.append(wish)
+            case _Claim():
+                self.claims.append(wish)
+            case _Put():
+                self.puts.append(wish)
+            case _GiveUp():
+                self.given_up.append(wish.key)
+            case _Work():
+                self.work.append(wish)
+            case _Close():
+                self.last = True
+
+    @property
+    def waiting(self) -> list[asyncio.Future[Any]]:
+        """What tasks wait for."""
+        wishes: list[_Find | _Claim | _Put] = [*self.finds, *self.claims, *self.puts]
+        return [wish.done for wish in wishes]
+
+
+class PostgresLedger(LedgerAdmin):
+    """Paid calls on a PostgreSQL server; use it as a context manager.
+
+    `put` returns when the reply is safely on the server. Many processes may ask at the same time: each claims a call
+    before it pays for it, and waits for the reply if another one has claimed it. A claim ends with the reply, when the
+    call fails, or when its process is gone. A server that restarts is waited for.
+    """
+
+    _day = "floor(asked_at / 86400)"
+
+    def __init__(self, address: str) -> None:
+        self.address, self.shown = address, without_password(address)
+        digest = hashlib.sha256(self.shown.encode()).hexdigest()[:8]
+        self.rescue = Path(f"rescued-calls-{digest}.db")
+        self._worker = f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._wishes: SimpleQueue[_Wish] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._connection: postgres.Connection | None = None
+        self._closing = threading.Event()
+        self._failing_since: float | None = None
+        self._next_sign_of_life = 0.0
+        self._own: set[bytes] = set()
+        self._waiting: list[_Claim] = []
+
+    def __enter__(self) -> PostgresLedger:
+        try:
+            self._connection = postgres.open_ledger_tables(self.address)
+        except psycopg.Error as error:
+            raise postgres.explained(error, self.address) from None
+        self._thread = threading.Thread(target=self._carry_out_all, name="pcs-ledger", daemon=True)
+        self._thread.start()
+        self._store_rescued()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._thread is not None:
+            self._closing.set()
+            self._wishes.put(_Close())
+            self._thread.join()
+            self._thread = None
+
+    async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
+        """Return the replies that the ledger already has."""
+        return await self._wish(_Find(keys, asyncio.get_running_loop().create_future()))
+
+    async def claim(self, key: bytes) -> Reply | None:
+        """Claim a call before paying for it; if another process pays for it already, return the reply when it comes."""
+        return await self._wish(_Claim(key, asyncio.get_running_loop().create_future()))
+
+    async def put(self, entry: LedgerEntry) -> None:
+        """Store a paid call, and end the claim on it; returns once it is safely on the server."""
+        await self._wish(_Put(entry, asyncio.get_running_loop().create_future()))
+
+    def give_up(self, key: bytes) -> None:
+        """End the claim on a call that got no reply."""
+        self._wishes.put(_GiveUp(key))
+
+    def remember_graded(self, model: str, *, gives: bool) -> None:
+        """Store whether a model gives log-probabilities, soon; asking goes on meanwhile."""
+        statement = _placed(REMEMBER)
+        self._wishes.put(_Work(lambda connection: connection.execute(statement, (model, int(gives))), Future()))
+
+    def entries(self) -> Iterator[LedgerEntry]:
+        """Yield every call, in no particular order."""
+        query = f"SELECT {COLUMNS} FROM calls WHERE key > %b ORDER BY key LIMIT {ENTRIES_AT_A_TIME}"
+        last = b""
+        while rows := self._do(lambda connection: _all(connection, query, [last])):  # noqa: B023  # done at once
+            yield from (LedgerEntry._make([*row[:3], row[3].decode(), *row[4:]]) for row in rows)
+            last = rows[-1][0]
+
+    def bytes_used(self) -> int:
+        """Return how much room the calls take on the server."""
+        return int(self._rows("SELECT pg_total_relation_size('calls')")[0][0])
+
+    def _rows(self, query: str, values: Sequence[object] = ()) -> list[Row]:
+        return self._do(lambda connection: _all(connection, _placed(query), values))
+
+    def _change(self, *statements: tuple[str, Sequence[object]]) -> list[int]:
+        def change(connection: postgres.Connection) -> list[int]:
+            with connection.transaction():
+                return [connection.execute(_placed(statement), values).rowcount for statement, values in statements]
+
+        return self._do(change)
+
+    def _insert(self, calls: Sequence[Row]) -> int:
+        return self._do(lambda connection: connection.execute(postgres.INSERT, _columns(calls)).rowcount)
+
+    def _do(self, work: Callable[[postgres.Connection], T]) -> T:
+        """Have the thread do something with the connection, and wait for the result."""
+        self._check_open()
+        done: Future[T] = Future()
+        self._wishes.put(_Work(work, done))
+        return done.result()
+
+    async def _wish(self, wish: _Find | _Claim | _Put) -> Any:
+        self._check_open()
+        self._wishes.put(wish)
+        return await wish.done
+
+    def _check_open(self) -> None:
+        if self._thread is None:
+            raise LedgerError(f"{self.shown} is not open: use the ledger in a with block")
+
+    def _carry_out_all(self) -> None:
+        """Carry out wishes until the ledger is closed: the work of the thread."""
+        group = _Group()
+        while not group.last:
+            group = self._next_group()
+            try:
+                self._carry_out(group)
+            except Exception as error:
+                self._fail(group, error)
+        _settle([(claim.done, LedgerError(f"{self.shown} was closed")) for claim in self._waiting])
+        if self._connection is not None:
+            with suppress(psycopg.Error):
+                self._connection.execute("DELETE FROM claims WHERE worker = %s", [self._worker])
+                self._connection.execute("DELETE FROM workers WHERE worker = %s", [self._worker])
+            self._connection.close()
+
+    def _next_group(self) -> _Group:
+        """Wait for wishes, or until it is time for something else; claims that are waited for are tried again."""
+        group = _Group(claims=self._waiting)
+        pause = POLL_SECONDS if self._waiting else self._next_sign_of_life - time.monotonic()
+        self._waiting = []
+        with suppress(Empty):
+            group.take(self._wishes.get(timeout=max(pause, POLL_SECONDS)))
+            while True:
+                group.take(self._wishes.get_nowait())
+        return group
+
+    def _carry_out(self, group: _Group) -> None:
+        """Carry out wishes; a connection that is lost is made again, and a server that is gone is waited for."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                connection = self._connected()
+                self._give_sign_of_life(connection)
+                self._do_work(connection, group)
+                self._transact(connection, group)
+            except psycopg.Error as error:
+                if not postgres.passes(error) or not self._worth_waiting():
+                    raise postgres.explained(error, self.address) from None
+                # the connection may have been lost after these were claimed
+                group.given_up += [claim.key for claim in group.claims if claim.key not in self._own]
+                self._closing.wait(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+            else:
+                self._failing_since = None
+                return
+
+    def _worth_waiting(self) -> bool:
+        now = time.monotonic()
+        if self._failing_since is None:
+            self._failing_since = now
+        return now - self._failing_since < (CLOSING_SECONDS if self._closing.is_set() else PATIENCE_SECONDS)
+
+    def _connected(self) -> postgres.Connection:
+        if self._connection is None or self._connection.closed:
+            self._connection = postgres.connect(self.address)
+            self._next_sign_of_life = 0.0
+        return self._connection
+
+    def _give_sign_of_life(self, connection: postgres.Connection) -> None:
+        if time.monotonic() < self._next_sign_of_life:
+            return
+        connection.execute(postgres.LIVE, (self._worker, LEASE_SECONDS))
+        connection.execute(postgres.BURY, [LEASE_SECONDS])
+        connection.execute(postgres.FREE)
+        self._next_sign_of_life = time.monotonic() + LEASE_SECONDS / 5
+
+    def _do_work(self, connection: postgres.Connection, group: _Group) -> None:
+        while group.work:
+            do, done = group.work[0]
+            try:
+                done.set_result(do(connection))
+            except psycopg.Error as error:
+                if postgres.passes(error):
+                    raise
+                done.set_exception(postgres.explained(error, self.address))
+            del group.work[0]
+
+    def _transact(self, connection: postgres.Connection, group: _Group) -> None:
+        """Store, claim and find calls in one transaction, and pass on what was found."""
+        claimed = [claim.key for claim in group.claims]
+        wanted = list({key for find in group.finds for key in find.keys} | set(claimed))
+        taken, found = (connection.cursor(binary=True) for _ in range(2))
+        with connection.pipeline():
+            if group.given_up:
+                connection.execute(postgres.GIVE_UP, (self._worker, group.given_up))
+            if claimed:
+                taken.execute(postgres.CLAIM, (self._worker, sorted(claimed)))
+            if group.puts:
+                entries = sorted((put.entry for put in group.puts), key=itemgetter(0))
+                connection.execute(postgres.PUT, [*_columns(entries), [entry.key for entry in entries]])
+            if wanted:
+                found.execute(postgres.FIND, [wanted])
+        known = {key: reply_of(reply.decode(), *rest) for key, reply, *rest in _fetched(found, wanted)}
+        self._pass_on(group, known, {key for (key,) in _fetched(taken, claimed)})
+
+    def _pass_on(self, group: _Group, known: dict[bytes, Reply], taken: set[bytes]) -> None:
+        self._own.difference_update(group.given_up, [put.entry.key for put in group.puts])
+        results: list[tuple[asyncio.Future[Any], Any]] = [(put.done, None) for put in group.puts]
+        for keys, done in group.finds:
+            results.append((done, {key: known[key] for key in keys if key in known}))
+        for claim in group.claims:
+            if claim.key in known:
+                results.append((claim.done, known[claim.key]))
+            elif claim.key in taken and not claim.done.done():
+                taken.remove(claim.key)  # another task that claims it waits for this one
+                self._own.add(claim.key)
+                results.append((claim.done, None))
+            elif not claim.done.done():
+                self._waiting.append(claim)
+        for key in taken:  # the reply is known, or the task was cancelled
+            self.give_up(key)
+        _settle(results)
+
+    def _fail(self, group: _Group, error: Exception) -> None:
+        """Keep what was paid for in a file, and pass the error on."""
+        if group.puts:
+            error = self._kept_aside([put.entry for put in group.puts], error)
+        for work in group.work:
+            work.done.set_exception(error)
+        _settle([(done, error) for done in group.waiting])
+
+    def _kept_aside(self, entries: Sequence[LedgerEntry], error: Exception) -> LedgerError:
+        place = self.rescue.absolute()
+        try:
+            with lock_ledger(place), Ledger(place) as file:
+                file._insert(entries)
+        except Exception as worse:
+            return LedgerError(f"{error}; {len(entries)} answers that were paid for cannot be kept: {worse}")
+        return LedgerError(
+            f"{error}; answers that were paid for meanwhile are kept in {place}, and the next command in this folder "
+            "stores them in the ledger"
+        )
+
+    def _store_rescued(self) -> None:
+        """Store calls that an earlier process could not, and kept in a file."""
+        if self.rescue.exists():
+            with lock_ledger(self.rescue):
+                with Ledger(self.rescue) as file:
+                    self.import_from(file)
+                self.rescue.unlink()
+
+
+def _placed(statement: str) -> bytes:
+    """Return a statement with psycopg's sign for values."""
+    return statement.replace("?", "%s").encode()
+
+
+def _all(connection: postgres.Connection, query: str | bytes, values: Sequence[object]) -> list[Any]:
+    return connection.cursor(binary=True).execute(query, values).fetchall()
+
+
+def _fetched(cursor: Cursor[Any], asked: Sequence[bytes]) -> list[Any]:
+    return cursor.fetchall() if asked else []
+
+
+def _columns(calls: Sequence[Row]) -> list[list[Any]]:
+    """Return calls by column, in the types of the table."""
+    columns = [list(column) for column in zip(*calls, strict=True)]
+    columns[3] = [text.encode() for text in columns[3]]
+    for place in (7, 8, 9):
+        columns[place] = [None if value is None else float(value) for value in columns[place]]
+    return columns
+
+
+def _settle(results: Sequence[tuple[asyncio.Future[Any], Any]]) -> None:
+    """Set results, or errors, in the event loops that wait for them: one call per loop, because each wakes it up."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
+    for done, result in results:
+        by_loop.setdefault(done.get_loop(), []).append((done, result))
+    for loop, some in by_loop.items():
+        with suppress(RuntimeError):  # it was closed meanwhile, and nothing waits any more
+            loop.call_soon_threadsafe(_set_all, some)
+
+
+def _set_all(results: Sequence[tuple[asyncio.Future[Any], Any]]) -> None:
+    for done, result in results:
+        if done.done():  # cancelled meanwhile
+            continue
+        if isinstance(result, Exception):
+            done.set_exception(result)
+        else:
+            done.set_result(result)

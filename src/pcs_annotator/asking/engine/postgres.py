@@ -1,0 +1,152 @@
+"""A connection to the PostgreSQL server of a ledger: its tables and statements, and what its errors mean."""
+
+from __future__ import annotations
+
+import logging
+
+import psycopg
+from psycopg import conninfo, errors
+from psycopg.types.numeric import Int8BinaryDumper
+
+from pcs_annotator.asking.engine.ledger import COLUMNS, FOUND
+from pcs_annotator.asking.engine.ledger_admin import SPENT_COLUMNS
+from pcs_annotator.core.ledger_address import without_password
+from pcs_annotator.errors import LedgerError
+
+# The texts of replies are bytes, because PostgreSQL's texts have no NUL.
+STEPS = (
+    (
+        """CREATE TABLE calls (
+            key BYTEA PRIMARY KEY, model TEXT NOT NULL, purpose TEXT NOT NULL, reply BYTEA NOT NULL,
+            finish TEXT NOT NULL, input_tokens BIGINT, output_tokens BIGINT, usd DOUBLE PRECISION,
+            latency DOUBLE PRECISION NOT NULL, asked_at DOUBLE PRECISION NOT NULL, logprobs BYTEA)""",
+        "CREATE TABLE models (model TEXT PRIMARY KEY, gives_logprobs INTEGER NOT NULL)",
+        """CREATE TABLE spent (
+            asked_at DOUBLE PRECISION NOT NULL, model TEXT NOT NULL, purpose TEXT NOT NULL, calls BIGINT NOT NULL,
+            input_tokens BIGINT, output_tokens BIGINT, usd DOUBLE PRECISION)""",
+        "CREATE TABLE claims (key BYTEA PRIMARY KEY, worker TEXT NOT NULL)",
+        "CREATE TABLE workers (worker TEXT PRIMARY KEY, alive_until TIMESTAMPTZ NOT NULL)",
+    ),
+)
+SCHEMA = len(STEPS)
+CREATING = 0x70637321
+"""The advisory lock of the process that makes or upgrades the tables."""
+# One schema for all tables, unless the address names another; a claim must see what was committed a moment ago; a
+# server or a network that is gone is noticed.
+OPTIONS = r"-c search_path=pcs -c default_transaction_isolation=read\ committed -c client_min_messages=error"
+DEFAULTS = {"connect_timeout": "10", "keepalives_idle": "10", "tcp_user_timeout": "30000", "client_encoding": "utf8"}
+TEMPORARY = ("08", "40", "57P", "25006", "53300")
+"""Codes of errors that pass: connections, deadlocks, a server that stops or starts, or that has too many clients."""
+
+TYPES = ("bytea", "text", "text", "bytea", "text", "bigint", "bigint", *3 * ("double precision",), "bytea")
+ARRAYS = ", ".join(f"%b::{kind}[]" for kind in TYPES)
+FIND = f"SELECT {FOUND} FROM calls WHERE key = ANY(%b)"
+# Sorted, so that two workers never wait for each other. If another transaction is writing the reply, this waits for it.
+CLAIM = "INSERT INTO claims (key, worker) SELECT key, %s FROM unnest(%b) AS key ON CONFLICT DO NOTHING RETURNING key"
+# A reply that was paid for twice is counted, unless it is the same one, written again after a lost connection.
+PUT = f"""WITH entry AS (SELECT * FROM unnest({ARRAYS}) AS entry ({COLUMNS})),
+fresh AS (INSERT INTO calls ({COLUMNS}) SELECT {COLUMNS} FROM entry ON CONFLICT DO NOTHING RETURNING key),
+again AS (INSERT INTO spent ({SPENT_COLUMNS})
+    SELECT asked_at, model, purpose, 1, input_tokens, output_tokens, usd FROM entry
+    WHERE key NOT IN (SELECT key FROM fresh)
+    AND NOT EXISTS (SELECT FROM calls WHERE calls.key = entry.key AND calls.asked_at = entry.asked_at)),
+ended AS (DELETE FROM claims WHERE key = ANY(%b))
+SELECT COUNT(*) FROM fresh"""
+INSERT = f"INSERT INTO calls ({COLUMNS}) SELECT * FROM unnest({ARRAYS}) ON CONFLICT DO NOTHING"
+GIVE_UP = "DELETE FROM claims WHERE worker = %s AND key = ANY(%b)"
+LIVE = """INSERT INTO workers (worker, alive_until) VALUES (%s, now() + make_interval(secs => %s))
+ON CONFLICT (worker) DO UPDATE SET alive_until = excluded.alive_until"""
+# After a restart of the server, every worker gets time to come back.
+BURY = "DELETE FROM workers WHERE greatest(alive_until, pg_postmaster_start_time() + make_interval(secs => %s)) < now()"
+FREE = "DELETE FROM claims WHERE worker NOT IN (SELECT worker FROM workers)"
+
+# psycopg logs that a lost connection could not be closed; without any handler, Python would print that
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
+
+Connection = psycopg.Connection[tuple[object, ...]]
+
+
+def connect(address: str) -> Connection:
+    """Return a connection to the server; each statement, or pipeline of statements, is a transaction."""
+    given = _parameters(address)
+    options = {"options": f"{OPTIONS} {given.get('options', '')}".strip()}
+    connection = psycopg.connect(conninfo.make_conninfo(**{**DEFAULTS, **given, **options}), autocommit=True)
+    # always the same type, so that a prepared statement serves for all numbers
+    connection.adapters.register_dumper(int, Int8BinaryDumper)
+    return connection
+
+
+def _parameters(address: str) -> dict[str, str]:
+    try:
+        given = {name: str(value) for name, value in conninfo.conninfo_to_dict(address).items()}
+    except psycopg.Error:
+        given = {}
+    if not given or "@" in given.get("host", "") + given.get("dbname", ""):
+        # without the reason, which may quote a part of a password
+        remedy = "write postgresql://USER@HOST:PORT/DATABASE, with the password in PGPASSWORD or a .pgpass file"
+        raise LedgerError(f"the address of the ledger cannot be read: {remedy}")
+    return given
+
+
+def open_ledger_tables(address: str) -> Connection:
+    """Return a connection to a ledger; its tables are made, or upgraded, where that is needed."""
+    connection = connect(address)
+    try:
+        _prepare_tables(connection, without_password(address))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare_tables(connection: Connection, shown: str) -> None:
+    # several processes may do so at once
+    if _version(connection, shown) == SCHEMA:
+        return
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", [CREATING])
+        connection.execute("DO $$ BEGIN EXECUTE format('CREATE SCHEMA IF NOT EXISTS %I', "
+                           "trim(split_part(current_setting('search_path'), ',', 1))); END $$")  # fmt: skip
+        connection.execute("CREATE TABLE IF NOT EXISTS version (version INTEGER NOT NULL)")
+        for step in STEPS[_version(connection, shown) :]:
+            for statement in step:
+                connection.execute(statement)
+        connection.execute("DELETE FROM version")
+        connection.execute("INSERT INTO version VALUES (%s)", [SCHEMA])
+
+
+def _version(connection: Connection, shown: str) -> int:
+    (exists,) = connection.execute("SELECT to_regclass('version') IS NOT NULL").fetchone() or (False,)
+    found = connection.execute("SELECT version FROM version").fetchone() if exists else None
+    version = 0 if found is None else int(str(found[0]))
+    if version > SCHEMA:
+        raise LedgerError(f"{shown} was written by a newer version (schema {version}): upgrade, or use another one")
+    return version
+
+
+def passes(error: psycopg.Error) -> bool:
+    """Return whether the same may work in a moment, perhaps with a new connection."""
+    if error.sqlstate is None:
+        return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    return error.sqlstate.startswith(TEMPORARY)
+
+
+def explained(error: psycopg.Error, address: str) -> LedgerError:
+    """Return the error for the user, with the remedy."""
+    shown, text = without_password(address), " ".join(str(error).split())
+    return LedgerError(f"{shown}: {_remedy(error, text)}")
+
+
+def _remedy(error: psycopg.Error, text: str) -> str:
+    if isinstance(error, errors.DiskFull | errors.OutOfMemory):
+        return f"the server's disk is full ({text}): free some space and run again; nothing in the ledger is lost"
+    if isinstance(error, errors.InsufficientPrivilege):
+        rights = "GRANT USAGE ON SCHEMA pcs, and SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA pcs"
+        return f"this user may not use the ledger ({text}): its owner must {rights}"
+    if "password" in text or "authentication" in text:
+        return f"the server does not let this user in ({text}): set PGPASSWORD, or use a .pgpass file"
+    if isinstance(error, errors.InvalidCatalogName) or "does not exist" in text:
+        return f"there is no such database ({text}): create it with createdb, or check the address"
+    if passes(error):
+        return f"the server cannot be reached ({text}): check the address, or run again when it is back"
+    return f"PostgreSQL error: {text}"

@@ -1,0 +1,293 @@
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator import CollectSettings, Item, Task, collect
+from pcs_annotator.asking.engine.ledger import Ledger, LedgerEntry, entry_of
+from pcs_annotator.asking.engine.open_ledger import open_ledger
+from pcs_annotator.core.chat import Reply, Usage
+from pcs_annotator.core.concurrency import run_sync
+from pcs_annotator.core.ledger_address import LedgerAddress
+from pcs_annotator.errors import LedgerError, MissingPackage
+from tests.postgres import GUEST, PASSWORD, USER, PostgresServer
+from tests.stub import Behaviour, StubProcess, stub_process
+
+MODULE = "pcs_annotator.asking.engine.ledger_postgres"
+ROOT = Path(__file__).resolve().parents[3]
+ROWS = 160
+KEY = b"k" * 16
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where answers are kept that no server takes
+
+
+@pytest.fixture
+def address(postgres: PostgresServer) -> str:
+    return postgres.new_ledger()
+
+
+def paid(key: bytes = KEY, text: str = "yes") -> LedgerEntry:
+    return entry_of(key, "m", "label", Reply(text=text, usage=Usage(input_tokens=10, output_tokens=2)), 0.001)
+
+
+def test_a_call_is_claimed_once_and_others_wait_for_its_reply(address: str) -> None:
+    async def main() -> None:
+        with open_ledger(address) as first, open_ledger(address) as second:
+            assert await first.claim(KEY) is None
+            waiting = [asyncio.create_task(ledger.claim(KEY)) for ledger in (second, second, first)]
+            await asyncio.sleep(0.3)
+            assert not any(task.done() for task in waiting)
+            await first.put(paid())
+            replies = await asyncio.gather(*waiting, second.claim(KEY))
+            assert [reply and reply.text for reply in replies] == ["yes"] * 4
+
+    asyncio.run(main())
+
+
+def test_a_call_that_fails_or_is_cancelled_can_be_claimed_by_another(address: str) -> None:
+    async def main() -> None:
+        with open_ledger(address) as first, open_ledger(address) as second:
+            assert await first.claim(KEY) is None
+            waiting, cancelled = (asyncio.create_task(second.claim(KEY)) for _ in range(2))
+            await asyncio.sleep(0.2)
+            cancelled.cancel()
+            first.give_up(KEY)
+            assert await waiting is None
+            leaving = asyncio.create_task(second.claim(b"2" * 16))
+            await asyncio.sleep(0)
+            leaving.cancel()
+            assert await first.claim(b"2" * 16) is None
+        with open_ledger(address) as third:  # closing ends claims as well
+            assert await third.claim(KEY) is None
+
+    asyncio.run(main())
+
+
+HOLD = """
+import asyncio, sys
+from pcs_annotator.asking.engine import ledger_postgres
+
+ledger_postgres.LEASE_SECONDS = 1.0
+
+async def main():
+    with ledger_postgres.PostgresLedger(sys.argv[1]) as ledger:
+        assert await ledger.claim(b"k" * 16) is None
+        print("claimed", flush=True)
+        await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+def test_the_claims_of_a_process_that_is_killed_pass_to_others(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{MODULE}.LEASE_SECONDS", 1.0)
+    command = [sys.executable, "-c", HOLD, address]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "claimed\n"
+
+        async def main() -> None:
+            with open_ledger(address) as ledger:
+                waiting = asyncio.create_task(ledger.claim(KEY))
+                await asyncio.sleep(1.5)  # longer than the lease: it is alive, so its claim is
+                assert not waiting.done()
+                process.send_signal(signal.SIGKILL)
+                assert await asyncio.wait_for(waiting, 60) is None
+
+        asyncio.run(main())
+
+
+@pytest.mark.parametrize("crash", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_restart_of_the_server_loses_no_reply_and_no_claim(
+    crash: bool, postgres: PostgresServer, address: str
+) -> None:
+    async def main() -> None:
+        with open_ledger(address) as first, open_ledger(address) as second:
+            assert await first.claim(KEY) is None
+            await first.put(paid(b"1" * 16))
+            postgres.stop(crash=crash)
+            waiting = asyncio.create_task(second.claim(KEY))
+            wishes = asyncio.gather(second.find([b"1" * 16]), second.claim(b"2" * 16), first.put(paid(b"3" * 16)))
+            await asyncio.sleep(0.3)
+            postgres.start()
+            found, claimed, _ = await wishes
+            assert (list(found), claimed, waiting.done()) == ([b"1" * 16], None, False)
+            await first.put(paid())
+            assert await waiting is not None
+            assert first.count() == sum(bill.calls for bill in first.bills()) == 3
+
+    asyncio.run(main())
+
+
+def test_a_reply_that_is_written_again_after_a_lost_connection_is_not_counted_twice(address: str) -> None:
+    entry = paid()
+    with open_ledger(address) as ledger:
+        for one in (entry, entry, paid(text="another reply")):
+            asyncio.run(ledger.put(one))
+        assert [bill.calls for bill in ledger.bills()] == [2]
+
+
+def test_replies_that_the_server_does_not_take_are_kept_and_stored_later(
+    postgres: PostgresServer, address: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(f"{MODULE}.PATIENCE_SECONDS", 0.2)
+
+    async def lose() -> None:
+        with open_ledger(address) as ledger:
+            await ledger.put(paid(b"1" * 16))
+            postgres.stop()
+            try:
+                with pytest.raises(LedgerError, match=r"cannot be reached.*kept in .*rescued-calls-\w+\.db"):
+                    await ledger.put(paid(b"2" * 16))
+                with pytest.raises(LedgerError, match="cannot be reached"):
+                    await ledger.find([b"1" * 16])
+                with pytest.raises(LedgerError, match="cannot be reached"):
+                    ledger.count()
+            finally:
+                postgres.start()
+            assert await ledger.find([b"1" * 16])  # a service goes on when the server is back
+
+    asyncio.run(lose())
+    (kept,) = tmp_path.glob("rescued-calls-*.db")
+    with Ledger(kept) as file:
+        assert [entry.key for entry in file.entries()] == [b"2" * 16]
+    with open_ledger(address) as ledger:
+        assert ledger.count() == 2
+    assert not kept.exists()
+
+
+FULL_DISK = """CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
+CREATE TRIGGER full_disk BEFORE INSERT ON calls EXECUTE FUNCTION fail();"""
+
+
+def test_a_full_disk_is_reported_and_nothing_is_lost(address: str) -> None:
+    from pcs_annotator.asking.engine import postgres
+
+    with open_ledger(address) as ledger:
+        asyncio.run(ledger.put(paid(b"1" * 16)))
+        with postgres.connect(address) as connection:
+            connection.execute(FULL_DISK)
+        with pytest.raises(LedgerError, match=r"disk is full .*free some space.*kept in .*rescued-calls"):
+            asyncio.run(ledger.put(paid(b"2" * 16)))
+        with postgres.connect(address) as connection:
+            connection.execute("DROP TRIGGER full_disk ON calls")
+    with open_ledger(address) as ledger:
+        assert {entry.key for entry in ledger.entries()} == {b"1" * 16, b"2" * 16}
+
+
+def refusal(address: str) -> str:
+    """Return why a ledger cannot be opened."""
+    with pytest.raises(LedgerError) as caught, open_ledger(address):
+        pass
+    return str(caught.value)
+
+
+def test_a_wrong_address_is_explained(address: str) -> None:
+    assert "127.0.0.1:1/team: the server cannot be reached" in refusal("postgresql://nobody@127.0.0.1:1/team")
+    assert "create it with createdb" in refusal(address.replace("/team?", "/other?"))
+    unreadable = refusal("postgresql://me:se@cret/word@host/db")
+    assert "cannot be read: write postgresql://USER@HOST" in unreadable
+    assert "cret" not in unreadable
+
+
+def test_a_password_comes_from_the_address_or_the_environment_and_is_never_shown(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = postgres.new_ledger(with_password=True)
+    with open_ledger(address) as ledger:
+        assert ledger.count() == 0
+    stored = address.replace(f":{PASSWORD}", "")
+    assert "does not let this user in (" in refusal(stored)
+    assert "set PGPASSWORD" in refusal(stored)
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    with open_ledger(stored) as ledger:
+        assert ledger.count() == 0
+    assert "another-word" not in refusal(address.replace(PASSWORD, "another-word"))
+
+
+def test_a_user_without_rights_and_a_newer_ledger_are_explained(address: str) -> None:
+    from pcs_annotator.asking.engine import postgres
+
+    with open_ledger(address):
+        pass
+    assert "GRANT USAGE" in refusal(address.replace(f"{USER}@", f"{GUEST}@"))
+    with postgres.connect(address) as connection:
+        connection.execute("UPDATE version SET version = version + 1")
+    assert "newer version" in refusal(address)
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    for name in (MODULE, "pcs_annotator.asking.engine.postgres"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    with pytest.raises(MissingPackage, match=r"perceived-confidence\[postgres\]"):
+        open_ledger("postgresql://host/db")
+
+
+def collected(url: str, ledger: LedgerAddress, first: int = 0) -> list[int]:
+    """Ask about all rows, beginning with one of them, and return the codes."""
+    rows = [*range(first, ROWS), *range(first)]
+    items = (Item(id=str(row), text=f"Text number {row} is rather nice.") for row in rows)
+    settings = CollectSettings(environment={}, in_flight=16)
+    task = Task("How does the writer feel?", ["positive", "neutral", "negative"])
+    votes = run_sync(lambda: collect(task, items, [f"{url}#m"], ledger=ledger, settings=settings))
+    return [code for _, code in sorted(zip(rows, votes.codes.ravel().tolist(), strict=True))]
+
+
+SCRIPT = """
+import sys
+from tests.asking.engine.test_ledger_postgres import collected
+from pcs_annotator.core.ledger_address import on_server
+from pathlib import Path
+
+ledger = sys.argv[2] if on_server(sys.argv[2]) else Path(sys.argv[2])
+print(collected(sys.argv[1], ledger, int(sys.argv[3])), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[StubProcess]:
+    with stub_process(Behaviour(latency_s=0.05)) as stub:
+        yield stub
+
+
+def test_two_processes_on_one_ledger_pay_for_each_call_once(
+    new_ledger: Callable[[], LedgerAddress], server: StubProcess
+) -> None:
+    server.reset()
+    ledger = str(new_ledger())
+    commands = [[sys.executable, "-c", SCRIPT, server.url, ledger, str(first)] for first in (0, ROWS // 4)]
+    processes = [subprocess.Popen(one, stdout=subprocess.PIPE, text=True, cwd=ROOT) for one in commands]
+    codes = {process.communicate(timeout=120)[0] for process in processes}
+    assert [process.returncode for process in processes] == [0, 0]
+    assert len(codes) == 1
+    assert len(codes.pop()) > ROWS
+    assert (server.stats().answered, server.stats().answered_twice) == (ROWS, 0)
+
+
+def test_a_restart_during_a_run_repeats_no_call(server: StubProcess, address: str, postgres: PostgresServer) -> None:
+    server.reset()
+    command = [sys.executable, "-c", SCRIPT, server.url, address, "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        while server.stats().answered < ROWS // 4:
+            assert process.poll() is None
+            time.sleep(0.01)
+        postgres.stop()
+        time.sleep(0.3)
+        postgres.start()
+        output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert (server.stats().answered, server.stats().answered_twice) == (ROWS, 0)
+    assert output == f"{collected(server.url, address)}\n"
+    assert server.stats().answered == ROWS
