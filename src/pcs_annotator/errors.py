@@ -10,6 +10,7 @@ PcsError                    base class; the message names the remedy
 │   ├── UndefinedMetric     a metric that cannot be computed from these rows
 │   ├── ConfigError         a setting, a key or a model name that cannot be used
 │   ├── MissingPackage      an optional package that is not installed
+│   ├── ClusterError        a cluster cannot be used, or went away; what was paid for is kept
 │   └── ReviewError         a review cannot take this; nothing was stored
 │       ├── UnknownRow      the run has no such row
 │       ├── LeaseExpired    the row is in somebody else's hands by now
@@ -70,6 +71,10 @@ class ConfigError(UserError):
 
 class MissingPackage(UserError):
     """An optional package is not installed; the message has the `pip install` line."""
+
+
+class ClusterError(UserError):
+    """A cluster cannot be used, or went away; everything that was paid for is kept."""
 
 
 class ReviewError(UserError):

@@ -51,9 +51,9 @@ def run(  # noqa: PLR0913  # what `pcs run` takes
         progress: Show progress on stderr.
         environment: Keys and base URLs; by default those of the process and of `.env`.
         settings: Options of `pcs run`, which override those in `config`: `labels`, `models`, `relations`, `rewriter`,
-            `instruction`, `text_column`, `id_column`, `gold_column`, `draws`, `concurrency`, `ledger`,
-            `budget_usd`, `budget_per_day_usd`, `max_calls`, `max_tokens`, `prices`, `optimiser`, `seed`, `calibration`,
-            `max_error`, `certainty`, `promise`, `per_label`, `sets`.
+            `instruction`, `text_column`, `id_column`, `gold_column`, `draws`, `concurrency`, `executor`, `workers`,
+            `ray_address`, `max_per_second`, `ledger`, `budget_usd`, `budget_per_day_usd`, `max_calls`, `max_tokens`,
+            `prices`, `optimiser`, `seed`, `calibration`, `max_error`, `certainty`, `promise`, `per_label`, `sets`.
     """
     flags = _flags(settings)
     folder = running.default_folder(Path(data)) if out is None else Path(out)

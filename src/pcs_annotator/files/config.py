@@ -105,7 +105,11 @@ class AskSettings:
         draws: How many times each question is asked.
         concurrency: Maximum number of simultaneous calls per model; 64 if not set.
         executor: Where calls are made: `local` asks live from this machine; `batch` sends them to the providers' batch
-            APIs, which cost half as much and take up to a day per wave.
+            APIs, which cost half as much and take up to a day per wave; `ray` asks from the machines of a Ray cluster.
+        workers: Number of workers on the cluster; one per CPU (for models on GPUs, per GPU) if not set.
+        ray_address: Address of the Ray cluster; if not set, that in `RAY_ADDRESS`, else this machine.
+        max_per_second: Maximum number of calls per second, to all models and from all workers together; no limit if not
+            set.
         timeout: Seconds to wait for an answer before asking again; slow models on your own machine may need more.
         budget_usd: Maximum cost of all calls in the run folder in US dollars, those of earlier commands included; no
             limit if not set.
@@ -125,7 +129,10 @@ class AskSettings:
     questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     draws: int = 1
     concurrency: int | None = None
-    executor: Literal["local", "batch"] = "local"
+    executor: Literal["local", "batch", "ray"] = "local"
+    workers: int | None = None
+    ray_address: str = ""
+    max_per_second: float | None = None
     timeout: float = 60.0
     budget_usd: float | None = None
     budget_per_day_usd: float | None = None
@@ -137,7 +144,7 @@ class AskSettings:
     def __post_init__(self) -> None:
         _check_numbers(
             self,
-            {name: 1 for name in ("draws", "concurrency")}
+            {name: 1 for name in ("draws", "concurrency", "workers")}
             | dict.fromkeys(("budget_usd", "budget_per_day_usd", "max_calls", "max_tokens"), 0),
         )
 

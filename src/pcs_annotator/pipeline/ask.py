@@ -19,7 +19,7 @@ from pcs_annotator.asking.engine.collect import as_async, run_job
 from pcs_annotator.asking.engine.job import Job, OnVariant, make_plan, models_of
 from pcs_annotator.asking.engine.ledger_lock import SharedCalls, lock_ledger, lock_ledger_async
 from pcs_annotator.asking.engine.open_ledger import AnyLedger, open_ledger
-from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
+from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT, CallsPerSecond
 from pcs_annotator.asking.engine.progress import Tally, showing
 from pcs_annotator.asking.models.catalog import price_of
 from pcs_annotator.asking.models.provider import read_environment
@@ -44,6 +44,19 @@ OwnPrices = Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSettings:
+    """Which cluster to use.
+
+    Attributes:
+        address: Its address; empty for that in `RAY_ADDRESS`, or a cluster of this machine's own.
+        workers: Number of workers; None for one per CPU of the cluster, or per GPU where models run on these.
+    """
+
+    address: str = ""
+    workers: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CollectSettings:
     """How to ask.
 
@@ -65,6 +78,8 @@ class CollectSettings:
         progress: Whether to show progress.
         tally: Counts calls, answers and failures.
         batches: Where batches are kept track of, if models are to be asked in batches; None to ask live.
+        max_per_second: Maximum number of calls per second, to all models together; None for no limit.
+        cluster: The cluster that asks; None for this machine.
     """
 
     draws: int = 1
@@ -83,6 +98,8 @@ class CollectSettings:
     progress: bool = False
     tally: Tally = field(default_factory=Tally)
     batches: BatchSettings | None = None
+    max_per_second: float | None = None
+    cluster: ClusterSettings | None = None
 
 
 async def collect(  # noqa: PLR0913  # the agreed signature
@@ -157,7 +174,8 @@ def open_asker(ledger: AnyLedger, settings: CollectSettings, shared: SharedCalls
     prices = pricing(settings.prices)
     tracker, lengths = spending_of(ledger, prices, settings.budget)
     how = (settings.patience, settings.in_flight, lengths, shared or SharedCalls())
-    return Asker(ledger, tracker, settings.tally, prices, *how)
+    limit = None if settings.max_per_second is None else CallsPerSecond(settings.max_per_second)
+    return Asker(ledger, tracker, settings.tally, prices, *how, limit=limit)
 
 
 def spending_of(ledger: AnyLedger, prices: PriceOf, budget: Budget) -> tuple[BudgetTracker, AnswerLengths]:

@@ -24,7 +24,7 @@ from pcs_annotator.files import vote_files
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.files.written_votes import VoteAxes
-from pcs_annotator.pipeline import ask, ledgers, resolve_config
+from pcs_annotator.pipeline import ask, ledgers, ray_cluster, resolve_config
 
 SETTLED_AFTER = 60.0
 """Seconds after which a call of another computer is in a shared ledger, even if its clock differs."""
@@ -59,7 +59,7 @@ def ask_for_folder(
 
     with vote_files.writing_variants(folder.variants, {"asked": digest}) as note_variant:
         noting = replace(job, on_variant=note_variant, on_wording=note_wording)
-        votes = run_sync(lambda: ask.ask_job(noting, items, ledger, settings))
+        votes = run_sync(lambda: ray_cluster.ask_job(noting, items, ledger, settings))
     note = {
         "asked": digest,
         "written_wording": written,
@@ -138,7 +138,7 @@ def _filed_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], id
 def _from_ledger(folder: RunFolder, config: Config, items: Sequence[Item], digest: str) -> Votes:
     """Put the votes of a run together from its ledger, in the way of the run, but with no call allowed."""
     environment = _WithoutKeys(read_environment(Path.cwd()))
-    settings = replace(resolve_config.collect_settings_of(config, environment), budget=Budget(calls=0))
+    settings = replace(resolve_config.collect_settings_of(config, environment), budget=Budget(calls=0), cluster=None)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
     return ask_for_folder(folder, ledgers.ledger_of(folder, config), job, items, settings, digest).votes
 

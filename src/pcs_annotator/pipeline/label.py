@@ -25,7 +25,7 @@ from pcs_annotator.files.table_writer import WRITTEN
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.judging.spending.frugal import Frugal, Spending, graded_annotators, learn_frugal
-from pcs_annotator.pipeline import ask, learn, ledgers, resolve_config
+from pcs_annotator.pipeline import ask, learn, ledgers, ray_cluster, resolve_config
 from pcs_annotator.pipeline.other_work import lost_rows
 from pcs_annotator.pipeline.run import RunRequest
 from pcs_annotator.pipeline.run_folder import Recorded, started
@@ -47,6 +47,9 @@ class Saving:
         budget_per_day_usd: Maximum cost per day (UTC), likewise.
         prices: Prices of models, in dollars per million tokens in and out; others are those of the run's settings.
         executor: Where calls are made; None for that of the run's settings.
+        workers: Number of workers on a cluster, likewise.
+        ray_address: Address of the cluster, likewise.
+        max_per_second: Maximum number of calls per second, likewise.
     """
 
     ask_all: bool = False
@@ -57,6 +60,9 @@ class Saving:
     budget_per_day_usd: float | None = None
     prices: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     executor: str | None = None
+    workers: int | None = None
+    ray_address: str | None = None
+    max_per_second: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +128,7 @@ def _label(request: RunRequest, dataset: tables.Dataset, out: Path, saving: Savi
     executor = saving.executor or recorded.config.ask.executor
     settings = replace(opened.settings, progress=request.progress, tally=tally, batches=request.batches(executor))
     ledger, frugal = ledgers.ledger_of(recorded.folder, recorded.config), opened.frugal
-    votes = run_sync(lambda: ask.ask_job(opened.job, dataset.items, ledger, settings, opened.strategy))
+    votes = run_sync(lambda: ray_cluster.ask_job(opened.job, dataset.items, ledger, settings, opened.strategy))
     model = opened.model.with_coverage(votes)
     found = learn.check_drift(model, votes, [item.text for item in dataset.items])
     outcomes = list(model.judge(votes))
@@ -168,7 +174,10 @@ class FittedRun:
 
 def open_fitted(recorded: Recorded, saving: Saving, environment: Mapping[str, str] | None) -> FittedRun:
     """Open the models of a fitted run, and learn when to stop asking."""
-    settings = _within_budget(resolve_config.collect_settings_of(recorded.config, environment), saving)
+    given = {name: getattr(saving, name) for name in resolve_config.EXECUTION}
+    how = replace(recorded.config.ask, **{name: value for name, value in given.items() if value is not None})
+    settings = resolve_config.collect_settings_of(replace(recorded.config, ask=how), environment)
+    settings = _within_budget(settings, saving)
     fitted = recorded.model_in_force()
     job = _job(recorded, settings)
     frugal = _frugal(recorded, fitted, job, settings, saving)

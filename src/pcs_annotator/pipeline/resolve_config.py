@@ -17,7 +17,7 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.errors import ConfigError, LabelError
 from pcs_annotator.files.config import AskSettings, Config, LearnSettings, read_config
 from pcs_annotator.files.tables import Columns, Dataset
-from pcs_annotator.pipeline.ask import CollectSettings
+from pcs_annotator.pipeline.ask import ClusterSettings, CollectSettings
 from pcs_annotator.pipeline.relations import DEFAULT, relation_options_of
 from pcs_annotator.relations.parse import Parser
 
@@ -25,6 +25,7 @@ WITHOUT_PARSER = ("contraction", "punctuation", "frame")
 # A gold column with more values than this is probably not a column of labels.
 MOST_LABELS_TO_GUESS = 50
 LIMITS = ("budget_usd", "budget_per_day_usd", "max_calls", "max_tokens")
+EXECUTION = ("executor", "workers", "ray_address", "max_per_second")
 LEARN_FLAGS = ("optimiser", "seed", "calibration", "max_error", "certainty", "promise", "per_label", "sets")
 
 
@@ -44,6 +45,9 @@ class Flags:
     draws: int | None = None
     concurrency: int | None = None
     executor: str | None = None
+    workers: int | None = None
+    ray_address: str | None = None
+    max_per_second: float | None = None
     budget_usd: float | None = None
     budget_per_day_usd: float | None = None
     max_calls: int | None = None
@@ -77,7 +81,7 @@ def _over(config: Config, flags: Flags) -> Config:
     given = {name: value for name, value in asdict(flags).items() if value not in (None, (), [])}
     task = {"labels": "labels", "instruction": "instruction"}
     data = {name: name for name in ("text_column", "id_column", "gold_column")}
-    ask = {name: name for name in ("models", "answers", "draws", "concurrency", "executor", "ledger", *LIMITS)}
+    ask = {name: name for name in ("models", "answers", "draws", "concurrency", "ledger", *EXECUTION, *LIMITS)}
     relations = {"relations": "use", "rewriter": "rewriter"}
     learn = {name: name for name in LEARN_FLAGS}
 
@@ -166,7 +170,14 @@ def collect_settings_of(config: Config, environment: Mapping[str, str] | None) -
         letters=config.ask.letters,
         environment=environment,
         choosing=relation_options_of(config.relations, rewriter=rewriter is not None),
+        max_per_second=config.ask.max_per_second,
+        cluster=cluster_of(config.ask),
     )
+
+
+def cluster_of(ask: AskSettings) -> ClusterSettings | None:
+    """Return which cluster asks with these settings; None if this machine does."""
+    return ClusterSettings(address=ask.ray_address, workers=ask.workers) if ask.executor == "ray" else None
 
 
 def labels_seen(dataset: Dataset) -> tuple[str, ...]:

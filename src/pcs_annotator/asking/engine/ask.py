@@ -14,7 +14,7 @@ from pcs_annotator import errors
 from pcs_annotator.asking.engine.budget import AnswerLengths, BudgetTracker, Cost, PartOfBudget, Tokens, expected_tokens
 from pcs_annotator.asking.engine.ledger import CallStore, call_key, entry_of
 from pcs_annotator.asking.engine.ledger_lock import SharedCalls
-from pcs_annotator.asking.engine.pace import LONGEST_PAUSE, MAX_IN_FLIGHT, Pace
+from pcs_annotator.asking.engine.pace import LONGEST_PAUSE, MAX_IN_FLIGHT, Pace, RateLimit
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.models.logprobs import tells
 from pcs_annotator.core.chat import ChatModel, Reply, Request, identity_of
@@ -92,6 +92,7 @@ class Asker:
         shared: Calls under way, also of other tasks that hold the ledger.
         random: The source of jitter between retries.
         defer: Takes calls that are to be asked in a batch; None to make all of them.
+        limit: How many calls may be made per second; None for as many as the models accept.
     """
 
     ledger: CallStore
@@ -104,6 +105,7 @@ class Asker:
     shared: SharedCalls = field(default_factory=SharedCalls)
     random: random.Random = field(default_factory=random.Random)
     defer: Defer | None = None
+    limit: RateLimit | None = None
     _paces: dict[str, Pace] = field(default_factory=dict)
     _gives: dict[str, bool] = field(default_factory=dict)
     _stopped: errors.PcsError | None = None
@@ -247,6 +249,10 @@ class Asker:
 
     async def _attempt(self, call: Call, pace: Pace) -> tuple[Reply, Cost]:
         name = call.model.name
+        if self.limit is not None:
+            await self.limit.turn()
+            if self._stopped is not None:
+                raise self._stopped
         try:
             async with deadline(self.patience.deadline):
                 reply = await call.model.ask(call.request)

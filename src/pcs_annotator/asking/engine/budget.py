@@ -45,9 +45,13 @@ class Budget:
         """Whether prices must be known."""
         return self.usd is not None or self.usd_per_day is not None
 
-    def after(self, calls: int) -> Budget:
-        """Return the budget that is left in a command that has already made some calls."""
-        return self if self.calls is None else replace(self, calls=max(0, self.calls - calls))
+    def after(self, calls: int, tokens: int = 0) -> Budget:
+        """Return the budget that is left in a command that has already made some calls and used some tokens."""
+        return replace(
+            self,
+            calls=None if self.calls is None else max(0, self.calls - calls),
+            tokens=None if self.tokens is None else max(0, self.tokens - tokens),
+        )
 
 
 @dataclass(frozen=True, slots=True)

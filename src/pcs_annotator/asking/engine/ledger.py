@@ -58,6 +58,9 @@ COLUMNS = "key, model, purpose, reply, finish, input_tokens, output_tokens, usd,
 INSERT = f"INSERT OR IGNORE INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 FOUND = "key, reply, finish, input_tokens, output_tokens, latency, logprobs"
 
+SAME = "SELECT 1 FROM calls WHERE key = ? AND asked_at = ?"
+"""Finds a call that is stored already, because a message with it was sent twice."""
+
 
 class LedgerEntry(NamedTuple):
     """One paid call, as a row of the ledger."""
@@ -298,7 +301,11 @@ class Ledger(LedgerAdmin):
                 return
             connection.rollback()
             for entry in entries:
-                if not connection.execute(INSERT, entry).rowcount:  # paid for twice: the first reply is kept
+                if (
+                    not connection.execute(INSERT, entry).rowcount
+                    and not connection.execute(SAME, entry[::9]).fetchone()
+                ):
+                    # paid for twice: the first reply is kept
                     again = (entry.asked_at, entry.model, entry.purpose, 1, *entry[5:8])
                     connection.execute(SPEND, again)
 

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 from pcs_annotator.core.chat import RateHint
 from pcs_annotator.errors import ModelDown, PcsError, PcsWarning
@@ -19,6 +20,7 @@ SHORTEST_MEASUREMENT = 0.5
 FEW_ANSWERS = 20
 MOSTLY_REFUSED = 0.6
 SHORT_PAUSE = 0.1
+LATE_SECONDS = 0.05
 LONGEST_PAUSE = 60.0
 
 
@@ -288,6 +290,38 @@ class Pace:
     def _on_timer(self) -> None:
         self._timer = None
         self._wake()
+
+
+class RateLimit(Protocol):
+    """Limits how many calls are made per second, to all models together."""
+
+    async def turn(self) -> None:
+        """Wait until another call may be made."""
+        ...
+
+
+class CallsPerSecond:
+    """Gives every call a moment of its own, at a fixed distance from the one before."""
+
+    def __init__(self, rate: float, first_after: float = 0.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._step, self._clock = 1.0 / rate, clock
+        self._next = clock() + first_after
+
+    async def turn(self) -> None:
+        """Wait until another call may be made."""
+        (seconds,) = self.moments(1, math.inf)
+        await asyncio.sleep(seconds)
+
+    def moments(self, wanted: int, look_ahead: float) -> list[float]:
+        """Return seconds until each of some calls may be made, of those that may within `look_ahead` seconds."""
+        now = self._clock()
+        # only the delay of a timer may be made up for
+        self._next = max(self._next, now - LATE_SECONDS)
+        found: list[float] = []
+        while len(found) < wanted and self._next <= now + look_ahead:
+            found.append(max(0.0, self._next - now))
+            self._next += self._step
+        return found
 
 
 def _first_window(most: int) -> int:

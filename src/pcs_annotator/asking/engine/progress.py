@@ -59,6 +59,13 @@ class Tally:
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return {name: dict(value) if isinstance(value, Counter) else value for name, value in values.items()}
 
+    def add(self, part: Tally) -> None:
+        """Count what was counted for a part of the rows."""
+        for entry in fields(self):
+            if entry.name != "rows_expected":
+                counted = getattr(self, entry.name) + getattr(part, entry.name)
+                setattr(self, entry.name, counted)
+
     def take_over(self, earlier: Mapping[str, Any]) -> None:
         """Count what an earlier run counted, its calls as answers from the ledger; `earlier` is its `to_dict`."""
         for name, value in earlier.items():

@@ -22,7 +22,7 @@ from pcs_annotator.pipeline import findings, label, resolve_config, run
 @options.ID_COLUMN
 @options.MOVED_LEDGER
 @options.saving_options
-@options.EXECUTOR
+@options.execution_options
 @options.LIMIT
 @options.REPLACE
 @options.SPREADSHEET_SAFE

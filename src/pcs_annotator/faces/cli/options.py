@@ -135,10 +135,27 @@ _LIMITS = (
     ),
 )
 
-EXECUTOR = click.option(
-    "--executor",
-    type=click.Choice(["local", "batch"]),
-    help="Ask live from here (local, the default), or in batches at half the price, up to a day per wave.",
+_EXECUTION = (
+    click.option(
+        "--executor",
+        type=click.Choice(["local", "batch", "ray"]),
+        help="Ask live from here (local, the default), in batches at half the price, up to a day per wave, or from the "
+        "machines of a Ray cluster.",
+    ),
+    click.option(
+        "--workers", type=click.IntRange(1), metavar="N", help="Workers on the Ray cluster; default: one per CPU."
+    ),
+    click.option(
+        "--ray-address",
+        metavar="ADDRESS",
+        help="Ray cluster, such as auto or HOST:6379; default: $RAY_ADDRESS, else one is started on this machine.",
+    ),
+    click.option(
+        "--max-per-second",
+        type=click.FloatRange(0, min_open=True),
+        metavar="N",
+        help="Make at most N calls per second, to all models and from all workers together.",
+    ),
 )
 NO_WAIT = click.option(
     "--no-wait", "wait", flag_value=False, default=True, help="Stop if another process uses the ledger; default: wait."
@@ -259,6 +276,11 @@ def settings_options(function: F) -> F:
 def promise_options(function: F) -> F:
     """Add the options for calibration and promise."""
     return with_options(_PROMISE, function)
+
+
+def execution_options(function: F) -> F:
+    """Add the options for where calls are made, and how fast."""
+    return with_options(_EXECUTION, function)
 
 
 def stopping_options(function: F) -> F:

@@ -15,7 +15,7 @@ from pcs_annotator.pipeline import resolve_config, run
 @click.command("run")
 @click.argument("data", type=options.PATH)
 @options.settings_options
-@options.EXECUTOR
+@options.execution_options
 @click.option("-o", "--out", type=options.PATH, help="Run folder; default: runs/ plus the name of DATA.")
 @options.LIMIT
 @options.TO_LABEL

@@ -1,0 +1,133 @@
+"""`--executor ray` on two local workers, against a server that takes 200 ms per answer: speed, losses, limits.
+
+Run it with `python -m benchmarks.cluster [speed|worker|coordinator|rate|budget ...]`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from pcs_annotator.asking.engine.budget import Budget  # noqa: E402
+from pcs_annotator.asking.engine.ledger import Ledger  # noqa: E402
+from pcs_annotator.core.task import Item, Task  # noqa: E402
+from pcs_annotator.core.vote import NOT_ASKED  # noqa: E402
+from pcs_annotator.core.votes import Votes  # noqa: E402
+from pcs_annotator.pipeline import ask  # noqa: E402
+from pcs_annotator.pipeline.ray_cluster import ask_job  # noqa: E402
+from tests.ray_cluster import kill_one, start_ray  # noqa: E402
+from tests.stub import Behaviour, Stats, StubProcess, stub_process  # noqa: E402
+
+LATENCY = 0.2
+IN_FLIGHT = 32
+SERVER = Behaviour(labels=("good", "bad"), logprobs="ignored", latency_s=LATENCY, record_times=True)
+
+
+class Asked(NamedTuple):
+    """What came of a run: votes, what the server saw, and how many calls are in the ledger."""
+
+    votes: Votes
+    seen: Stats
+    stored: int
+
+    @property
+    def lost(self) -> int:
+        """Rows without a vote."""
+        return int((self.votes.codes == NOT_ASKED).all(axis=(1, 2, 3)).sum())
+
+    @property
+    def per_second(self) -> float:
+        """Calls per second between the arrivals of the first and the last tenth, when all workers were there."""
+        times = sorted(self.seen.arrivals)
+        low, high = len(times) // 10, len(times) * 8 // 10
+        return (high - low) / (times[high] - times[low])
+
+
+def asked(
+    stub: StubProcess,
+    rows: int,
+    *,
+    workers: int = 2,
+    budget: Budget | None = None,
+    max_per_second: float | None = None,
+    disturb: Callable[[], object] | None = None,
+) -> Asked:
+    """Ask about texts on the cluster, and once a third is answered, disturb it."""
+    stub.reset()
+    settings = ask.CollectSettings(
+        in_flight=IN_FLIGHT,
+        budget=budget or Budget(),
+        max_per_second=max_per_second,
+        environment={},
+        answers="hard",
+        cluster=ask.ClusterSettings(workers=workers),
+    )
+    items = [Item(id=str(row), text=f"Text number {row} of {rows} by {time.time()}") for row in range(rows)]
+    job = ask.open_job(Task("Good or bad?", ["good", "bad"]), [f"{stub.url}#m"], ["original"], settings)
+
+    def disturb_at_a_third() -> None:
+        while stub.stats().answered < rows // 3:
+            time.sleep(0.02)
+        assert disturb is not None
+        disturb()
+
+    with tempfile.TemporaryDirectory(prefix="pcs-ray-") as folder:
+        ledger = Path(folder) / "ledger.db"
+        disturbing = threading.Thread(target=disturb_at_a_third, daemon=True)
+        if disturb is not None:
+            disturbing.start()
+        votes = asyncio.run(ask_job(job, items, ledger, settings))
+        if disturb is not None:
+            disturbing.join()
+        with Ledger(ledger) as opened:
+            return Asked(votes, stub.stats(full=True), opened.count())
+
+
+def speed(stub: StubProcess) -> None:
+    one, two = (asked(stub, 1500 * workers, workers=workers).per_second for workers in (1, 2))
+    most = IN_FLIGHT / LATENCY
+    print(f"speed: {one:.0f} calls/s with one worker (at most {most:.0f}), {two:.0f} with two: {two / one:.2f} ×")
+
+
+def lost(stub: StubProcess, kind: str) -> None:
+    found = asked(stub, 3000, disturb=lambda: kill_one(kind))
+    repeated = found.seen.answered + found.seen.abandoned - 3000
+    print(
+        f"{kind} killed: {found.lost} rows lost, {repeated} calls repeated (at most {IN_FLIGHT} in flight per worker), "
+        f"{found.stored} in the ledger"
+    )
+
+
+def rate(stub: StubProcess) -> None:
+    found = asked(stub, 2000, max_per_second=100)
+    times = sorted(found.seen.arrivals)
+    windows = [sum(start <= when < start + 1 for when in times) for start in times[: -len(times) // 10]]
+    print(f"--max-per-second 100: {found.per_second:.1f} calls/s; most in any second {max(windows)}")
+
+
+def budget(stub: StubProcess) -> None:
+    found = asked(stub, 2000, budget=Budget(calls=500))
+    print(f"--max-calls 500: {found.seen.answered} calls, {found.lost} of 2000 rows without a vote")
+
+
+PARTS: dict[str, Callable[[StubProcess], None]] = {
+    "speed": speed,
+    "worker": lambda stub: lost(stub, "WorkerActor"),
+    "coordinator": lambda stub: lost(stub, "CoordinatorActor"),
+    "rate": rate,
+    "budget": budget,
+}
+
+if __name__ == "__main__":
+    start_ray()
+    with stub_process(SERVER) as server:
+        for name in sys.argv[1:] or PARTS:
+            PARTS[name](server)
