@@ -12,6 +12,7 @@ import pytest
 from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator import PcsWarning
+from pcs_annotator.core.tabular import table_place
 from pcs_annotator.errors import ConfigError, TableError
 from pcs_annotator.files.config import Config, LearnSettings
 from pcs_annotator.files.runs import read_json, write_json
@@ -270,15 +271,28 @@ def test_only_files_that_the_run_wrote_are_overwritten_and_only_with_the_same_ro
 
 def test_the_texts_themselves_are_not_overwritten_by_their_labels(folder: Path) -> None:
     asked = request(folder, range(1000, 1003))
-    before = asked.data.read_bytes()
+    data = Path(asked.data)
+    before = data.read_bytes()
     with pytest.raises(TableError, match=r"new\.csv exists"):
-        label(asked, asked.data)
-    assert asked.data.read_bytes() == before
+        label(asked, data)
+    assert data.read_bytes() == before
 
 
-@pytest.mark.parametrize(("data", "out"), [("a/news.test.csv.gz", "a/news.test-labels.csv"), (".x", ".x-labels.csv")])
+@pytest.mark.parametrize(
+    ("data", "out"),
+    [
+        ("a/news.test.csv.gz", "a/news.test-labels.csv"),
+        ("news.jsonl.zst", "news-labels.csv"),
+        (".x", ".x-labels.csv"),
+        ("a/parts/*.parquet", "a/parts-labels.csv"),
+        ("a/parts/**/part-?.csv", "a/parts-labels.csv"),
+        ("*.csv", "tables-labels.csv"),
+        ("s3://bucket/a/news.parquet", "news-labels.csv"),
+        ("s3://bucket/a/*.parquet", "a-labels.csv"),
+    ],
+)
 def test_labels_are_written_beside_the_texts_under_their_whole_name(data: str, out: str) -> None:
-    assert default_out(Path(data)) == Path(out)
+    assert default_out(table_place(data)) == Path(out)
 
 
 @pytest.mark.parametrize("name", ["out.xlsx", "out.tsv", "out.parquet.gz"])

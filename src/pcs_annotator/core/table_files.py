@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,7 +38,7 @@ PAGE_BUFFER = 256 * 1024
 """How many bytes of a column of a Parquet file are read at a time."""
 BLOCK = 64 * 1024**2
 """The most bytes of a row."""
-USUAL_BLOCK = 2 * 1024**2
+USUAL_BLOCK = 1 * 1024**2
 """How much of a file is in memory at a time, unless a row is longer."""
 
 
@@ -98,12 +99,14 @@ class TableFile(ABC):
         size: Its size in bytes.
         open: Opens it as a pyarrow file.
         compression: How it is compressed; None if it is not, or if its format has its own.
+        remote: Whether it is on another machine.
     """
 
     name: str
     size: int
     open: Callable[[], Any]
     compression: str | None = None
+    remote: bool = False
 
     @property
     def packed(self) -> bool:
@@ -146,10 +149,11 @@ class TableFile(ABC):
             raise TableError(f"{self.name} cannot be read ({reason}): save it again as CSV or Parquet") from error
 
 
-def table_file(name: str, ending: Ending, size: int, open: Callable[[], Any]) -> TableFile:
+def table_file(name: str, size: int, open: Callable[[], Any], *, remote: bool = False) -> TableFile:
     """Return a file of a table; its extension says how to read it, and an unknown one is read as CSV."""
+    ending = ending_of(name)
     kind = _KINDS.get(ending.kind, CsvFile)
-    return kind(name=name, size=size, open=open, compression=ending.compression)
+    return kind(name=name, size=size, open=open, compression=ending.compression, remote=remote)
 
 
 def local_file(path: Path, name: str = "") -> TableFile:
@@ -163,7 +167,7 @@ def local_file(path: Path, name: str = "") -> TableFile:
         raise TableError(f"there is no file {path}: check the name and the folder")
     if not os.path.isfile(path):
         raise TableError(f"{path} is not a regular file: save the table to a file first")
-    return table_file(name or path.name, ending_of(path.name), path.stat().st_size, lambda: pa.OSFile(os.fspath(path)))
+    return table_file(name or path.name, path.stat().st_size, lambda: pa.OSFile(os.fspath(path)))
 
 
 def gathered(tables: Iterable[pa.Table], schema: pa.Schema, name: str, *, packed: bool) -> pa.Table:
@@ -297,8 +301,10 @@ class JsonLinesFile(TableFile):
         """Return the columns of all rows: one may have a key that none before it had."""
         names: dict[str, None] = {}
         rows = 0
-        for rows, (row, _) in enumerate(islice(self._rows(_parsed_quickly), limit), 1):  # noqa: B007
-            names.update(dict.fromkeys(row))
+        for row, _ in islice(self._rows(_parsed_quickly), limit):
+            rows += 1
+            if not row.keys() <= names.keys():
+                names.update(dict.fromkeys(row))
         _refuse_too_many(len(names), self.name)
         return Contents(_texts(list(names)), rows)
 
@@ -306,7 +312,7 @@ class JsonLinesFile(TableFile):
         """Yield the rows, about as many at a time as fit into a block."""
         batch: list[dict[str, Any]] = []
         size = 0
-        for row, length in self._rows(_parsed_json):
+        for row, length in self._rows(json.loads):
             batch.append(row)
             size += length
             if len(batch) == BATCH_ROWS or size > USUAL_BLOCK:
@@ -315,15 +321,18 @@ class JsonLinesFile(TableFile):
         if batch:
             yield _table_of(batch, schema, self.name)
 
-    def _rows(self, parse: Callable[[str, str], Any]) -> Iterator[tuple[dict[str, Any], int]]:
+    def _rows(self, parse: Callable[[str], Any]) -> Iterator[tuple[dict[str, Any], int]]:
         """Yield every row with the length of its line."""
         row = 0
         with self._explained(), io.TextIOWrapper(self._stream(), encoding="utf-8-sig") as lines:
-            for number, line in enumerate(iter(lambda: lines.readline(BLOCK), ""), 1):
+            for number, line in enumerate(iter(partial(lines.readline, BLOCK), ""), 1):
                 if line.isspace():
                     continue
                 row += 1
-                found = parse(line, f"{self.name}, line {number}")
+                try:
+                    found = parse(line)
+                except (ValueError, RecursionError) as error:
+                    raise _not_json(error, f"{self.name}, line {number}") from None
                 yield _as_row(found, row, self.name, line), len(line)
 
 
@@ -349,29 +358,30 @@ class JsonFile(TableFile):
             if len(found) > MOST_BYTES_UNPACKED:
                 raise _too_large(self.name)
             text = found.decode("utf-8-sig")
-        rows = _parsed_json(text, self.name)
+        try:
+            rows = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise _not_json(error, self.name) from None
         if not isinstance(rows, list):
             raise TableError(f"{self.name} holds a {type(rows).__name__}: it must be a list of objects, one per row")
         return [_as_row(row, number, self.name, text) for number, row in enumerate(rows, 1)]
 
 
-def _parsed_json(text: str, where: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:  # also a number of thousands of digits
-        raise TableError(f"{where} is not valid JSON ({_first_line(error)}): correct it") from None
-    except RecursionError:
-        raise TableError(f"{where} is nested too deeply: use one object per row") from None
+def _not_json(error: Exception, where: str) -> TableError:
+    if isinstance(error, RecursionError):
+        return TableError(f"{where} is nested too deeply: use one object per row")
+    # also a number of thousands of digits
+    return TableError(f"{where} is not valid JSON ({_first_line(error)}): correct it")
 
 
-def _parsed_quickly(text: str, where: str) -> Any:
-    """Return the row with its keys; large numbers among its values are rounded."""
+def _parsed_quickly(text: str) -> Any:
+    """Return a row with its keys; large numbers among its values are rounded."""
     import orjson
 
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:  # it is stricter, such as about halves of characters
-        return _parsed_json(text, where)
+        return json.loads(text)
 
 
 def _as_row(row: Any, number: int, name: str, source: str) -> dict[str, Any]:
@@ -405,7 +415,12 @@ def _without_surrogates(text: str) -> str:
 
 def _as_cell(value: Any) -> str | None:
     """Return a JSON value as text, as a CSV file would hold it."""
-    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if value is None or isinstance(value, str):
+        return value
+    return str(value) if type(value) is int else _JSON.encode(value)
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -434,7 +449,9 @@ class ParquetFile(TableFile):
         from pyarrow import parquet
 
         with self._explained(), self.open() as raw:
-            file = parquet.ParquetFile(raw, buffer_size=PAGE_BUFFER)
+            # at an address, each read is a request: few large ones are better
+            buffer = 0 if self.remote else PAGE_BUFFER
+            file = parquet.ParquetFile(raw, buffer_size=buffer, pre_buffer=self.remote)
             about = file.metadata
             size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
             rows = max(1, min(BATCH_ROWS, about.num_rows * USUAL_BLOCK // max(size, 1)))

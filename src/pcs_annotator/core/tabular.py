@@ -49,6 +49,11 @@ def is_address(spec: os.PathLike[str] | str) -> bool:
     return isinstance(spec, str) and _ADDRESS.match(spec) is not None
 
 
+def table_place(spec: os.PathLike[str] | str) -> Path | str:
+    """Return where a table is: an address as it is, because a path would lose one of its slashes; else a path."""
+    return str(spec) if is_address(spec) else Path(spec)
+
+
 def has_wildcards(spec: str) -> bool:
     """Return whether a path or an address is a pattern that several files can match."""
     return any(character in spec for character in "*?[")

@@ -9,6 +9,7 @@ from typing import Any
 
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.ledger_address import LedgerAddress, absolute_address
+from pcs_annotator.core.tabular import table_place
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.pipeline import evaluate as evaluating
@@ -40,7 +41,8 @@ def run(  # noqa: PLR0913  # what `pcs run` takes
     A second run asks only what is missing.
 
     Args:
-        data: The file with the texts.
+        data: The file with the texts; a folder, a pattern such as `parts/*.parquet` or an address such as
+            `s3://bucket/news.csv` is one table, too.
         out: The run folder; by default `runs/` and the name of the file.
         config: A `pcs.toml`; by default none is read.
         limit: Take only the first N rows.
@@ -56,10 +58,10 @@ def run(  # noqa: PLR0913  # what `pcs run` takes
             `prices`, `optimiser`, `seed`, `calibration`, `max_error`, `certainty`, `promise`, `per_label`, `sets`.
     """
     flags = _flags(settings)
-    folder = running.default_folder(Path(data)) if out is None else Path(out)
+    folder = running.default_folder(table_place(data)) if out is None else Path(out)
     learn = running.learn_defaults(folder)
     request = running.RunRequest(
-        data=Path(data),
+        data=table_place(data),
         folder=folder,
         config=flags_only(flags, learn) if config is None else read_settings(Path(config), Path.cwd(), flags, learn),
         limit=limit,
@@ -91,7 +93,8 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
     """Label the texts of a file with the models, rewrites and weights of a fitted run.
 
     Args:
-        data: The file with the texts.
+        data: The file with the texts; a folder, a pattern such as `parts/*.parquet` or an address such as
+            `s3://bucket/news.csv` is one table, too.
         folder: The folder of the run.
         out: The file for the labels; by default a file next to `data`.
         limit: Take only the first N rows.
@@ -106,7 +109,7 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
             `pcs label`.
     """
     request = running.RunRequest(
-        data=Path(data),
+        data=table_place(data),
         folder=Path(folder),
         config=flags_only(Flags(text_column=text_column, id_column=id_column, ledger=ledger)),
         limit=limit,
@@ -116,7 +119,7 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
         environment=environment,
     )
     _check_names(saving, labelling.Saving)
-    place = labelling.default_out(Path(data)) if out is None else Path(out)
+    place = labelling.default_out(table_place(data)) if out is None else Path(out)
     return labelling.label(request, place, labelling.Saving(**saving))
 
 

@@ -92,9 +92,7 @@ def _find_remote(address: str) -> Sequence[Part]:
         found = [file for file in found if file.address.rpartition("/")[2] in known]
     if not found:
         raise TableError(f"no file matches {address}: check the pattern and the folder")
-    return [
-        Part(table_file(file.address, ending_of(file.address), file.size, file.open), file.version) for file in found
-    ]
+    return [Part(table_file(file.address, file.size, file.open, remote=True), file.version) for file in found]
 
 
 def _local_part(path: Path, name: str) -> Part:

@@ -15,7 +15,7 @@ from pcs_annotator.asking.engine.ledger_lock import Say, lock_ledger, warn_user
 from pcs_annotator.core import elicitations
 from pcs_annotator.core.arrays import Array
 from pcs_annotator.core.result_table import Experiment
-from pcs_annotator.core.tabular import as_arrow, table_stem
+from pcs_annotator.core.tabular import table_place, table_stem
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.vote_table import is_long
@@ -23,6 +23,7 @@ from pcs_annotator.core.votes import PER_LABEL, Votes, check_known
 from pcs_annotator.errors import ConfigError, GoldError, MissingPackage, UndefinedMetric, UnknownNameError
 from pcs_annotator.files import plots, runs, sources, vote_files
 from pcs_annotator.files.config import Config
+from pcs_annotator.files.table_parts import open_parts
 from pcs_annotator.judging.evaluation.experiments import EXPERIMENTS, Settings, Study
 from pcs_annotator.judging.evaluation.methods import method_name
 from pcs_annotator.pipeline import learn, resolve_config
@@ -165,18 +166,18 @@ def _source(given: str) -> ExperimentSource:
     name, equals, spec = given.partition("=")
     if not equals or "/" in name or Path(given).exists():
         name, spec = "", given
-    path = Path(spec)
+    name = name or _stem(spec)
     if sources.is_public_set(spec):
-        return ExperimentSource(name or _stem(path), spec, "texts")
-    if path.is_dir():
-        return ExperimentSource(name or _stem(path), spec, "run")
-    columns = as_arrow(path).column_names
+        return ExperimentSource(name, spec, "texts")
+    if Path(spec).is_dir():
+        return ExperimentSource(name, spec, "run")
+    columns = open_parts(table_place(spec)).contents.schema.names
     has_votes = is_long(columns) or any("|" in column for column in columns)
-    return ExperimentSource(name or _stem(path), spec, "votes" if has_votes else "texts")
+    return ExperimentSource(name, spec, "votes" if has_votes else "texts")
 
 
-def _stem(path: Path) -> str:
-    name = table_stem(path)
+def _stem(spec: str) -> str:
+    name = table_stem(spec)
     return name.rpartition(":")[2] or name
 
 
@@ -184,7 +185,7 @@ def _ask_about(source: ExperimentSource, place: Path, asking: Asking, folds: int
     """Do what `pcs run` does with the texts of a source; return the number of unanswered questions by cause."""
     config = _resolved(source, asking, folds)
     request = RunRequest(
-        data=source.path,
+        data=table_place(source.spec),
         folder=place,
         config=config,
         limit=asking.limit,

@@ -8,6 +8,7 @@ from pathlib import Path
 from pcs_annotator.errors import ConfigError, LabelError
 from pcs_annotator.files import runs, tables
 from pcs_annotator.files.config import CONFIG_NAME, Config
+from pcs_annotator.files.sources import read_source
 from pcs_annotator.pipeline.resolve_config import columns_of, labels_seen
 
 TEMPLATE = """\
@@ -50,8 +51,8 @@ seed = 0
 """
 
 
-def write_first_config(data: Path, out: Path | None, *, force: bool) -> Path:
-    """Write a commented `pcs.toml` for a data file and return its path.
+def write_first_config(data: Path | str, out: Path | None, *, force: bool) -> Path:
+    """Write a commented `pcs.toml` for a table and return its path.
 
     Raises:
         ConfigError: The file already exists.
@@ -59,7 +60,7 @@ def write_first_config(data: Path, out: Path | None, *, force: bool) -> Path:
     path = out or Path(CONFIG_NAME)
     if path.exists() and not force:
         raise ConfigError(f"{path} already exists: name another file with --out, or overwrite it with --force")
-    text = first_config(tables.read_dataset(data, columns_of(Config())))
+    text = first_config(read_source(data, columns_of(Config())))
     with runs.atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return path

@@ -17,7 +17,7 @@ from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.strategy import Strategy
-from pcs_annotator.core.tabular import table_stem
+from pcs_annotator.core.tabular import has_wildcards, table_stem
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError, TableError
 from pcs_annotator.files import runs, tables
@@ -95,9 +95,13 @@ class Labelled:
         return sum(outcome.label is None for outcome in self.outcomes)
 
 
-def default_out(data: Path) -> Path:
-    """Return the default output file for the labels of a data file."""
-    return data.with_name(f"{table_stem(data)}-labels.csv")
+def default_out(data: Path | str) -> Path:
+    """Return the default output file for the labels of a table: beside it, or in this folder if it is elsewhere."""
+    name = f"{table_stem(data)}-labels.csv"
+    if isinstance(data, str):
+        return Path(name)
+    whole = next((one for one in (data, *data.parents) if not has_wildcards(one.name)), data)
+    return whole.with_name(name) if whole.name else whole / name
 
 
 def label(request: RunRequest, out: Path, saving: Saving | None = None) -> Labelled:

@@ -28,8 +28,9 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.files.config import RelationSettings, TaskSettings, read_config
 from pcs_annotator.files.runs import RunFolder, check_ending, make_way, refuse_existing, refuse_inputs
+from pcs_annotator.files.sources import read_source
 from pcs_annotator.files.table_writer import WRITTEN
-from pcs_annotator.files.tables import Columns, read_dataset, write_table
+from pcs_annotator.files.tables import Columns, write_table
 from pcs_annotator.judging.evaluation.flips import Flips, flips_by_relation
 from pcs_annotator.pipeline.ask import pricing
 from pcs_annotator.relations.base import Context, QuestionRelation, Relation, rephrased
@@ -239,7 +240,7 @@ def check_relations(request: CheckRequest, choice: RelationChoice) -> dict[str, 
         refuse_inputs(request.out, request.file)
         refuse_existing(request.out, replace=request.replace)
     columns = Columns(text=request.text_column, id=request.id_column)
-    items = read_dataset(request.file, columns, request.limit).items
+    items = read_source(request.file, columns, request.limit).items
     flips = _flips(request.votes) if request.votes is not None else {}
     variants: list[tuple[Item, Variant]] = []
 

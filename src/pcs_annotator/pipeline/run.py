@@ -38,7 +38,7 @@ class RunRequest:
     """What to run.
 
     Attributes:
-        data: The user's file.
+        data: The user's table: a path, a pattern or an address.
         folder: The run folder.
         config: Settings, including those of the command line.
         limit: Maximum number of rows; None for all.
@@ -54,7 +54,7 @@ class RunRequest:
         say: Called with whom the run waits for, and where an earlier ledger is kept.
     """
 
-    data: Path
+    data: Path | str
     folder: Path
     config: Config
     limit: int | None = None
@@ -81,7 +81,7 @@ class RunRequest:
         return sources.read_source(self.data, resolve_config.columns_of(self.config), self.limit)
 
 
-def default_folder(data: Path) -> Path:
+def default_folder(data: Path | str) -> Path:
     """Return the run folder to use if none is given."""
     return Path("runs") / table_stem(data)
 

@@ -11,11 +11,11 @@ from pcs_annotator.pipeline.init_config import write_first_config
 
 
 @click.command("init")
-@click.argument("data", type=options.PATH)
+@click.argument("data", type=options.TABLE)
 @click.option("-o", "--out", type=options.PATH, help="Settings file to write; default: pcs.toml in this folder.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @options.JSON
-def command(data: Path, out: Path | None, force: bool, to_json: bool) -> None:
+def command(data: Path | str, out: Path | None, force: bool, to_json: bool) -> None:
     """Inspect DATA and write a commented pcs.toml for it."""
     path = write_first_config(data, out, force=force)
     if to_json:

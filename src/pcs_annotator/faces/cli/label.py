@@ -15,7 +15,7 @@ from pcs_annotator.pipeline import findings, label, resolve_config, run
 
 
 @click.command("label")
-@click.argument("data", type=options.PATH)
+@click.argument("data", type=options.TABLE)
 @click.option("--run", "folder", type=options.PATH, required=True, help="Folder of the fitted run.")
 @click.option("-o", "--out", type=options.PATH, help="File to write; default: DATA-labels.csv beside DATA.")
 @options.TEXT_COLUMN
@@ -31,7 +31,7 @@ from pcs_annotator.pipeline import findings, label, resolve_config, run
 @options.QUIET
 def command(
     *,
-    data: Path,
+    data: Path | str,
     folder: Path,
     out: Path | None,
     text_column: str | None,

@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
+from pcs_annotator.core.tabular import table_place
 from pcs_annotator.errors import ConfigError, PcsWarning
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,6 +33,7 @@ def list_option(name: str, help: str) -> Callable[[F], F]:
 
 
 PATH = click.Path(path_type=Path)
+TABLE = click.types.FuncParamType(table_place)
 
 
 def ledger_address(_context: click.Context, _parameter: click.Parameter, given: str | None) -> LedgerAddress | None:

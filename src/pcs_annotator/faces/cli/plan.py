@@ -18,7 +18,7 @@ DEFAULT_CALLS = 8.0
 
 
 @click.command("plan")
-@click.argument("data", type=options.PATH)
+@click.argument("data", type=options.TABLE)
 @options.settings_options
 @click.option("--run", "folder", type=options.PATH, help="Plan to label DATA with this fitted run.")
 @options.stopping_options
@@ -35,7 +35,7 @@ DEFAULT_CALLS = 8.0
 @options.LIMIT
 @options.JSON
 def command(
-    *, data: Path, folder: Path | None, designing: bool, config: Path | None, limit: int | None, **given: Any
+    *, data: Path | str, folder: Path | None, designing: bool, config: Path | None, limit: int | None, **given: Any
 ) -> None:
     """Show calls, tokens and cost of a run over DATA; no model is called.
 
@@ -48,7 +48,7 @@ def command(
     settings = resolve_config.read_settings(config, Path.cwd(), options.take(resolve_config.Flags, given))
     if designing:
         request = panel_design.DesignRequest(
-            source=data,
+            source=Path(data),
             budget=DEFAULT_CALLS if given["calls"] is None else given["calls"],
             prices=costs,
             free=given["free"],

@@ -13,7 +13,7 @@ from pcs_annotator.pipeline import resolve_config, run
 
 
 @click.command("run")
-@click.argument("data", type=options.PATH)
+@click.argument("data", type=options.TABLE)
 @options.settings_options
 @options.execution_options
 @click.option("-o", "--out", type=options.PATH, help="Run folder; default: runs/ plus the name of DATA.")
@@ -26,7 +26,9 @@ from pcs_annotator.pipeline import resolve_config, run
 @options.NO_WAIT
 @options.JSON
 @options.QUIET
-def command(*, data: Path, config: Path | None, out: Path | None, to_json: bool, quiet: bool, **given: Any) -> int:
+def command(
+    *, data: Path | str, config: Path | None, out: Path | None, to_json: bool, quiet: bool, **given: Any
+) -> int:
     """Rewrite, ask, learn and label the texts of DATA (CSV, JSONL or Parquet).
 
     After an interruption, the same command resumes and asks only what is missing. Weights are learned from the rows
