@@ -18,7 +18,7 @@ BATCH = [
 def sequences_seen(token: int) -> list[list[int]]:
     """For each row of a tree with several forks, what a token sees, in the order of positions."""
     layout = lay_out(BATCH)
-    most = max(map(len, layout.heads))
+    most = layout.before
     columns = layout.tokens.shape[1]
     found = []
     for row, question in enumerate(BATCH):
@@ -43,6 +43,7 @@ def test_positions_count_from_the_start_of_the_prompt() -> None:
     assert layout.heads == [(5, 6), (5,), ()]
     assert layout.head_of_row == [0, 1, 2]
     assert layout.visible.any(axis=-1).all()
+    assert layout.visible.shape[-1] % 8 == 0
 
 
 def test_branches_do_not_see_each_other() -> None:

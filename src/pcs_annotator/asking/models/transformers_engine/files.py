@@ -122,17 +122,23 @@ def download(files: ModelFiles, environment: Mapping[str, str]) -> Path:
             f"the folder {files.folder} has no complete weights: it needs model.safetensors, or all parts that "
             "model.safetensors.index.json names"
         )
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import HfApi, snapshot_download
 
     where = _hub(environment)
     try:
-        for ignored in (OTHERS, [pattern for pattern in OTHERS if pattern != "*.bin"]):
-            snapshot_download(files.repo, revision=files.commit, ignore_patterns=list(ignored), **where)
-            if files.complete:
-                return files.folder
+        if not where["local_files_only"]:
+            listed = HfApi(where["endpoint"], where["token"]).list_repo_files(files.repo, revision=files.commit)
+            safe = any(name.endswith(".safetensors") for name in listed)
+            ignored = [pattern for pattern in OTHERS if safe or pattern != "*.bin"]
+            snapshot_download(files.repo, revision=files.commit, ignore_patterns=ignored, **where)
     except Exception as error:
         raise _no_download(files.repo, environment, error) from None
-    raise ConfigError(f"the hub's model {files.repo} has no weights as .safetensors or .bin files")
+    if not files.complete:
+        raise ConfigError(
+            f"transformers:{files.repo} has no complete weights as .safetensors or .bin files in {files.folder}, and "
+            "none can be downloaded: check that it is a model for transformers, and that HF_HUB_OFFLINE is not set"
+        )
+    return files.folder
 
 
 def _config_path(repo: str, revision: str | None, environment: Mapping[str, str]) -> Path:

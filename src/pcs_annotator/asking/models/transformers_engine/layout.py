@@ -11,6 +11,8 @@ import numpy.typing as npt
 from pcs_annotator.asking.models.label_tree import LabelTree, Prompt
 
 Ints = npt.NDArray[np.int64]
+# GPUs read masks of such a width as they are; others are copied in every layer.
+ALIGNED = 8
 
 
 class LabelQuestion(NamedTuple):
@@ -33,7 +35,8 @@ class Layout(NamedTuple):
         places: Their positions in the prompts.
         visible: Whether a token sees those of the shared start and of its own row: (question, column, both).
         extra: Number of columns for appended tokens.
-        heads: The different starts; they end in the same column too.
+        before: Number of columns for the starts of prompts, which end in the same column too.
+        heads: The different starts.
         head_of_row: For each question, which of them is its own.
     """
 
@@ -41,6 +44,7 @@ class Layout(NamedTuple):
     places: Ints
     visible: npt.NDArray[np.bool_]
     extra: int
+    before: int
     heads: list[tuple[int, ...]]
     head_of_row: list[int]
 
@@ -48,10 +52,12 @@ class Layout(NamedTuple):
 def lay_out(batch: Sequence[LabelQuestion]) -> Layout:
     """Return a batch for a model that has read the starts of its prompts."""
     heads = {head: number for number, head in enumerate(dict.fromkeys(question.prompt.head for question in batch))}
-    most = max(map(len, heads))
     extra = max(len(question.tree.appended) for question in batch)
     end = max(len(question.prompt.tail) for question in batch)
     width = end + extra
+    most = max(map(len, heads))
+    if most:
+        most += -(most + width) % ALIGNED
     tokens = np.zeros((len(batch), width), np.int64)
     places = np.zeros((len(batch), width), np.int64)
     visible = np.zeros((len(batch), width, most + width), bool)
@@ -68,7 +74,8 @@ def lay_out(batch: Sequence[LabelQuestion]) -> Layout:
     # Padding is of no use, but looking at nothing at all would make it not a number.
     columns = np.arange(width)
     visible[:, columns, most + columns] = True
-    return Layout(tokens, places, visible, extra, list(heads), [heads[question.prompt.head] for question in batch])
+    own = [heads[question.prompt.head] for question in batch]
+    return Layout(tokens, places, visible, extra, most, list(heads), own)
 
 
 class WholeLayout(NamedTuple):

@@ -117,7 +117,7 @@ class Reader:
         from transformers import DynamicCache
 
         cache = DynamicCache()
-        width = max(map(len, layout.heads))
+        width = layout.before
         if not width:
             return cache
         kept = [self._heads.get(head, self._read_head) for head in layout.heads]
