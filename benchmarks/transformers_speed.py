@@ -1,8 +1,8 @@
 """Measures `transformers:` models: graded votes of 4 variants of short texts, against one-by-one generation.
 
 Run it with `.venv/bin/python -m benchmarks.transformers_speed`; it needs torch and transformers, and no network. It
-makes its own model, with random weights and the shape of SmolLM2-135M, and its own tokenizer; `--model FOLDER` measures
-another one. On a GPU it asks all questions in less than 3 minutes; on a CPU a sample of them.
+makes its own model, with random weights and the shape of SmolLM2-135M (or 1.7B: `--size 1.7b`), and its own tokenizer;
+`--model FOLDER` measures another one. On a GPU it asks all questions in less than 3 minutes; on a CPU a sample of them.
 
 - *graded votes*: `ask` for all questions at once, as a run does with as many calls in flight. One reading of a question
   gives the probability of each label.
@@ -37,16 +37,22 @@ from pcs_annotator.asking.models.transformers_engine.runner import pick_device, 
 from pcs_annotator.asking.models.transformers_local import TransformersModel
 from pcs_annotator.core.chat import ChatModel, Request
 
-# The shape of SmolLM2-135M.
-SHAPE = {
-    "vocab_size": 49152,
-    "hidden_size": 576,
-    "intermediate_size": 1536,
-    "num_hidden_layers": 30,
-    "num_attention_heads": 9,
-    "num_key_value_heads": 3,
-    "max_position_embeddings": 8192,
-    "tie_word_embeddings": True,
+# The shapes of SmolLM2-135M and SmolLM2-1.7B.
+SHAPES = {
+    "135m": {
+        "hidden_size": 576,
+        "intermediate_size": 1536,
+        "num_hidden_layers": 30,
+        "num_attention_heads": 9,
+        "num_key_value_heads": 3,
+    },
+    "1.7b": {
+        "hidden_size": 2048,
+        "intermediate_size": 8192,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 32,
+    },
 }
 CHAT = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
@@ -104,7 +110,7 @@ def variants(texts: Sequence[tuple[str, str]]) -> list[tuple[Task, str]]:
     ]
 
 
-def make_model(folder: Path, questions: Sequence[tuple[Task, str]], dtype: Any) -> None:
+def make_model(folder: Path, questions: Sequence[tuple[Task, str]], dtype: Any, size: str = "135m") -> None:
     """Save a model with random weights, and a tokenizer trained on the questions."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -127,8 +133,16 @@ def make_model(folder: Path, questions: Sequence[tuple[Task, str]], dtype: Any) 
     made.chat_template = CHAT
     made.save_pretrained(folder)
     torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(LlamaConfig(**SHAPE, eos_token_id=made.eos_token_id))
-    model.to(dtype).save_pretrained(folder)
+    config = LlamaConfig(
+        **SHAPES[size],
+        vocab_size=49152,
+        max_position_embeddings=8192,
+        tie_word_embeddings=True,
+        eos_token_id=made.eos_token_id,
+    )
+    with torch.device(pick_device(None)):
+        model = AutoModelForCausalLM.from_config(config, dtype=dtype)
+    model.save_pretrained(folder)
 
 
 def requests_for(questions: Sequence[tuple[Task, str]], model: ChatModel) -> list[Request]:
@@ -182,7 +196,7 @@ async def measure(folder: Path, questions: Sequence[tuple[Task, str]], rows: int
     model = TransformersModel(find_files(str(folder), {}), {"PCS_DEVICE": str(device)})
     requests = requests_for(questions, model)
     replies = [await model.ask(request) for request in requests[:4]]
-    await graded(model, requests[: 256 if device.type != "cpu" else 8], clock)
+    await graded(model, requests[: 1024 if device.type != "cpu" else 8], clock)
     lengths = [reply.usage.input_tokens or 0 for reply in replies]
     ((runner, _),) = batching._loaded.values()
     print(f"  tokens of the first questions {lengths}; shared start kept: {runner._loaded.reader.shares}", flush=True)
@@ -203,6 +217,7 @@ async def measure(folder: Path, questions: Sequence[tuple[Task, str]], rows: int
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--model", type=Path, help="folder of a model; by default one with random weights")
+    parser.add_argument("--size", choices=list(SHAPES), default="135m", help="its size")
     parser.add_argument("--texts", type=int, help="how many texts (4 questions each)")
     options = parser.parse_args()
     device = pick_device(None)
@@ -211,9 +226,9 @@ def main() -> int:
     questions = variants(short_texts(options.texts or (24 if cpu else 1000)))
     name = "CPU" if cpu else torch.cuda.get_device_name()
     with tempfile.TemporaryDirectory() as made:
-        folder = options.model or Path(made, "random-135m")
+        folder = options.model or Path(made, f"random-{options.size}")
         if options.model is None:
-            make_model(folder, questions, pick_dtype(None, device))
+            make_model(folder, questions, pick_dtype(None, device), options.size)
         size = sum(file.stat().st_size for file in folder.glob("*.safetensors")) / pick_dtype(None, device).itemsize
         print(
             f"{name}, {torch.get_num_threads()} threads, {folder.name}: {size / 1e9:.2f}B, {pick_dtype(None, device)}"
