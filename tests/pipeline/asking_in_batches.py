@@ -8,14 +8,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.engine.ledger_lock import lock_ledger_async
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.core.arrays import Codes, Grades
 from pcs_annotator.core.bill import Bill
+from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item, Task
+from pcs_annotator.core.vote import OPEN, Cell
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.files.batch_records import BatchRecord, read_batches
-from pcs_annotator.pipeline.ask import CollectSettings, collect
+from pcs_annotator.pipeline.ask import CollectSettings, ask_job, open_job
 from pcs_annotator.pipeline.batches import BatchSettings
 from tests.stub import Behaviour, Stub, StubServer
 
@@ -43,6 +46,23 @@ def texts(count: int) -> list[Item]:
     return [Item(id=str(row), text=f"Text number {row}: rather nice, all told.") for row in range(count)]
 
 
+class MajorityOfThree:
+    """Asks the third of three models only where the first two disagree."""
+
+    order = tuple(Cell(annotator, 0, 0) for annotator in range(3))
+
+    def needed(self, cells: Codes, grades: Grades | None) -> int:
+        """Return how many cells must be asked."""
+        first, second, third = cells[:, 0, 0].tolist()
+        if first == OPEN:
+            return 2
+        return int(third == OPEN and first != second)
+
+    def urgency(self, cells: Codes, grades: Grades | None) -> float:
+        """Return the same for all."""
+        return 0.5
+
+
 @dataclass
 class Desk:
     """A folder with a ledger and batches, and the stub that is asked.
@@ -65,6 +85,7 @@ class Desk:
         *,
         live: bool = False,
         relations: Sequence[Any] = ("original",),
+        strategy: Strategy | None = None,
         **settings: Any,
     ) -> Votes:
         """Ask about texts, in batches unless `live`."""
@@ -74,9 +95,10 @@ class Desk:
         how = CollectSettings(
             answers="hard", environment=environment, tally=self.tally, batches=None if live else batches
         )
-        return await collect(
-            TASK, items, models, relations, ledger=self.folder / "ledger.db", settings=replace(how, **settings)
-        )
+        how = replace(how, **settings)
+        ledger = self.folder / "ledger.db"
+        async with lock_ledger_async(ledger):
+            return await ask_job(open_job(TASK, models, relations, how), items, ledger, how, strategy)
 
     @property
     def bills(self) -> list[Bill]:
@@ -100,4 +122,4 @@ def at_desk(folder: Path, behaviour: Behaviour, test: Callable[[Desk], Any]) -> 
     return asyncio.run(run())
 
 
-__all__ = ["KEY", "MODELS", "TASK", "Budget", "Desk", "at_desk", "environment_of", "texts"]
+__all__ = ["KEY", "MODELS", "TASK", "Desk", "at_desk", "environment_of", "texts"]

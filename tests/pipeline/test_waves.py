@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
-from pcs_annotator.errors import AccessDenied, ConfigError, Interrupted, ModelError, PcsWarning
+from pcs_annotator.errors import AccessDenied, ConfigError, Interrupted, ModelError, PcsWarning, TableError
+from pcs_annotator.files.batch_records import write_batches
 from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
-from tests.pipeline.asking_in_batches import MODELS, Desk, at_desk, texts
+from tests.pipeline.asking_in_batches import MODELS, Desk, MajorityOfThree, at_desk, texts
 from tests.stub import Behaviour
 
 pytestmark = pytest.mark.enable_socket
@@ -148,15 +150,15 @@ def test_batches_that_bring_nothing_end_the_run_with_the_reason(tmp_path: Path) 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_a_full_quota_is_waited_for_and_batches_are_made_smaller(tmp_path: Path, provider: str) -> None:
     async def test(desk: Desk) -> None:
-        votes = await desk.ask(texts(800), [MODELS[provider]])
+        votes = await desk.ask(texts(500), [MODELS[provider]])
         assert votes.codes.min() >= 0
         stats = desk.stub.stats()
-        assert (stats.answered, stats.asked_again) == (800, 0)
+        assert (stats.answered, stats.asked_again) == (500, 0)
         sizes = [record.requests for record in desk.records]
-        assert sum(sizes) == 800
-        assert max(sizes) < 800
+        assert sum(sizes) == 500
+        assert max(sizes) < 500
 
-    at_desk(tmp_path, Behaviour(batch_tokens=90_000, batch_s=0.1), test)
+    at_desk(tmp_path, Behaviour(batch_tokens=60_000, batch_s=0.1), test)
 
 
 def test_a_broken_download_is_repeated_and_pays_for_nothing_twice(tmp_path: Path) -> None:
@@ -253,3 +255,80 @@ def test_a_batch_that_the_provider_no_longer_has_is_asked_again(tmp_path: Path) 
         assert votes.codes.min() >= 0
 
     at_desk(tmp_path, Behaviour(), test)
+
+
+async def stopped_while_waiting(desk: Desk, *asked: Any) -> None:
+    """Submit a batch that takes long, and stop."""
+    desk.stub.change(batch_s=3600.0)
+    asking = asyncio.create_task(desk.ask(*asked))
+    while not any(record.id for record in desk.records):
+        await asyncio.sleep(0.01)
+    asking.cancel()
+    await asyncio.wait([asking])
+    desk.stub.change(batch_s=0.0)
+
+
+@pytest.mark.parametrize("provider", ["openai", "mistral", "anthropic"])
+def test_a_batch_whose_id_was_lost_is_found_again(tmp_path: Path, provider: str) -> None:
+    """Killed after the server started the batch, and before its ID was written down."""
+
+    async def test(desk: Desk) -> None:
+        await stopped_while_waiting(desk, texts(60), [MODELS[provider]])
+        (record,) = desk.records
+        write_batches(desk.folder / "batches.json", [replace(record, id="")])
+        votes = await desk.ask(texts(60), [MODELS[provider]])
+        assert votes.codes.min() >= 0
+        assert desk.stub.stats().requests == 60
+        assert [record.answered for record in desk.records] == [60]
+
+    at_desk(tmp_path, Behaviour(), test)
+
+
+def test_a_batch_that_was_never_started_is_submitted_again(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        await stopped_while_waiting(desk, texts(60))
+        (record,) = desk.records
+        desk.stub.batches.batches.clear()
+        write_batches(desk.folder / "batches.json", [replace(record, id="")])
+        assert (await desk.ask(texts(60))).codes.min() >= 0
+        assert desk.stub.stats().requests == 60
+
+    at_desk(tmp_path, Behaviour(), test)
+
+
+def test_batches_of_models_that_are_no_longer_asked_are_still_collected(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        await stopped_while_waiting(desk, texts(60), ["openai:gpt-4o"])
+        await desk.ask(texts(60))
+        assert {bill.model: bill.calls for bill in desk.bills} == {"openai:gpt-4o": 60, "openai:gpt-4o-mini": 60}
+
+    at_desk(tmp_path, Behaviour(), test)
+
+
+@pytest.mark.parametrize("text", ["{", '{"batches": [{"id": 3}]}', '{"batches": 7}'])
+def test_a_damaged_record_of_batches_is_an_error_that_names_the_file(tmp_path: Path, text: str) -> None:
+    async def test(desk: Desk) -> None:
+        (tmp_path / "batches.json").write_text(text, encoding="utf-8")
+        with pytest.raises(TableError, match=r"batches\.json .*remove it, if you can do without the answers"):
+            await desk.ask(texts(60))
+
+    at_desk(tmp_path, Behaviour(), test)
+
+
+def test_only_what_labels_still_need_is_asked_in_later_waves(tmp_path: Path) -> None:
+    """With a strategy, every wave asks what the next step of each text needs."""
+
+    async def test(desk: Desk) -> None:
+        models = [MODELS["openai"], "openai:gpt-4o", MODELS["mistral"]]
+        everything = await elsewhere(desk).ask(texts(200), models, live=True)
+        desk.stub.reset()
+        votes = await desk.ask(texts(200), models, strategy=MajorityOfThree())
+        first, second = everything.codes[:, :2, 0, 0].T
+        agree = first == second
+        assert (votes.codes[:, :2] == everything.codes[:, :2]).all()
+        assert ((votes.codes[:, 2, 0, 0] == NOT_ASKED) == agree).all()
+        assert [record.requests for record in desk.records] == [200, 200, int((~agree).sum())]
+        assert desk.stub.stats().requests == 400 + int((~agree).sum())
+        assert desk.tally.spared == agree.sum()
+
+    at_desk(tmp_path, Behaviour(labels=("good", "bad")), test)

@@ -58,7 +58,7 @@ def answer(kind: str, question: Question, behaviour: Behaviour) -> Answer:
     label = chosen_label(question, behaviour)
     if kind == "cut":
         return Answer(f"<label>{label[:-1]}", finish="length")
-    return Answer(_in_form(label, question, behaviour), label=label)
+    return Answer(in_form(label, question, behaviour), label=label)
 
 
 @lru_cache(maxsize=1024)
@@ -89,7 +89,8 @@ def rewritten(question: Question) -> str:
     return f"<{tag.group(1)}>{text}</{tag.group(1)}>" if tag else text
 
 
-def _in_form(label: str, question: Question, behaviour: Behaviour) -> str:
+def in_form(label: str, question: Question, behaviour: Behaviour) -> str:
+    """Return a label in the form that was asked for."""
     match question.form if behaviour.answer == "auto" else behaviour.answer:
         case "bare":
             return label

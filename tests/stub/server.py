@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from tests.stub.answers import answer, labels_of
+from tests.stub.answers import Answer, answer, in_form, labels_of
 from tests.stub.batches import Batches
 from tests.stub.behaviour import Behaviour, Dice, TokenBucket, digest
 from tests.stub.connection import Connection, Reply, Request
@@ -33,12 +33,16 @@ _SILENT = {
 
 
 class Stub:
-    """Answers requests and counts them; `url` is the base URL for OpenAI clients, `root` the same without `/v1`."""
+    """Answers requests and counts them; `url` is the base URL for OpenAI clients, `root` the same without `/v1`.
+
+    `label_of` may be set to a function that chooses the label of an answer; an empty one is an answer without a label.
+    """
 
     def __init__(self, behaviour: Behaviour) -> None:
         self.root = ""
         self.counters = Counters()
         self.connections: set[Connection] = set()
+        self.label_of: Callable[[Question], str] | None = None
         self.batches = Batches(lambda: self.behaviour, self._answer_line)
         self._behave(behaviour)
 
@@ -194,6 +198,11 @@ class Stub:
         if kind == "html":
             return Reply(http(200, HTML, headers, "text/html"), 200)
         said = answer(kind, question, self.behaviour)
+        if self.label_of is not None:
+            label = self.label_of(question)
+            said = answer("chatter", question, self.behaviour)
+            if label:
+                said = Answer(in_form(label, question, self.behaviour), label=label)
         logs = "null"
         if question.logprobs and self.behaviour.logprobs != "ignored":
             sampled = self.behaviour.logprobs == "after sampling"

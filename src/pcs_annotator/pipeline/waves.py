@@ -26,6 +26,8 @@ from pcs_annotator.pipeline.batches import Batches, BatchSettings
 
 SMALL_SHARE, SMALL_COUNT = 0.05, 50
 """The rest is asked live if it is at most this share of the requests so far, or this many."""
+USUAL_WAVES, LATE_SHARE = 4, 0.2
+"""After so many waves, a larger share will do: waiting another day would save little."""
 
 
 class Asked(NamedTuple):
@@ -51,7 +53,7 @@ async def ask_in_waves(
             wave = requests = in_vain = 0
             while chunks := await _next_wave(replace(job, on_variant=None), items, asker, strategy, collector):
                 count = sum(len(chunk.keys) for chunk in chunks)
-                if wave and count <= max(SMALL_COUNT, SMALL_SHARE * requests):
+                if is_small(count, wave, requests):
                     collector.release(key for chunk in chunks for key in chunk.keys)
                     break
                 wave, requests, before = wave + 1, requests + count, batches.answered
@@ -62,6 +64,12 @@ async def ask_in_waves(
         finally:
             await batches.close()
     return Asked(replace(asker, defer=collector.recall), batches.answered)
+
+
+def is_small(rest: float, waves: int, requests: float) -> bool:
+    """Return whether what is left after some waves is so little that it is asked live; the first wave never is."""
+    share = SMALL_SHARE if waves < USUAL_WAVES else LATE_SHARE
+    return waves > 0 and rest <= max(SMALL_COUNT, share * requests)
 
 
 def check_batches(job: Job) -> None:
