@@ -2,7 +2,7 @@
 
 A stub server answers as the recorded models did, live and in batches of both protocols. 100 gold rows are drawn at
 random and learned from; the other rows are labelled twice, through the real engine, ledger and sockets. Run it with
-`python -m benchmarks.batch [repetitions] [rows]`.
+`python -m benchmarks.batch [repetitions] [rows] [name of sets]`.
 """
 
 from __future__ import annotations
@@ -129,8 +129,9 @@ def main() -> None:
     repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     rows = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000
     print(f"Batch waves and a small rest live, compared with all questions live: {repetitions} × {rows:,} rows")
+    chosen = {title: data for title, data in panels().items() if len(sys.argv) < 4 or title.startswith(sys.argv[3])}
     for optimiser in OPTIMISERS:
-        for title, data in panels().items():
+        for title, data in chosen.items():
             found = []
             for trial in trials(data, repetitions, optimiser):
                 some = slice(0, rows)

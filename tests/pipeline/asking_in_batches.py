@@ -71,12 +71,15 @@ class Desk:
         stub: The server.
         folder: Where ledger and batches are kept.
         said: What the user was told.
+        tally: What was counted the last time.
+        more: Further variables of the environment.
     """
 
     stub: Stub
     folder: Path
     said: list[str] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
+    more: dict[str, str] = field(default_factory=dict)
 
     async def ask(
         self,
@@ -90,7 +93,7 @@ class Desk:
     ) -> Votes:
         """Ask about texts, in batches unless `live`."""
         self.tally = Tally()
-        environment = environment_of(self.stub)
+        environment = environment_of(self.stub) | self.more
         batches = BatchSettings(records=self.folder / "batches.json", say=self.said.append, environment=environment)
         how = CollectSettings(
             answers="hard", environment=environment, tally=self.tally, batches=None if live else batches

@@ -32,6 +32,8 @@ from pcs_annotator.files.batch_records import BatchRecord, read_batches, write_b
 
 FIRST_LOOK, LONGEST_LOOK, LOOK_LATER = 0.05, 60.0, 1.5
 """Seconds between two looks at open batches: the first, the most, and the factor by which they grow."""
+FIRST_RETRY, OPEN_ATTEMPTS = 0.25, 60
+"""Half the seconds before the second attempt after a failure, doubled each time; attempts while a batch is open."""
 SAY_SECONDS = 300.0
 STORED_TOGETHER = 500
 SMALLEST_SPLIT = 200
@@ -104,7 +106,8 @@ class Batches:
                 return
             pause = FIRST_LOOK if some_ended else min(pause * LOOK_LATER, LONGEST_LOOK)
             self._say_progress(waiting)
-            await asyncio.sleep(pause)
+            retry = FIRST_RETRY * 2**self._failures if self._failures else 0.0
+            await asyncio.sleep(min(max(pause, retry), LONGEST_LOOK))
 
     async def _round(self, waiting: deque[Chunk]) -> bool:
         """Submit what the quota allows and look at every open batch; return whether one has ended."""
@@ -114,7 +117,9 @@ class Batches:
             ended = [record for record in self._open if await self._has_ended(record, waiting)]
         except (ServerTrouble, RateLimited) as error:
             self._failures += 1
-            if self._failures >= self._asker.patience.attempts:
+            # batches that are under way are paid for, and a day is long: the network may fail for a while
+            most = OPEN_ATTEMPTS if self._open else self._asker.patience.attempts
+            if self._failures >= most:
                 raise
             if self._failures == 1:
                 warnings.warn(f"{error}; trying again", PcsWarning, stacklevel=2)

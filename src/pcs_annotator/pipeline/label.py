@@ -24,11 +24,12 @@ from pcs_annotator.files import runs, tables
 from pcs_annotator.files.table_writer import WRITTEN
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.drift import Drift
-from pcs_annotator.judging.spending.frugal import Frugal, Spending, graded_annotators, learn_frugal
+from pcs_annotator.judging.spending.frugal import Frugal, Spending, graded_annotators, learn_frugal, rounds_of
 from pcs_annotator.pipeline import ask, learn, ledgers, ray_cluster, resolve_config
 from pcs_annotator.pipeline.other_work import lost_rows
 from pcs_annotator.pipeline.run import RunRequest
 from pcs_annotator.pipeline.run_folder import Recorded, started
+from pcs_annotator.pipeline.ways_to_ask import WayToAsk, ways_to_label
 
 # The prices of models are compared on a question and an answer of typical length.
 TYPICAL_TOKENS = (500, 20)
@@ -215,11 +216,13 @@ class LabelPlan(NamedTuple):
         everything: All questions.
         frugal: The expected cost with stopping early; None when nothing was learned to decide when to stop.
         spending: The share of questions that is expected.
+        ways: Cost and time of asking live and in batches.
     """
 
     everything: Plan
     frugal: Plan | None
     spending: Spending | None
+    ways: Sequence[WayToAsk] = ()
 
 
 def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPlan:
@@ -232,8 +235,12 @@ def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPl
     everything = ask.plan_job(job, dataset.items, settings)
     frugal = _frugal(recorded, recorded.model_in_force(), job, settings, saving or Saving())
     if frugal is None:
-        return LabelPlan(everything, None, None)
-    return LabelPlan(everything, _scaled(everything, job, frugal.spending), frugal.spending)
+        return LabelPlan(everything, None, None, ways_to_label(job, everything, None, (), settings.in_flight))
+    fewer = _scaled(everything, job, frugal.spending)
+    rounds = rounds_of(recorded.votes, frugal.strategy)
+    return LabelPlan(
+        everything, fewer, frugal.spending, ways_to_label(job, everything, fewer, rounds, settings.in_flight)
+    )
 
 
 def new_texts(request: RunRequest) -> tables.Dataset:

@@ -30,6 +30,7 @@ from pcs_annotator.pipeline.other_work import data_hash, other_work
 from pcs_annotator.pipeline.report.page import write_report
 from pcs_annotator.pipeline.run_folder import REFIT, Recorded, RunResult, settings_of_fits, started
 from pcs_annotator.pipeline.waves import check_batches
+from pcs_annotator.pipeline.ways_to_ask import WayToAsk, ways_to_run
 from pcs_annotator.version import __version__
 
 
@@ -225,11 +226,13 @@ class RunPlan(NamedTuple):
         plan: Calls and the most that they can cost.
         panel: The questions that were chosen; None when the user named them.
         alternatives: Option that would ask otherwise → its plan.
+        ways: Cost and time of asking live and in batches.
     """
 
     plan: Plan
     panel: DefaultPanel | None = None
     alternatives: Mapping[str, Plan] = MappingProxyType({})
+    ways: Sequence[WayToAsk] = ()
 
 
 def plan(request: RunRequest) -> RunPlan:
@@ -237,7 +240,8 @@ def plan(request: RunRequest) -> RunPlan:
     dataset = request.read_data()
     config = resolve_config.resolve(request.config, dataset)
     if config.relations.use:
-        return RunPlan(_planned(request, config, dataset.items))
+        planned, ways = _planned(request, config, dataset.items)
+        return RunPlan(planned, ways=ways)
     panel = _recorded_panel(request, config)
     if panel is None:
         panel = _support(request, config).panel()
@@ -249,17 +253,16 @@ def plan(request: RunRequest) -> RunPlan:
     if config.ask.answers != "hard" and panel.graded:
         hard = replace(config, ask=replace(config.ask, answers="hard"))
         others["--answers hard"] = _support(request, hard).panel().applied_to(hard)
-    return RunPlan(
-        _planned(request, panel.applied_to(config), dataset.items),
-        panel,
-        {option: _planned(request, other, dataset.items) for option, other in others.items()},
-    )
+    planned, ways = _planned(request, panel.applied_to(config), dataset.items)
+    alternatives = {option: _planned(request, other, dataset.items)[0] for option, other in others.items()}
+    return RunPlan(planned, panel, alternatives, ways)
 
 
-def _planned(request: RunRequest, config: Config, items: Sequence[Item]) -> Plan:
+def _planned(request: RunRequest, config: Config, items: Sequence[Item]) -> tuple[Plan, list[WayToAsk]]:
     settings = resolve_config.collect_settings_of(config, request.environment)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
-    return ask.plan_job(job, items, settings)
+    planned = ask.plan_job(job, items, settings)
+    return planned, ways_to_run(job, planned, settings.in_flight)
 
 
 def _check_models(request: RunRequest, config: Config) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -26,6 +27,7 @@ from pcs_annotator.pipeline.batches import Batches, BatchSettings
 
 SMALL_SHARE, SMALL_COUNT = 0.05, 50
 """The rest is asked live if it is at most this share of the requests so far, or this many."""
+BLOCK = 20_000
 USUAL_WAVES, LATE_SHARE = 4, 0.2
 """After so many waves, a larger share will do: waiting another day would save little."""
 
@@ -83,8 +85,10 @@ async def _next_wave(
     job: Job, items: Iterable[Item], asker: Asker, strategy: Strategy | None, collector: Collector
 ) -> list[Chunk]:
     """Go over all texts, and return the calls that their votes need next; models without batches are asked."""
-    prepared = await prepare_job(job, asker)
-    await run_job(prepared, items, replace(asker, tally=Tally(), defer=collector.take), strategy)
+    prepared, rest = await prepare_job(job, asker), iter(items)
+    deferring = replace(asker, tally=Tally(), defer=collector.take)
+    while block := list(islice(rest, BLOCK)):  # votes are not needed here, so those of a block are forgotten
+        await run_job(prepared, block, deferring, strategy)
     return collector.hand_over()
 
 

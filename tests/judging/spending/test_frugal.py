@@ -11,7 +11,14 @@ from pcs_annotator.errors import UnknownNameError
 from pcs_annotator.judging import fit_model as module
 from pcs_annotator.judging.fit_model import Learning, fit_model, learn_model, rows_to_replay
 from pcs_annotator.judging.promising.acceptance import Promise
-from pcs_annotator.judging.spending.frugal import Frugal, exact_stop, graded_annotators, learn_frugal, spending_of
+from pcs_annotator.judging.spending.frugal import (
+    Frugal,
+    exact_stop,
+    graded_annotators,
+    learn_frugal,
+    rounds_of,
+    spending_of,
+)
 from pcs_annotator.judging.spending.strategy import simulate
 from pcs_annotator.judging.weighing.crossfit import Splits
 from pcs_annotator.judging.weighing.scoring import choose
@@ -159,3 +166,10 @@ def test_the_trial_judges_gold_rows_asked_about_in_the_same_way() -> None:
     assert full is not None
     assert np.mean(frugal.trial.judged.best == full.judged.best) >= 0.95  # labels of means over several splits
     assert not np.array_equal(frugal.trial.scores, full.scores)
+
+
+def test_the_shares_of_all_rounds_add_up_to_the_share_that_is_asked() -> None:
+    frugal = learned()
+    rounds = rounds_of(VOTES, frugal.strategy)
+    assert len(rounds) > 1
+    assert sum(rounds) == pytest.approx(frugal.spending.questions)

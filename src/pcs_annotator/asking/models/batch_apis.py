@@ -252,6 +252,8 @@ class OpenAIBatches(_Calls):
     def line(self, custom_id: str, request: Request) -> bytes:
         """Return a request as a line of a batch."""
         payload = self._model.payload(request)
+        if self._place.batch_model:
+            payload["model"] = self._place.batch_model
         if self._ways.jobs:
             body = {name: value for name, value in payload.items() if name != "model"}
             return _dumps({"custom_id": custom_id, "body": body})

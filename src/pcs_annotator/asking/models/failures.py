@@ -58,6 +58,7 @@ class CallSite:
         key_variable: The environment variable that holds or may hold the key.
         secret: The key, stored so that it can be removed from messages.
         most_bytes: Maximum size of a reply, unpacked.
+        batch_model: The model's name in batches, if it has another one there.
     """
 
     name: str
@@ -66,6 +67,7 @@ class CallSite:
     key_variable: str = ""
     secret: str = field(default="", repr=False)
     most_bytes: int = MOST_BYTES
+    batch_model: str = ""
 
     def scrub(self, text: str) -> str:
         """Return the text shortened, on one line and without anything that looks like a key."""

@@ -283,6 +283,7 @@ class WireProvider:
             key_variable=host.key_variables[0],
             secret=key,
             most_bytes=read_reply_limit(environment),
+            batch_model=environment.get(f"{host.name.upper()}_BATCH_DEPLOYMENT", "").strip(),
         )
         return WireModel(host, place, chat_url(host, base, model, environment))
 

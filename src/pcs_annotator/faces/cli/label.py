@@ -114,6 +114,7 @@ def label_plan_json(plan: label.LabelPlan) -> dict[str, Any]:
         **run_view.calls_json(plan.everything),
         "adaptive": None if plan.frugal is None else run_view.calls_json(plan.frugal),
         "share_asked": None if plan.spending is None else plan.spending._asdict(),
+        "ways": [way._asdict() for way in plan.ways],
     }
 
 
@@ -128,4 +129,5 @@ def print_label_plan(plan: label.LabelPlan) -> None:
         share = f"{100 * plan.spending.questions:.0f} %"
         console.print(f"\n[bold]stopping when the label is settled[/], after about {share} of the questions")
         run_view.print_calls(plan.frugal, console)
+    run_view.print_ways(plan.ways, console)
     console.print(run_view.NOT_CALLED)

@@ -14,6 +14,7 @@ from pcs_annotator.faces.cli import learned_view, result_view
 from pcs_annotator.pipeline.default_panel import DefaultPanel
 from pcs_annotator.pipeline.run import RunPlan
 from pcs_annotator.pipeline.run_folder import SILENCES, RunResult
+from pcs_annotator.pipeline.ways_to_ask import WayToAsk
 
 REASONS_SHOWN = 3
 NOT_CALLED = "No model was called. Answers in the ledger are reused; rejected rewrites are tried once more."
@@ -127,6 +128,7 @@ def plan_json(planned: RunPlan) -> dict[str, Any]:
             "reasons": panel.reasons,
         },
         "alternatives": {option: calls_json(other) for option, other in planned.alternatives.items()},
+        "ways": [way._asdict() for way in planned.ways],
     }
 
 
@@ -151,6 +153,7 @@ def print_plan(planned: RunPlan) -> None:
         width = max(map(len, planned.alternatives))
         for option, other in planned.alternatives.items():
             console.print(Text(f"  {option:<{width}}  {other.calls:>9,} calls, {_cost(other)}"))
+    print_ways(planned.ways, console)
     console.print(NOT_CALLED)
 
 
@@ -166,6 +169,19 @@ def print_calls(plan: Plan, console: Console) -> None:
     """Print the calls of a plan per model and in total."""
     console.print(result_view.bill_table(plan.models, limit="max. "))
     console.print(Text(f"\n{plan.rows:,} rows, {plan.calls:,} calls, {_cost(plan)}"))
+
+
+def print_ways(ways: Sequence[WayToAsk], console: Console) -> None:
+    """Print cost and time of asking live and in batches; nothing if no model has a batch API."""
+    if not any(way.waves for way in ways):
+        return
+    table = result_view.plain_table(left=("ways to ask",), right=("calls", "max. cost", "waves", "hours"))
+    for way in ways:
+        usd = "unknown" if way.usd is None else f"${way.usd:.4f}"
+        waves, hours = (str(way.waves), f"≤ {way.hours:.0f}") if way.waves else ("", f"about {way.hours:.2g}")
+        table.add_row(way.name, f"{way.calls:,}", usd, waves, hours)
+    console.print()
+    console.print(table)
 
 
 def _cost(plan: Plan) -> str:

@@ -121,6 +121,13 @@ def spending_of(votes: Votes, strategy: ExactStop) -> Spending:
     )
 
 
+def rounds_of(votes: Votes, strategy: ExactStop) -> list[float]:
+    """Return the share of the recorded questions that a strategy would have asked in each round about all texts."""
+    votes = rows_to_replay(votes)
+    could = max(int((votes.codes != NOT_ASKED).sum()), 1)
+    return [asked / could for asked in simulate(votes, strategy).rounds]
+
+
 def _same_cells(cells: Sequence[Cell], named: Weights, other: Weights) -> list[Cell]:
     """Return the positions of the same cells in weights with another order of names."""
     rows = positions_of(named.annotators, other.annotators, "annotator")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -19,10 +20,17 @@ NO_GRADE = np.float32(np.nan)
 
 
 class Stopped(NamedTuple):
-    """The votes that a strategy would have collected, and the number of cells it asked per item."""
+    """What a strategy would have asked.
+
+    Attributes:
+        votes: The votes that it would have collected.
+        asked: Number of cells that it would have asked, per item.
+        rounds: Number of cells in each round, over all items: those of all first steps, then of all second ones.
+    """
 
     votes: Votes
     asked: Integers
+    rounds: Sequence[int]
 
 
 def order_of(weights: Weights, draws: int = 1, prices: Mapping[str, float] | None = None) -> list[Cell]:
@@ -61,18 +69,24 @@ def simulate(votes: Votes, strategy: Strategy) -> Stopped:
     codes = np.empty_like(patterns)
     asked = np.empty(len(patterns), dtype=np.intp)
     where = places_of(strategy.order, votes.codes.shape[1:])
+    alike, rounds = np.bincount(inverse, minlength=len(patterns)), Counter[int]()
     for row, pattern in enumerate(patterns):
         cells = np.where(pattern == NOT_ASKED, NOT_ASKED, OPEN).astype(np.int8)
         askable = where[pattern[where] != NOT_ASKED]
-        count = 0
+        count = step = 0
         while further := strategy.needed(cells.reshape(votes.codes.shape[1:]), _heard(votes.grades, row, cells)):
             now = askable[count : count + further]
             cells[now] = pattern[now]
-            count += further
+            rounds[step] += len(now) * int(alike[row])
+            count, step = count + further, step + 1
         codes[row], asked[row] = np.where(cells == OPEN, NOT_ASKED, cells), count
     kept = codes[inverse].reshape(votes.codes.shape)
     grades = None if votes.grades is None else np.where((kept >= 0)[..., np.newaxis], votes.grades, NO_GRADE)
-    return Stopped(replace(votes, codes=kept, stated=None, grades=grades), asked[inverse])
+    return Stopped(
+        replace(votes, codes=kept, stated=None, grades=grades),
+        asked[inverse],
+        [rounds[step] for step in range(len(rounds))],
+    )
 
 
 def _patterns(votes: Votes) -> tuple[Codes, Integers]:
