@@ -1,21 +1,29 @@
-"""The tour with the real model, on a few rows, because the whole takes half a minute."""
+"""The tour, on a few rows, because the whole takes a minute with the real model."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
+from importlib.resources import as_file, files
+from math import log
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from pcs_annotator.asking.models.provider import providers
+from pcs_annotator.asking.models.scripted import ScriptedModel
+from pcs_annotator.core.chat import ChatModel, Reply, Request, TokenPosition
 from pcs_annotator.faces.cli.demo import print_tour
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.faces.demo import tour as touring
-from pcs_annotator.faces.demo.tour import STYLES, run_tour
+from pcs_annotator.faces.demo.tour import LABELS, STYLES, run_tour
 from pcs_annotator.pipeline import resolve_config
 from pcs_annotator.pipeline.models import missing_weights
 from pcs_annotator.pipeline.resolve_config import flags_only
+from tests.simulated import read_csv
+from tests.stub.behaviour import pick
 
 pytestmark = pytest.mark.skipif(
     bool(missing_weights(STYLES)), reason="the weights are not on this machine: pcs models pull embedded:smollm2"
@@ -25,10 +33,35 @@ pytestmark = pytest.mark.skipif(
 ROWS = 10  # fewer give no figures
 
 
+class ScriptedProvider:
+    """Opens `embedded:…` in the real model's place: graded answers, most of them right."""
+
+    def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
+        return ScriptedModel(graded_answer, name=f"embedded:{model}", can_grade=True)
+
+
+def graded_answer(request: Request) -> Reply:
+    with as_file(files("pcs_annotator.faces.demo") / "news.csv") as data:
+        topics = {row["text"]: row["topic"] for row in read_csv(data)}
+    asked = request.messages[-1].content
+    topic = next(topic for text, topic in topics.items() if text in asked)
+    sure = 0.4 + pick(50, asked) / 100
+    tokens = tuple((label, log(sure if label == topic else (1 - sure) / 3)) for label in LABELS)
+    return Reply(text=topic, logprobs=(TokenPosition(topic, tokens),))
+
+
+@pytest.fixture(params=["scripted", pytest.param("real", marks=pytest.mark.slow)])
+def model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real model takes half a minute; that its answers are right and graded is tested where it is defined."""
+    if request.param == "scripted":
+        monkeypatch.setitem(providers._factories, "embedded", ScriptedProvider)
+
+
+@pytest.mark.usefixtures("model")
 def test_the_tour_labels_every_row_shows_a_text_and_its_answers_and_the_verb_reuses_the_ledger(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One test, not three: the model takes many seconds, and each process of a parallel run would ask it again."""
+    """One test, not three: each process of a parallel run would ask the model again."""
     # Learning with auto takes seconds each time, and the tour does not depend on it.
     monkeypatch.setattr(resolve_config, "flags_only", lambda flags: flags_only(replace(flags, optimiser="lr")))
     tour = run_tour(tmp_path, progress=False, limit=ROWS)
