@@ -33,14 +33,16 @@ MODULES_WITH_EXAMPLES = [
     for path in sorted(PACKAGE.rglob("*.py"))
     if ">>> " in path.read_text(encoding="utf-8")
 ]
-# Imports once what snippets import, and then runs each snippet in a process of its own, which is forked and so is fast.
+# Imports and loads once what snippets need, and then runs each snippet in a process of its own, which is forked and so is fast.
 RUNNER = """
 import json, os, sys, traceback
 import sklearn.model_selection, sklearn.pipeline
 import pcs_annotator
+from pcs_annotator.relations.language import why_not_english
 
 for name in pcs_annotator.__all__:
     getattr(pcs_annotator, name)
+why_not_english("A text, so that the language model is loaded.")
 for line in sys.stdin:
     snippet, folder = json.loads(line)
     child = os.fork()
