@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers
@@ -84,6 +83,8 @@ def least_auroc(gold: Codes) -> float:
 
 
 def _least(positive: int, negative: int) -> float:
+    from scipy.optimize import brentq  # takes a fifth of a second to load
+
     ranks = np.arange(1, positive + 1)
 
     def above_tail(log_odds: float) -> float:
