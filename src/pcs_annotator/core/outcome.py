@@ -1,9 +1,10 @@
-"""The result for one text."""
+"""The result for one text, and counts of results."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 Decision = Literal["accept", "review", "agree"]
@@ -33,3 +34,40 @@ class Outcome:
     decision: Decision | None
     reason: str = ""
     label_set: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How many rows there are, and how many of them have each label and each decision.
+
+    Attributes:
+        rows: Number of rows.
+        labels: Label → rows; rows without a label are not among them.
+        decisions: Decision → rows.
+    """
+
+    rows: int = 0
+    labels: Mapping[str, int] = field(default_factory=dict)
+    decisions: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcome]) -> Counts:
+        """Count outcomes."""
+        return cls(
+            rows=len(outcomes),
+            labels=dict(Counter(one.label for one in outcomes if one.label is not None)),
+            decisions=dict(Counter(one.decision for one in outcomes if one.decision is not None)),
+        )
+
+    @property
+    def unlabelled(self) -> int:
+        """Number of rows without a label."""
+        return self.rows - sum(self.labels.values())
+
+    def plus(self, other: Counts) -> Counts:
+        """Return the counts of both."""
+        return Counts(
+            rows=self.rows + other.rows,
+            labels=dict(Counter(self.labels) + Counter(other.labels)),
+            decisions=dict(Counter(self.decisions) + Counter(other.decisions)),
+        )

@@ -301,24 +301,30 @@ def _write_wide(votes: VoteArrays) -> pa.Table:
 def _write_long(votes: VoteArrays) -> pa.Table:
     import pyarrow as pa
 
-    place = np.nonzero(votes.codes != NOT_ASKED)
-    item, annotator, relation, draw = (axis.tolist() for axis in place)
-    values = votes.codes[place]
-    unasked = sorted(set(range(len(votes.ids))) - set(item))
-    blank: list[None] = [None] * len(unasked)
-    names = np.array([*votes.labels, None], dtype=object)
+    asked = votes.codes != NOT_ASKED
+    place = np.nonzero(asked)
+    item, annotator, relation, draw = place
+    unasked = np.flatnonzero(~asked.any(axis=(1, 2, 3)))
+    blank = np.full(len(unasked), -1)
+
+    def named(names: Sequence[str], positions: Integers) -> pa.Array:
+        positions = np.concatenate([positions, blank])
+        return pa.array(names, pa.string()).take(pa.array(positions, mask=positions < 0))
+
+    rows = np.concatenate([item, unasked])
+    draws = np.concatenate([draw, blank])
     table = pa.table(
         {
-            "id": pa.array([votes.ids[i] for i in [*item, *unasked]], pa.string()),
-            "annotator": pa.array([*(votes.annotators[a] for a in annotator), *blank], pa.string()),
-            "relation": pa.array([*(votes.relations[r] for r in relation), *blank], pa.string()),
-            "draw": pa.array([*draw, *blank], pa.int64()),
-            "label": pa.array([*names[values], *blank], pa.string()),
+            "id": pa.array(votes.ids, pa.string()).take(pa.array(rows)),
+            "annotator": named(votes.annotators, annotator),
+            "relation": named(votes.relations, relation),
+            "draw": pa.array(draws, pa.int64(), mask=draws < 0),
+            "label": named(votes.labels, votes.codes[place].astype(np.intp)),
             **_write_probabilities(votes, place, len(unasked)),
         }
     )
     # items keep their order, because gold may be a list in that order
-    return table.take(pa.array(np.argsort([*item, *unasked], kind="stable")))
+    return table.take(pa.array(np.argsort(rows, kind="stable")))
 
 
 def _write_probabilities(votes: VoteArrays, place: tuple[Integers, ...], empty_rows: int) -> dict[str, pa.Array]:

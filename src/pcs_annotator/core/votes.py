@@ -106,6 +106,22 @@ class Votes:
         size = f"{items} items × {annotators} annotators × {relations} relations × {draws} draws"
         return f"<Votes: {size}, labels {', '.join(self.labels)}>"
 
+    @classmethod
+    def joined(cls, parts: Sequence[Votes]) -> Votes:
+        """Return the votes of several parts, one after the other; their other axes are the same."""
+        probabilities: dict[str, Any] = {}
+        for name in PER_LABEL:
+            given = [getattr(part, name) for part in parts]
+            if any(values is not None for values in given):
+                shapes = [(*part.codes.shape, len(part.labels)) for part in parts]
+                filled = (
+                    np.full(shape, np.nan) if values is None else values
+                    for values, shape in zip(given, shapes, strict=True)
+                )
+                probabilities[name] = np.concatenate(list(filled))
+        codes = np.concatenate([part.codes for part in parts])
+        return replace(parts[0], codes=codes, ids=[name for part in parts for name in part.ids], **probabilities)
+
     @property
     def original(self) -> str:
         """The relation that stands for the unchanged text: `original`, or the first if none is called so."""

@@ -103,8 +103,19 @@ class RunFolder:
 
     @property
     def labels(self) -> Path:
-        """The user's rows with their labels."""
-        return self.path / "labels.csv"
+        """The user's rows with their labels; those of a large Parquet table are Parquet too."""
+        packed = self.path / "labels.parquet"
+        return packed if packed.exists() else self.path / "labels.csv"
+
+    @property
+    def whole(self) -> Path:
+        """Exact counts of a large table, of which the other files have a sample."""
+        return self.path / "whole.json"
+
+    @property
+    def all_votes(self) -> Path:
+        """Every vote on a large table; `votes` has those on a sample."""
+        return self.path / "all-votes.parquet"
 
     @property
     def report(self) -> Path:
@@ -134,7 +145,7 @@ class RunFolder:
     def set_results_aside(self) -> Path:
         """Move all results and gold labels into one dated folder within this one; the ledger stays where it is."""
         results = (self.items, self.to_label, self.audit, self.drawn, self.variants, self.votes, self.model)
-        shown = (self.evaluation, self.methods, self.report, self.labelled, self.looks)
+        shown = (self.evaluation, self.methods, self.report, self.labelled, self.looks, self.whole, self.all_votes)
         place = self.path / "earlier"
         if place.exists():  # left by an interruption
             set_aside(place)

@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pcs_annotator.core.table_files import refuse_repeated
+from pcs_annotator.core.table_files import PARQUET, ending_of, refuse_repeated
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.errors import MissingPackage, PcsWarning, TableError
 from pcs_annotator.files.table_parts import open_parts, source_name
@@ -74,6 +74,7 @@ def open_stream(
         batches=lambda wanted: chain.from_iterable(part.file.batches(wanted) for part in parts),
         versions=lambda: [part.version() for part in parts],
         packed=any(part.file.packed for part in parts),
+        parquet=ending_of(parts[0].file.name).kind in PARQUET,
         limit=limit,
         shard=shard,
     )

@@ -78,6 +78,7 @@ class TableStream:
         batches: Reads some of its columns anew, a few rows at a time.
         versions: Returns, for every file, what changes whenever the file does.
         packed: Whether it can be much larger in memory than in its files.
+        parquet: Whether its files are Parquet.
         limit: Maximum number of rows; None for all.
         shard: Which of these rows; None for all.
     """
@@ -89,6 +90,7 @@ class TableStream:
     batches: Callable[[pa.Schema], Iterator[pa.Table]]
     versions: Callable[[], Iterable[str]]
     packed: bool = False
+    parquet: bool = False
     limit: int | None = None
     shard: Shard | None = None
 

@@ -173,18 +173,30 @@ def with_outcomes(
     for label in labels:
         columns[f"pcs_{label}"] = pa.array([_rounded(outcome.scores[label]) for outcome in given], pa.float64())
     if people:
-        deciding = [one and one.deciding for one in people]
-        verdicts = [one and one.label for one in deciding]
-        final = [verdict or outcome.label for verdict, outcome in zip(verdicts, given, strict=True)]
-        columns["verdict"] = pa.array(verdicts, pa.string())
-        columns["reviewer"] = pa.array([one and one.reviewer for one in deciding], pa.string())
-        columns["final_label"] = pa.array(final, pa.string())
+        columns |= people_columns(people, [outcome.label for outcome in given])
+    return with_columns(arrow, columns)
+
+
+def people_columns(people: Sequence[Reviewed | None], labels: Sequence[str | None]) -> dict[str, pa.Array]:
+    """Return verdict, reviewer and final label of rows that people reviewed, given the models' labels of all rows."""
+    import pyarrow as pa
+
+    deciding = [one and one.deciding for one in people]
+    verdicts = [one and one.label for one in deciding]
+    final = [verdict or label for verdict, label in zip(verdicts, labels, strict=True)]
+    reviewers = [one and one.reviewer for one in deciding]
+    named = {"verdict": verdicts, "reviewer": reviewers, "final_label": final}
+    return {name: pa.array(values, pa.string()) for name, values in named.items()}
+
+
+def with_columns(table: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:
+    """Return a table with further columns; one whose name is already taken gets the prefix `pcs_`."""
     for name, column in columns.items():
         free = name
-        while free in arrow.column_names:
+        while free in table.column_names:
             free = f"pcs_{free}"
-        arrow = arrow.append_column(free, column)
-    return arrow
+        table = table.append_column(free, column)
+    return table
 
 
 def _rounded(value: float | None) -> float | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,10 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL, Variant, VariantCount
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes, positions_of, read_vote_table
-from pcs_annotator.errors import PcsWarning
+from pcs_annotator.errors import PcsWarning, TableError
 from pcs_annotator.files.runs import atomic_path
 from pcs_annotator.files.tables import write_table
-from pcs_annotator.files.written_votes import VoteAxes, read_written_votes
+from pcs_annotator.files.written_votes import NAMES, OtherForm, VoteAxes, read_groups, read_written_votes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -185,6 +186,59 @@ def _variant(row: dict[str, str | None]) -> Variant:
 def write_votes(path: Path, votes: Votes, note: Note | None = None) -> None:
     """Write votes in the long form, which keeps `ABSTAINED` and `NOT_ASKED` apart, with a note on them."""
     write_table(path, votes.to_table("long").replace_schema_metadata(_metadata(note)))
+
+
+def vote_table(votes: Votes, *, graded: bool) -> pa.Table:
+    """Return votes in the long form; if some parts of a file are `graded`, all have columns for grades."""
+    if graded and votes.grades is None:
+        votes = replace(votes, grades=np.full((*votes.codes.shape, len(votes.labels)), np.nan, dtype=np.float32))
+    return votes.to_table("long")
+
+
+class VoteWriter:
+    """Writes votes part by part; `read_parts` yields the same parts."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: Any = None
+
+    def write(self, table: pa.Table) -> None:
+        """Add the votes of `vote_table` as a group of rows of their own."""
+        from pyarrow import parquet
+
+        if self._file is None:
+            self._file = parquet.ParquetWriter(self._path, table.schema)
+        self._file.write_table(table, row_group_size=max(len(table), 1))
+
+    def close(self) -> None:
+        """Write what is left to be written."""
+        if self._file is not None:
+            self._file.close()
+
+
+@contextmanager
+def writing_votes(path: Path) -> Iterator[VoteWriter]:
+    """Yield what adds votes to a new file, which replaces an earlier one at the end."""
+    with atomic_path(path) as temporary, closing(VoteWriter(temporary)) as writer:
+        yield writer
+
+
+def read_parts(path: Path, axes: VoteAxes) -> Iterator[Votes]:
+    """Yield the votes of a file in the parts in which `VoteWriter` wrote them; the ids of `axes` do not matter."""
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(path, read_dictionary=list(NAMES)) as file:
+            for group in range(file.num_row_groups):
+                ids = file.read_row_group(group, columns=["id"]).column(0).combine_chunks()
+                # a dictionary lists its texts in the order in which they occur
+                part = axes._replace(ids=ids.dictionary_decode().unique().to_pylist())
+                yield read_groups(file, [group], part)
+    except (ArrowException, OSError, OtherForm) as error:
+        raise TableError(f"{path} is damaged ({error}): pcs run writes it again, from the answers in the ledger") from (
+            error
+        )
 
 
 def _metadata(note: Note | None) -> dict[str, str]:

@@ -40,7 +40,7 @@ class VoteAxes(NamedTuple):
         return len(self.ids), len(self.annotators), len(self.relations), self.draws
 
 
-class _OtherForm(Exception):
+class OtherForm(Exception):
     """The file is not exactly as it would be written."""
 
 
@@ -54,13 +54,14 @@ def read_written_votes(path: Path, axes: VoteAxes) -> Votes | None:
 
     try:
         with ParquetFile(path, read_dictionary=list(NAMES)) as file:
-            return _read(file, axes)
+            return read_groups(file, range(file.num_row_groups), axes)
     # `Votes` refuses grades that do not fit, and pyarrow misses a column of names that is nested
-    except (ArrowException, OSError, ValueError, KeyError, _OtherForm):
+    except (ArrowException, OSError, ValueError, KeyError, OtherForm):
         return None
 
 
-def _read(file: ParquetFile, axes: VoteAxes) -> Votes:
+def read_groups(file: ParquetFile, groups: Sequence[int], axes: VoteAxes) -> Votes:
+    """Return the votes in some groups of rows; `OtherForm` if they are not as `write_votes` writes them."""
     found = file.schema_arrow.names
     kinds = [kind for kind in (STATED, GRADE) if any(name.startswith(kind.prefix) for name in found)]
     columns = {kind: [f"{kind.prefix}{label}" for label in axes.labels] for kind in kinds}
@@ -69,7 +70,7 @@ def _read(file: ParquetFile, axes: VoteAxes) -> Votes:
     codes = np.full(size, NOT_ASKED, dtype=np.int8)
     values = {kind: np.full((size, len(axes.labels)), np.nan, dtype=DTYPES[kind]) for kind in kinds}
     rows = 0
-    for group in range(file.num_row_groups):
+    for group in groups:
         place, asked = _places(file, group, axes)
         rows += len(place)
         codes[place] = _positions(file, group, "label", axes.labels, empty=ABSTAINED)[asked]
@@ -89,7 +90,7 @@ def _read(file: ParquetFile, axes: VoteAxes) -> Votes:
 
 def _require(as_written: bool) -> None:
     if not as_written:
-        raise _OtherForm
+        raise OtherForm
 
 
 def _frozen(values: Array, axes: VoteAxes) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.weights import Flag
 from pcs_annotator.judging.evaluation.compare import FIRST_QUESTION, Figures
 from pcs_annotator.judging.evaluation.methods import ABOUT_AUROC, ABOUT_ECE, NO_CONFIDENCE_AUROC
@@ -62,13 +62,13 @@ def _guarantee(certificate: Certificate) -> Iterator[str]:
         )
 
 
-def without_gold(outcomes: Sequence[Outcome]) -> Promised:
+def without_gold(counts: Counts) -> Promised:
     """Return that nothing is promised without gold labels, and on how many rows answers agree."""
     headline = "no label is accepted, because there are no gold labels"
-    agreeing = sum(one.decision == "agree" for one in outcomes)
+    agreeing = counts.decisions.get("agree", 0)
     if not agreeing:
         return Promised(headline, ("all rows are for review",))
-    rows = f"{agreeing:,} of {len(outcomes):,} rows"
+    rows = f"{agreeing:,} of {counts.rows:,} rows"
     said = f"answers agree on {rows}, which promises nothing: models can agree and be wrong together"
     return Promised(headline, (said, AGREEMENT_MEASURED))
 

@@ -16,7 +16,7 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Verdicts
 from pcs_annotator.pipeline import ask
-from pcs_annotator.pipeline.label import FittedRun
+from pcs_annotator.pipeline.fitted import FittedRun
 
 
 class LabelledChunk(NamedTuple):
@@ -61,9 +61,9 @@ class ChunkLabeller:
     async def __aexit__(self, *_: object) -> None:
         await ask.close_models(self.fitted.job)
 
-    async def label(self, items: Sequence[Item]) -> LabelledChunk:
-        """Ask about texts, as far as their labels need it, and judge the votes."""
-        return await self._label(items, self.asker.part(self.asker.shared))
+    async def label(self, items: Sequence[Item], tally: Tally | None = None) -> LabelledChunk:
+        """Ask about texts, as far as their labels need it, and judge the votes; `tally` counts for several chunks."""
+        return await self._label(items, self.asker.part(self.asker.shared, tally))
 
     async def label_from_ledger(self, items: Sequence[Item]) -> LabelledChunk:
         """Judge the votes on texts that the ledger already has; no model is called."""

@@ -64,7 +64,7 @@ def ask_for_folder(
         "asked": digest,
         "written_wording": written,
         "tally": settings.tally.to_dict(),
-        "ledger": {"at": (at := _settled_until(ledger)), "calls": _calls_in(ledger, at)},
+        "ledger": ledger_state(ledger),
     }
     vote_files.write_votes(folder.votes, votes, note)
     return FolderVotes(votes, written)
@@ -80,8 +80,8 @@ def reusable_votes(
     note = vote_files.read_note(folder.votes)
     if note.get("asked") != digest or vote_files.read_note(folder.variants).get("asked") != digest:
         return None
-    counted, then = note["tally"], note["ledger"]
-    if counted["failed"] or counted["refused"] or _calls_in(ledger, then["at"]) != then["calls"]:
+    counted = note["tally"]
+    if not all_answered(counted, note["ledger"], ledger):
         return None
     annotators, relations = ([one.name for one in axis] for axis in ([a for a, _ in job.annotators], job.relations))
     ids = [item.id for item in items]
@@ -137,14 +137,19 @@ def _filed_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], id
 
 def _from_ledger(folder: RunFolder, config: Config, items: Sequence[Item], digest: str) -> Votes:
     """Put the votes of a run together from its ledger, in the way of the run, but with no call allowed."""
-    environment = _WithoutKeys(read_environment(Path.cwd()))
+    environment = without_keys()
     settings = replace(resolve_config.collect_settings_of(config, environment), budget=Budget(calls=0), cluster=None)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
     return ask_for_folder(folder, ledgers.ledger_of(folder, config), job, items, settings, digest).votes
 
 
+def without_keys() -> Mapping[str, str]:
+    """Return the environment of this process, in which no key is missing: models that are not called need none."""
+    return _WithoutKeys(read_environment(Path.cwd()))
+
+
 class _WithoutKeys(dict[str, str]):
-    """An environment in which no key is missing: models that are not called need none."""
+    """An environment in which no key is missing."""
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a variable."""
@@ -154,6 +159,17 @@ class _WithoutKeys(dict[str, str]):
 def _outdated(note: vote_files.Note, ledger: LedgerAddress) -> bool:
     """Return whether votes lack answers that the ledger may have by now."""
     return bool(note) and bool(note["tally"]["failed"]) and _calls_in(ledger) > note["ledger"]["calls"]
+
+
+def ledger_state(ledger: LedgerAddress) -> dict[str, float]:
+    """Return how many calls a ledger has, and until when: later ones do not matter."""
+    at = _settled_until(ledger)
+    return {"at": at, "calls": _calls_in(ledger, at)}
+
+
+def all_answered(counted: Mapping[str, Any], then: Mapping[str, float], ledger: LedgerAddress) -> bool:
+    """Return whether every question was answered, and the ledger still has the calls that it had then."""
+    return not counted["failed"] and not counted["refused"] and _calls_in(ledger, then["at"]) == then["calls"]
 
 
 def _settled_until(ledger: LedgerAddress) -> float:

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.concurrency import run_sync
-from pcs_annotator.core.elicitations import kind_of
 from pcs_annotator.core.gold import gold_codes
-from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.strategy import Strategy
+from pcs_annotator.core.outcome import Counts, Outcome
 from pcs_annotator.core.tabular import has_wildcards, table_stem
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError, TableError
 from pcs_annotator.files import runs, tables
+from pcs_annotator.files.table_stream import TableStream
 from pcs_annotator.files.table_writer import WRITTEN
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.drift import Drift
-from pcs_annotator.judging.spending.frugal import Frugal, Spending, graded_annotators, learn_frugal, rounds_of
+from pcs_annotator.judging.spending.frugal import Frugal, Spending, learn_frugal, rounds_of
 from pcs_annotator.pipeline import ask, learn, ledgers, ray_cluster, resolve_config
+from pcs_annotator.pipeline.fitted import FittedRun, job_of
+from pcs_annotator.pipeline.large_table import is_large, with_counted_coverage
 from pcs_annotator.pipeline.other_work import lost_rows
 from pcs_annotator.pipeline.run import RunRequest
 from pcs_annotator.pipeline.run_folder import Recorded, started
+from pcs_annotator.pipeline.stream import OutFiles, RowMaker, Written, data_hash_of, joined, label_locally, write_all
+from pcs_annotator.pipeline.survey import sampled_rows
 from pcs_annotator.pipeline.ways_to_ask import WayToAsk, ways_to_label
 
 # The prices of models are compared on a question and an answer of typical length.
@@ -79,6 +82,7 @@ class Labelled:
         model: The model that judged them; its certificate is about these texts.
         frugal: How questions were saved; None when everything was asked.
         drift: Whether the answers differ from those of the run; None when the run kept nothing to compare with.
+        whole: Exact counts of a large table; texts, votes and outcomes are then those of a sample.
     """
 
     dataset: tables.Dataset
@@ -89,11 +93,17 @@ class Labelled:
     model: Model
     frugal: Frugal | None = None
     drift: Drift | None = None
+    whole: Counts | None = None
+
+    @property
+    def counts(self) -> Counts:
+        """How many rows have which label, of all rows."""
+        return self.whole or Counts.of(self.outcomes)
 
     @property
     def unlabelled(self) -> int:
         """Number of rows without a label."""
-        return sum(outcome.label is None for outcome in self.outcomes)
+        return self.counts.unlabelled
 
 
 def default_out(data: Path | str) -> Path:
@@ -115,25 +125,23 @@ def label(request: RunRequest, out: Path, saving: Saving | None = None) -> Label
     runs.check_ending(out, WRITTEN)
     # raises if this is no run folder, before a lock is put there
     config, _ = started(folder, request.config.ask.ledger)
-    dataset = new_texts(request)
+    request = _without_gold(request)
+    stream = request.open_data()
+    dataset = None if is_large(stream) else request.read_data(stream)
     ledgers.check_ledger(config)
     with ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say):
+        if dataset is None:
+            return _label_large(request, stream, out, saving or Saving())
         return _label(request, dataset, out, saving or Saving())
 
 
 def _label(request: RunRequest, dataset: tables.Dataset, out: Path, saving: Saving) -> Labelled:
     recorded = Recorded.read(runs.RunFolder(request.folder), request.config.ask.ledger)
     in_the_way = _in_the_way(out, recorded.folder, dataset)
-    if in_the_way and not request.replace:
-        raise TableError(
-            f"{out} {in_the_way}: name another file with -o, or add --replace, which keeps it under a dated name"
-        )
-    tally = Tally(rows_expected=len(dataset.items))
-    opened = open_fitted(recorded, saving, request.environment)
-    executor = saving.executor or recorded.config.ask.executor
-    settings = replace(opened.settings, progress=request.progress, tally=tally, batches=request.batches(executor))
-    ledger, frugal = ledgers.ledger_of(recorded.folder, recorded.config), opened.frugal
-    votes = run_sync(lambda: ray_cluster.ask_job(opened.job, dataset.items, ledger, settings, opened.strategy))
+    _refuse(request, out, in_the_way)
+    opened = _opened(request, recorded, saving, len(dataset.items))
+    ledger, tally = ledgers.ledger_of(recorded.folder, recorded.config), opened.settings.tally
+    votes = run_sync(lambda: ray_cluster.ask_job(opened.job, dataset.items, ledger, opened.settings, opened.strategy))
     model = opened.model.with_coverage(votes)
     found = learn.check_drift(model, votes, [item.text for item in dataset.items])
     outcomes = list(model.judge(votes))
@@ -141,8 +149,7 @@ def _label(request: RunRequest, dataset: tables.Dataset, out: Path, saving: Savi
     if in_the_way:
         request.say(f"{out} is kept as {runs.set_aside(out)}")
     tables.write_table(out, labels, spreadsheet_safe=request.spreadsheet_safe)
-    written = {**_written(recorded.folder), **runs.signature(out, request.folder)}
-    runs.write_json(recorded.folder.labelled, {"files": written})
+    _note_written(recorded.folder, out)
     return Labelled(
         dataset=dataset,
         votes=votes,
@@ -150,31 +157,58 @@ def _label(request: RunRequest, dataset: tables.Dataset, out: Path, saving: Savi
         tally=tally,
         out=out,
         model=model,
-        frugal=frugal,
+        frugal=opened.frugal,
         drift=found,
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FittedRun:
-    """A fitted run, ready to be asked about new texts.
+def _opened(request: RunRequest, recorded: Recorded, saving: Saving, rows: int) -> FittedRun:
+    """Open a fitted run that shows its progress, and asks in batches if wanted."""
+    opened = open_fitted(recorded, saving, request.environment)
+    batches = request.batches(saving.executor or recorded.config.ask.executor)
+    tally = Tally(rows_expected=rows)
+    return replace(opened, settings=replace(opened.settings, progress=request.progress, tally=tally, batches=batches))
 
-    Attributes:
-        job: Its questions, with its models open.
-        settings: How to ask, and what may be spent.
-        model: What judges the votes.
-        frugal: How questions are saved; None when everything is asked.
-    """
 
-    job: Job
-    settings: ask.CollectSettings
-    model: Model
-    frugal: Frugal | None
+def _refuse(request: RunRequest, out: Path, in_the_way: str) -> None:
+    if in_the_way and not request.replace:
+        raise TableError(
+            f"{out} {in_the_way}: name another file with -o, or add --replace, which keeps it under a dated name"
+        )
 
-    @property
-    def strategy(self) -> Strategy | None:
-        """What to ask next, and when to stop; None to ask everything."""
-        return None if self.frugal is None else self.frugal.strategy
+
+def _label_large(request: RunRequest, stream: TableStream, out: Path, saving: Saving) -> Labelled:
+    """Label a table that is larger than memory in chunks; drift is looked for in a sample of its rows."""
+    recorded = Recorded.read(runs.RunFolder(request.folder), request.config.ask.ledger)
+    rows, data = stream.check_ids(), data_hash_of(stream)
+    in_the_way = _large_in_the_way(out, recorded.folder, data)
+    _refuse(request, out, in_the_way)
+    opened = _opened(request, recorded, saving, rows)
+    maker = RowMaker(model=opened.model, is_sampled=partial(sampled_rows, of=rows))
+    files = OutFiles(out, None, request.spreadsheet_safe)
+    ledger = ledgers.ledger_of(recorded.folder, recorded.config)
+
+    async def label_all() -> Written:
+        results = label_locally(stream, opened, ledger, maker)
+        return await write_all(results, files, stream, data)
+
+    if in_the_way:
+        request.say(f"{out} is kept as {runs.set_aside(out)}")
+    written = run_sync(label_all)
+    _note_written(recorded.folder, out, data)
+    dataset, votes = joined(written.sample)
+    model = with_counted_coverage(opened.model, written.counts)
+    return Labelled(
+        dataset=dataset,
+        votes=votes,
+        outcomes=list(model.judge(votes)),
+        tally=opened.settings.tally,
+        out=out,
+        model=model,
+        frugal=opened.frugal,
+        drift=learn.check_drift(model, votes, [item.text for item in dataset.items]),
+        whole=written.counts,
+    )
 
 
 def open_fitted(recorded: Recorded, saving: Saving, environment: Mapping[str, str] | None) -> FittedRun:
@@ -184,7 +218,7 @@ def open_fitted(recorded: Recorded, saving: Saving, environment: Mapping[str, st
     settings = resolve_config.collect_settings_of(replace(recorded.config, ask=how), environment)
     settings = _within_budget(settings, saving)
     fitted = recorded.model_in_force()
-    job = _job(recorded, settings)
+    job = job_of(recorded, settings)
     frugal = _frugal(recorded, fitted, job, settings, saving)
     model = fitted if frugal is None else _like_the_run(frugal.model, fitted)
     return FittedRun(job=job, settings=settings, model=model, frugal=frugal)
@@ -197,6 +231,24 @@ def _written(folder: runs.RunFolder) -> Mapping[str, str]:
     remedy = "remove it; files of labels that are there are then not overwritten without --replace"
     with runs.expecting(folder.labelled, remedy):
         return dict(runs.read_json(folder.labelled, remedy)["files"])
+
+
+def _note_written(folder: runs.RunFolder, out: Path, data: str = "") -> None:
+    """Note that this run wrote a file of labels, and of what large table."""
+    known = runs.read_json(folder.labelled) if folder.labelled.exists() else {}
+    (place, mark), *_ = runs.signature(out, folder.path).items()
+    of_data = {**known.get("data", {}), place: data} if data else known.get("data", {})
+    values: dict[str, Any] = {"files": {**_written(folder), place: mark}}
+    runs.write_json(folder.labelled, {**values, "data": of_data} if of_data else values)
+
+
+def _large_in_the_way(out: Path, folder: runs.RunFolder, data: str) -> str:
+    """Return why a file must not be overwritten with the labels of a large table; empty if it may be."""
+    marks = runs.signature(out, folder.path)
+    if not marks.items() <= _written(folder).items():
+        return "exists, and was not written by this run, or has been changed since"
+    known = runs.read_json(folder.labelled).get("data", {}) if marks else {}
+    return "" if all(known.get(place) == data for place in marks) else "has labels of other data"
 
 
 def _in_the_way(out: Path, folder: runs.RunFolder, dataset: tables.Dataset) -> str:
@@ -231,7 +283,7 @@ def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPl
     dataset = new_texts(request)
     settings = resolve_config.collect_settings_of(recorded.config, request.environment)
     settings = _within_budget(settings, saving or Saving())
-    job = _job(recorded, settings)
+    job = job_of(recorded, settings)
     everything = ask.plan_job(job, dataset.items, settings)
     frugal = _frugal(recorded, recorded.model_in_force(), job, settings, saving or Saving())
     if frugal is None:
@@ -245,20 +297,12 @@ def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPl
 
 def new_texts(request: RunRequest) -> tables.Dataset:
     """Read the texts to label; they need no gold column, even if the settings name one for the run's own data."""
+    return _without_gold(request).read_data()
+
+
+def _without_gold(request: RunRequest) -> RunRequest:
     config = request.config
-    return replace(request, config=replace(config, data=replace(config.data, gold_column=""))).read_data()
-
-
-def _job(recorded: Recorded, settings: ask.CollectSettings) -> Job:
-    """Return the run's questions; a model whose votes in the run are hard is asked for hard ones, as it was there."""
-    config = recorded.config
-    graded = graded_annotators(recorded.votes)
-    annotators = [
-        Annotator(model, answers=None if model in graded else "hard")
-        for model in config.ask.models
-        if not kind_of(model)
-    ]
-    return ask.open_job(resolve_config.task_of(config), annotators, config.relations.use, settings)
+    return replace(request, config=replace(config, data=replace(config.data, gold_column="")))
 
 
 def _within_budget(settings: ask.CollectSettings, saving: Saving) -> ask.CollectSettings:

@@ -24,7 +24,8 @@ from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.files.tables import SCORE_DECIMALS, Columns, find_columns
 from pcs_annotator.pipeline import ask
 from pcs_annotator.pipeline.chunks import ChunkLabeller, LabelledChunk
-from pcs_annotator.pipeline.label import FittedRun, Saving, open_fitted
+from pcs_annotator.pipeline.fitted import FittedRun
+from pcs_annotator.pipeline.label import Saving, open_fitted
 from pcs_annotator.pipeline.ledgers import ledger_of
 from pcs_annotator.pipeline.run_folder import Recorded, started
 

@@ -22,15 +22,15 @@ def data_hash(items: Iterable[Item]) -> str:
     return found.hexdigest()
 
 
-def other_work(folder: RunFolder, config: Config, dataset: tables.Dataset) -> str:
+def other_work(folder: RunFolder, config: Config, dataset: tables.Dataset, hashed: str = "") -> str:
     """Return why results in a folder are of other work than this: other data, labels or instruction; empty if not.
 
-    Data may have grown: then old rows are still there, with the same texts.
+    Data may have grown: then old rows are still there, with the same texts. `hashed` is the hash of a large table.
     """
     if not folder.has_results or not folder.settings.exists():
         return ""
     earlier, start = started(folder)
-    same_data = start.get("data_hash") == data_hash(dataset.items) or not folder.items.exists()
+    same_data = start.get("data_hash") == (hashed or data_hash(dataset.items)) or not folder.items.exists()
     return _other_task(earlier, config) or ("" if same_data else lost_rows(_items(folder, earlier), dataset))
 
 

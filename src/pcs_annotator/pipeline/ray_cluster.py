@@ -65,31 +65,36 @@ async def ask_job(
     """Do the same as `ask.ask_job`; if the settings name a cluster, that puts the answers into the ledger first."""
     if settings.cluster is None:
         return await ask.ask_job(job, items, ledger, settings, strategy)
+    whole = Dataset(name="", table=None, items=tuple(items), gold=(), columns=Columns())
     try:
-        paid = await _ask_on_cluster(job, items, ledger, settings, strategy)
+        paid = await ask_on_cluster(job, [whole], len(items), ledger, settings, strategy)
     except BaseException:
         await ask.close_models(job)
         raise
     left = replace(settings, budget=settings.budget.after(*paid))
     votes = await ask.ask_job(job, items, ledger, left, strategy)
-    # what the cluster asked is in the ledger by now, but was paid for in this command
-    settings.tally.calls += paid.calls
-    settings.tally.from_ledger = max(0, settings.tally.from_ledger - paid.calls)
+    ask.count_as_calls(settings.tally, paid.calls)
     return votes
 
 
-async def _ask_on_cluster(
-    job: Job, items: Sequence[Item], ledger: LedgerAddress, settings: ask.CollectSettings, strategy: Strategy | None
+async def ask_on_cluster(  # what to ask about, and the same as `ask.ask_job`
+    job: Job,
+    chunks: Iterable[Dataset],
+    rows: int | None,
+    ledger: LedgerAddress,
+    settings: ask.CollectSettings,
+    strategy: Strategy | None,
 ) -> Paid:
     """Put the answers to a job into a ledger; return what was paid."""
     assert settings.cluster is not None
     ask.refuse_unknown_prices(job, ask.pricing(settings.prices), settings.budget)
     cluster = Cluster.connect(settings.cluster, job)
-    size = min(ROWS_PER_CHUNK, max(LEAST_ROWS_PER_CHUNK, ceil(len(items) / (4 * cluster.workers))))
-    parts = (tuple(items[at : at + size]) for at in range(0, len(items), size))
-    chunks = (Dataset(name="", table=None, items=part, gold=(), columns=Columns()) for part in parts)
+    size = ROWS_PER_CHUNK
+    if rows is not None:
+        size = min(size, max(LEAST_ROWS_PER_CHUNK, ceil(rows / (4 * cluster.workers))))
+    chunks = _smaller((replace(chunk, table=None, gold=()) for chunk in chunks), size)
     # everything is counted again when the answers are read from the ledger
-    shown = replace(settings, tally=Tally(rows_expected=len(items)))
+    shown = replace(settings, tally=Tally(rows_expected=rows))
     with open_ledger(ledger) as opened:
         before = paid_in(opened)
         async for _ in cluster.results(chunks, Work.of(job, settings, strategy), ledger, shown):
@@ -321,7 +326,7 @@ async def _in_order(chunks: Iterable[Dataset], pool: Pool) -> AsyncIterator[Done
     """Yield what is done with every chunk, in order; when this ends early, no task is left."""
     under_way: deque[asyncio.Task[Done]] = deque()
     try:
-        for chunk in _small(chunks):
+        for chunk in _smaller(chunks, ROWS_PER_CHUNK):
             under_way.append(asyncio.create_task(pool.label(chunk)))
             if len(under_way) == pool.room:
                 yield await under_way.popleft()
@@ -333,10 +338,10 @@ async def _in_order(chunks: Iterable[Dataset], pool: Pool) -> AsyncIterator[Done
         await asyncio.gather(*under_way, return_exceptions=True)
 
 
-def _small(chunks: Iterable[Dataset]) -> Iterator[Dataset]:
+def _smaller(chunks: Iterable[Dataset], rows: int) -> Iterator[Dataset]:
     """Yield the same rows in chunks that are small enough to be shared out among workers."""
     for chunk in chunks:
-        for at in range(0, len(chunk.items), ROWS_PER_CHUNK):
-            end = at + ROWS_PER_CHUNK
-            table = None if chunk.table is None else chunk.table.slice(at, ROWS_PER_CHUNK)
+        for at in range(0, len(chunk.items), rows):
+            end = at + rows
+            table = None if chunk.table is None else chunk.table.slice(at, rows)
             yield replace(chunk, table=table, items=chunk.items[at:end], gold=chunk.gold[at:end])

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.job import job_digest
 from pcs_annotator.asking.engine.ledger_lock import Say, lock_ledger, warn_user
 from pcs_annotator.asking.engine.progress import Tally
@@ -23,12 +24,14 @@ from pcs_annotator.errors import ConfigError, MismatchError, PcsWarning, TableEr
 from pcs_annotator.files import sources, tables
 from pcs_annotator.files.config import Config, LearnSettings, config_to_dict
 from pcs_annotator.files.runs import RunFolder, clear_leftovers, expecting, read_json, write_json
+from pcs_annotator.files.table_stream import Shard, TableStream
 from pcs_annotator.pipeline import ask, folder_votes, human_review, learn, ledgers, resolve_config
 from pcs_annotator.pipeline.batches import BatchSettings
 from pcs_annotator.pipeline.default_panel import DefaultPanel, Support
+from pcs_annotator.pipeline.large_table import LargeTable, is_large, label_whole, open_large, relabel_whole
 from pcs_annotator.pipeline.other_work import data_hash, other_work
 from pcs_annotator.pipeline.report.page import write_report
-from pcs_annotator.pipeline.run_folder import REFIT, Recorded, RunResult, settings_of_fits, started
+from pcs_annotator.pipeline.run_folder import REFIT, SAMPLED, Recorded, RunResult, settings_of_fits, started
 from pcs_annotator.pipeline.waves import check_batches
 from pcs_annotator.pipeline.ways_to_ask import WayToAsk, ways_to_run
 from pcs_annotator.version import __version__
@@ -50,6 +53,8 @@ class RunRequest:
         spreadsheet_safe: Whether labels are written so that a spreadsheet runs no cell as a formula.
         replace: Whether to set aside what the folder has of other data, labels or instruction.
         gold_wins: Whether to accept gold labels that contradict each other; those of people override the data's.
+        shard: Which part of the rows, such as `2/8`; empty for all.
+        ask: Whether models may be called; otherwise, only answers in the ledger are used.
         environment: Keys and base URLs; None for those of the process and of `.env`.
         announce: Called with the questions that were chosen, before they are asked.
         say: Called with whom the run waits for, and where an earlier ledger is kept.
@@ -66,6 +71,8 @@ class RunRequest:
     spreadsheet_safe: bool = False
     replace: bool = False
     gold_wins: bool = False
+    shard: str = ""
+    ask: bool = True
     environment: Mapping[str, str] | None = field(default=None, repr=False)
     announce: Callable[[DefaultPanel], None] | None = None
     say: Say = warn_user
@@ -77,9 +84,15 @@ class RunRequest:
         records = RunFolder(self.folder).batches
         return BatchSettings(records=records, say=self.say, environment=self.environment)
 
-    def read_data(self) -> tables.Dataset:
-        """Read the rows of the user's file."""
-        return sources.read_source(self.data, resolve_config.columns_of(self.config), self.limit)
+    def open_data(self) -> TableStream:
+        """Open the user's table, to be read in chunks."""
+        shard = Shard.parse(self.shard) if self.shard else None
+        return sources.open_stream(self.data, resolve_config.columns_of(self.config), self.limit, shard)
+
+    def read_data(self, stream: TableStream | None = None) -> tables.Dataset:
+        """Read all rows of the user's table."""
+        stream = stream or self.open_data()
+        return tables.dataset_of(stream.table(), stream.name, resolve_config.columns_of(self.config))
 
 
 def default_folder(data: Path | str) -> Path:
@@ -94,8 +107,14 @@ def run(request: RunRequest) -> RunResult:
     """
     started = time.perf_counter()
     ledgers.check_ledger(request.config, fresh=request.fresh)
-    dataset = request.read_data()
+    stream = request.open_data()
+    large = None
+    if is_large(stream):
+        large = open_large(stream, RunFolder(request.folder), request.config)
+    dataset = request.read_data(stream) if large is None else large.sample
     config = resolve_config.resolve(request.config, dataset)
+    if large is not None:
+        config = replace(config, data=replace(config.data, id_column=stream.columns.id or ""))
     # Settings and gold are checked before the first call, not after the last.
     learn.check_learning(config.learn)
     _check_models(request, config)
@@ -103,13 +122,15 @@ def run(request: RunRequest) -> RunResult:
         human_review.check_gold(None, dataset)
     folder = RunFolder(request.folder)
     with ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say):
-        return _run(request, config, dataset, started)
+        return _run(request, config, dataset, started, large)
 
 
-def _run(request: RunRequest, config: Config, dataset: tables.Dataset, started: float) -> RunResult:
+def _run(
+    request: RunRequest, config: Config, dataset: tables.Dataset, started: float, large: LargeTable | None
+) -> RunResult:
     folder = RunFolder(request.folder)
     fits = _kept_from_fits(folder, config)
-    replacing = _refuse_other_work(request, config, dataset)
+    replacing = _refuse_other_work(request, config, dataset, large)
     kept = None if replacing else folder
     if not request.gold_wins:
         human_review.check_gold(kept, dataset)
@@ -119,12 +140,21 @@ def _run(request: RunRequest, config: Config, dataset: tables.Dataset, started: 
     tally = Tally(rows_expected=len(dataset.items))
     asking = time.perf_counter()
     config = _with_panel(request, config, dataset.items, tally)
-    votes, config = _asked(request, config, dataset, tally, replacing=replacing)
-    recorded = Recorded(folder=folder, config=config, dataset=dataset, answers=votes, gold=gold)
+    votes, config = _asked(request, config, dataset, tally, replacing=replacing, large=large)
+    recorded = Recorded(
+        folder=folder, config=config, dataset=dataset, answers=votes, gold=gold, sampled=large is not None
+    )
     learning = time.perf_counter()
     learned = recorded.learn(config.learn)
     writing = time.perf_counter()
-    outcomes = recorded.write(learned, config.learn, fits, spreadsheet_safe=request.spreadsheet_safe)
+    if large is None:
+        outcomes = recorded.write(learned, config.learn, fits, spreadsheet_safe=request.spreadsheet_safe)
+    else:
+        recorded.write_learned(learned, config.learn, fits)
+        how = replace(_settings(request, config, tally), progress=request.progress)
+        learned = label_whole(recorded, learned, large, how, spreadsheet_safe=request.spreadsheet_safe)
+        recorded.write_learned(learned, config.learn, fits)
+        outcomes = list(learned.model.judge(recorded.votes))
     to_label = recorded.hand_out(learned, request.to_label)
     steps = {"prepare": asking - started, "ask": learning - asking, "learn": writing - learning}
     seconds = {**steps, "write": time.perf_counter() - writing}
@@ -196,7 +226,12 @@ def _fit_run(
         if not (learned.model.certificate and learned.model.certificate.holds):
             learned = replace(learned, model=learned.model.with_coverage(recorded.votes))
     fits = {**settings_of_fits(recorded.folder), **(changes or {})}
-    outcomes = recorded.write(learned, settings, fits, spreadsheet_safe=spreadsheet_safe)
+    if recorded.sampled:
+        learned = relabel_whole(recorded, learned, spreadsheet_safe=spreadsheet_safe)
+        recorded.write_learned(learned, settings, fits)
+        outcomes = list(learned.model.judge(recorded.votes))
+    else:
+        outcomes = recorded.write(learned, settings, fits, spreadsheet_safe=spreadsheet_safe)
     audited = 0
     if people.audit:
         audited = human_review.hand_out_audit(recorded.folder, items, outcomes, recorded.gold, people.audit)
@@ -312,9 +347,13 @@ def _recorded_panel(request: RunRequest, config: Config) -> DefaultPanel | None:
     return DefaultPanel(relations=earlier.relations.use, questions=earlier.ask.questions, reasons=(reason,))
 
 
-def _refuse_other_work(request: RunRequest, config: Config, dataset: tables.Dataset) -> bool:
+def _refuse_other_work(request: RunRequest, config: Config, dataset: tables.Dataset, large: LargeTable | None) -> bool:
     """Raise if the folder has results of other work; with `request.replace`, return whether it has."""
-    other = other_work(RunFolder(request.folder), config, dataset)
+    folder = RunFolder(request.folder)
+    if large is None:
+        other = other_work(folder, config, dataset)
+    else:
+        other = other_work(folder, config, replace(dataset, items=large.known), large.data)
     if other and not request.replace:
         limit = "" if request.limit is None else ", leave out --limit"
         raise ConfigError(
@@ -324,8 +363,24 @@ def _refuse_other_work(request: RunRequest, config: Config, dataset: tables.Data
     return bool(other)
 
 
+def _settings(request: RunRequest, config: Config, tally: Tally) -> ask.CollectSettings:
+    """Return how to ask, with what is left of the budget."""
+    settings = resolve_config.collect_settings_of(config, request.environment)
+    settings = replace(settings, progress=request.progress, tally=tally)
+    if not request.ask:
+        return replace(settings, budget=Budget(calls=0), cluster=None)
+    budget = settings.budget.after(tally.calls)
+    return replace(settings, budget=budget, batches=request.batches(config.ask.executor))
+
+
 def _asked(
-    request: RunRequest, config: Config, dataset: tables.Dataset, tally: Tally, *, replacing: bool
+    request: RunRequest,
+    config: Config,
+    dataset: tables.Dataset,
+    tally: Tally,
+    *,
+    replacing: bool,
+    large: LargeTable | None,
 ) -> tuple[Votes, Config]:
     """Ask all questions, and return the settings with the wording that a model wrote for them, if one did.
 
@@ -334,9 +389,7 @@ def _asked(
     """
     folder = RunFolder(request.folder)
     ledger = ledgers.ledger_of(folder, config)
-    settings = resolve_config.collect_settings_of(config, request.environment)
-    settings = replace(settings, progress=request.progress, tally=tally, budget=settings.budget.after(tally.calls))
-    settings = replace(settings, batches=request.batches(config.ask.executor))
+    settings = _settings(request, config, tally)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
     clear_leftovers(folder.path)
     if replacing:
@@ -348,12 +401,14 @@ def _asked(
     start: dict[str, Any] = {
         "version": __version__,
         "data": str(request.data),
-        "data_hash": data_hash(dataset.items),
+        "data_hash": data_hash(dataset.items) if large is None else large.data,
         "annotators": [annotator.name for annotator, _ in job.annotators],
         "relations": [relation.name for relation in job.relations],
         "config": config_to_dict(config),
         "asked": digest,
     }
+    if large is not None:
+        start |= {SAMPLED: large.rows, "limit": request.limit, "shard": request.shard}
     write_json(folder.settings, start)
     tables.write_table(folder.items, dataset.table)
 

@@ -16,7 +16,7 @@ from pcs_annotator.core.arrays import Codes, Mask
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.ledger_address import on_server
-from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.outcome import Counts, Outcome
 from pcs_annotator.core.variant import VariantCount
 from pcs_annotator.core.vote import ABSTAINED
 from pcs_annotator.core.votes import Votes
@@ -32,9 +32,12 @@ from pcs_annotator.pipeline.findings import Facts
 from pcs_annotator.pipeline.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.pipeline.looks import key_of, read_looks, write_looks
 from pcs_annotator.pipeline.verdicts import Verdicts, with_reviewed_audit
+from pcs_annotator.pipeline.whole import WholeTable, read_whole
 from pcs_annotator.version import __version__
 
 REFIT = "pcs fit makes it again from the votes"
+SAMPLED = "rows"
+"""The key in `run.json` that says how many rows a large table has, of which the folder keeps a sample."""
 
 
 SILENCES = {
@@ -67,6 +70,8 @@ class RunResult:
         to_audit: Number of accepted rows written for a person to check.
         verdicts: What people said in a review.
         random_sample: Which gold rows were drawn at random or may be assumed to be; None for all.
+        whole: What is known about all rows of a large table; everything else is about a sample of it. None for a table
+            that is kept completely, and before all rows are labelled.
     """
 
     folder: RunFolder
@@ -85,11 +90,17 @@ class RunResult:
     to_audit: int = 0
     verdicts: Verdicts = field(default_factory=Verdicts)
     random_sample: Mask | None = None
+    whole: WholeTable | None = None
+
+    @property
+    def counts(self) -> Counts:
+        """How many rows have which label, of all rows."""
+        return Counts.of(self.outcomes) if self.whole is None else self.whole.counts
 
     @property
     def unlabelled(self) -> int:
         """Number of rows without a label."""
-        return sum(outcome.label is None for outcome in self.outcomes)
+        return self.counts.unlabelled
 
     @property
     def facts(self) -> Facts:
@@ -126,6 +137,7 @@ class Recorded:
         dataset: The texts.
         answers: All votes, including those of annotators that also state a confidence.
         gold: Gold labels, including those that people added after the run.
+        sampled: Whether the texts are a sample of a large table.
     """
 
     folder: RunFolder
@@ -133,6 +145,7 @@ class Recorded:
     dataset: tables.Dataset
     answers: Votes
     gold: human_review.Gold
+    sampled: bool = False
 
     @classmethod
     def read(cls, folder: RunFolder, ledger: str = "") -> Recorded:
@@ -143,7 +156,8 @@ class Recorded:
         ids = [item.id for item in dataset.items]
         answers = folder_votes.recorded_votes(folder, config, start, ids, lambda: dataset.items)
         gold = human_review.gold_of(folder, dataset)
-        return cls(folder=folder, config=config, dataset=dataset, answers=answers, gold=gold)
+        sampled = SAMPLED in start
+        return cls(folder=folder, config=config, dataset=dataset, answers=answers, gold=gold, sampled=sampled)
 
     @property
     def votes(self) -> Votes:
@@ -225,16 +239,20 @@ class Recorded:
         self, learned: Learned, settings: LearnSettings, fits: Mapping[str, Any], *, spreadsheet_safe: bool = False
     ) -> list[Outcome]:
         """Write model, figures and labels, and return the outcomes; `fits` is what `pcs fit` was given."""
-        if learned.model.certificate is not None:  # noted first: an interruption must not hide a look
-            self._note_look(learned.model.certificate, settings)
-        known = {"fit": fits, "verdicts_until": self.gold.verdicts.last}
-        write_json(self.folder.model, {**model_file(learned, settings, self.votes.labels), **known})
-        write_json(self.folder.evaluation, evaluation_file(learned))
+        self.write_learned(learned, settings, fits)
         outcomes = list(learned.model.judge(self.votes))
         people = self.gold.verdicts.by_place(len(outcomes))
         labelled = tables.with_outcomes(self.dataset.table, outcomes, self.votes.labels, people)
         tables.write_table(self.folder.labels, labelled, spreadsheet_safe=spreadsheet_safe)
         return outcomes
+
+    def write_learned(self, learned: Learned, settings: LearnSettings, fits: Mapping[str, Any]) -> None:
+        """Write model and figures; `fits` is what `pcs fit` was given."""
+        if learned.model.certificate is not None:  # noted first: an interruption must not hide a look
+            self._note_look(learned.model.certificate, settings)
+        known = {"fit": fits, "verdicts_until": self.gold.verdicts.last}
+        write_json(self.folder.model, {**model_file(learned, settings, self.votes.labels), **known})
+        write_json(self.folder.evaluation, evaluation_file(learned))
 
     def hand_out(self, learned: Learned, rows: int) -> human_review.HandedOut:
         """Write the rows that a person should label next."""
@@ -252,7 +270,8 @@ class Recorded:
 
     def result(self, learned: Learned, outcomes: Sequence[Outcome], **more: Any) -> RunResult:
         """Return the result of the run."""
-        counted = vote_files.read_note(self.folder.votes).get("tally", {})
+        whole = read_whole(self.folder) if self.sampled else None
+        counted = vote_files.read_note(self.folder.votes).get("tally", {}) if whole is None else whole.tally
         return RunResult(
             folder=self.folder,
             config=self.config,
@@ -266,6 +285,7 @@ class Recorded:
             cut=counted.get("cut", {}),
             verdicts=self.gold.verdicts,
             random_sample=self.gold.random_sample,
+            whole=whole,
             **{"tally": Tally(), **more},
         )
 

@@ -26,8 +26,9 @@ from pcs_annotator.files.label_studio import Interface, prediction, read_interfa
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.pipeline import ask
+from pcs_annotator.pipeline.fitted import FittedRun
 from pcs_annotator.pipeline.judge_together import JudgeTogether
-from pcs_annotator.pipeline.label import FittedRun, Saving, open_fitted
+from pcs_annotator.pipeline.label import Saving, open_fitted
 from pcs_annotator.pipeline.ledgers import ledger_of
 from pcs_annotator.pipeline.run_folder import Recorded, started
 

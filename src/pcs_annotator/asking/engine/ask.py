@@ -111,10 +111,10 @@ class Asker:
     _stopped: errors.PcsError | None = None
     _halted: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def part(self, shared: SharedCalls) -> Asker:
-        """Return an asker that counts by itself, and shares ledger, budget and pace with this one."""
+    def part(self, shared: SharedCalls, tally: Tally | None = None) -> Asker:
+        """Return an asker that counts by itself or in a tally, and shares ledger, budget and pace with this one."""
         tracker = PartOfBudget(self.tracker)
-        return replace(self, tally=Tally(), tracker=tracker, shared=shared, _halted=asyncio.Event())
+        return replace(self, tally=tally or Tally(), tracker=tracker, shared=shared, _halted=asyncio.Event())
 
     def restarted(self) -> Asker:
         """Return an asker that asks again, after a part of this one was stopped by a model that is down."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields
@@ -81,6 +81,7 @@ class Tally:
 
 TERMINAL_SECONDS = 0.2
 PIPED_SECONDS = 10.0
+SPEED_SECONDS = 60.0
 
 
 @asynccontextmanager
@@ -91,10 +92,13 @@ async def showing(tally: Tally, tracker: BudgetTracker, stream: TextIO | None = 
     show = _bar(stream) if stream.isatty() else _lines(stream)
     every = TERMINAL_SECONDS if stream.isatty() else PIPED_SECONDS
 
+    speed = RecentSpeed()
+
     async def keep_showing() -> None:
         while True:
             await asyncio.sleep(every)
-            show(tally, describe(tally, tracker, time.monotonic() - started), False)
+            seconds = time.monotonic() - started
+            show(tally, describe(tally, tracker, seconds, speed.at(seconds, tally.rows)), False)
 
     task = asyncio.create_task(keep_showing())
     try:
@@ -104,8 +108,24 @@ async def showing(tally: Tally, tracker: BudgetTracker, stream: TextIO | None = 
         show(tally, describe(tally, tracker, time.monotonic() - started), True)
 
 
-def describe(tally: Tally, tracker: BudgetTracker, seconds: float) -> str:
-    """Return one line: rows, calls, rate, cost, time left, problems."""
+class RecentSpeed:
+    """Rows per second lately: after a stop, rows that the ledger knows pass much more quickly than those to come."""
+
+    def __init__(self) -> None:
+        self._marks = deque([(0.0, 0)])
+
+    def at(self, seconds: float, rows: int) -> float:
+        """Note how many rows are finished after some seconds, and return how many were finished per second lately."""
+        self._marks.append((seconds, rows))
+        while len(self._marks) > 2 and seconds - self._marks[1][0] >= SPEED_SECONDS:
+            self._marks.popleft()
+        earlier, before = self._marks[0]
+        return (rows - before) / max(seconds - earlier, 1e-9)
+
+
+def describe(tally: Tally, tracker: BudgetTracker, seconds: float, speed: float | None = None) -> str:
+    """Return one line: rows, calls, rate, cost, time left, problems; `speed` is in rows per second, if known."""
+    speed = speed or tally.rows / max(seconds, 1e-9)
     rows = f"{tally.rows:,}" + (f" of {tally.rows_expected:,}" if tally.rows_expected else "")
     parts = [f"{rows} rows", f"{tally.calls:,} calls"]
     if tally.calls and seconds > 0:
@@ -114,7 +134,7 @@ def describe(tally: Tally, tracker: BudgetTracker, seconds: float) -> str:
         parts.append(f"{tally.from_ledger:,} from the ledger")
     parts.append(_money(tracker))
     if tally.rows_expected and 0 < tally.rows < tally.rows_expected:
-        left = seconds / tally.rows * (tally.rows_expected - tally.rows)
+        left = (tally.rows_expected - tally.rows) / speed
         parts.append(f"{_clock(left)} left")
     problems = {
         "retries": tally.retries,

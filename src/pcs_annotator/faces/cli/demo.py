@@ -42,7 +42,7 @@ def print_tour(result: RunResult, console: Console) -> None:
     _print_one_text(result, console)
     console.print()
     console.rule("The weight of each prompt and each question", align="left")
-    learned_view.print_learned(result.learned, result.votes, result.outcomes, console)
+    learned_view.print_learned(result.learned, result.votes, result.counts, console)
     console.print()
     console.rule("What it gained", align="left")
     console.print(_gain(result))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from pcs_annotator.pipeline import findings, label, resolve_config, run
 @options.saving_options
 @options.execution_options
 @options.LIMIT
+@options.SHARD
 @options.REPLACE
 @options.SPREADSHEET_SAFE
 @options.NO_WAIT
@@ -38,6 +40,7 @@ def command(
     id_column: str | None,
     ledger: str,
     limit: int | None,
+    shard: str,
     replace: bool,
     spreadsheet_safe: bool,
     wait: bool,
@@ -57,6 +60,7 @@ def command(
         folder=folder,
         config=resolve_config.flags_only(flags),
         limit=limit,
+        shard=shard,
         replace=replace,
         spreadsheet_safe=spreadsheet_safe,
         progress=shown,
@@ -74,16 +78,16 @@ def labelled_json(labelled: label.Labelled, notes: Sequence[str]) -> dict[str, A
     """Return everything that `print_labelled` shows as plain values."""
     tally = labelled.tally
     return {
-        "rows": len(labelled.outcomes),
+        "rows": labelled.counts.rows,
         "rows_without_label": labelled.unlabelled,
-        "label_counts": learned_view.counts(one.label for one in labelled.outcomes),
-        "decisions": learned_view.counts(one.decision for one in labelled.outcomes),
+        "label_counts": dict(labelled.counts.labels),
+        "decisions": dict(labelled.counts.decisions),
         "calls": tally.calls,
         "known_already": tally.from_ledger,
         "questions": tally.questions,
         "questions_spared": tally.spared,
         **learned_view.promise_json(labelled),
-        "look_at": [flag._asdict() for flag in findings.texts_cut(tally.cut, len(labelled.outcomes))],
+        "look_at": [flag._asdict() for flag in findings.texts_cut(tally.cut, labelled.counts.rows)],
         "warnings": list(notes),
         "out": str(labelled.out),
     }
@@ -92,7 +96,7 @@ def labelled_json(labelled: label.Labelled, notes: Sequence[str]) -> dict[str, A
 def print_labelled(labelled: label.Labelled, notes: Sequence[str]) -> None:
     """Print how many rows got each label, what was asked, and what is promised."""
     console = Console(highlight=False)
-    for name, count in learned_view.counts(one.label for one in labelled.outcomes).most_common():
+    for name, count in Counter(labelled.counts.labels).most_common():
         console.print(f"{count:>8,}  {name}", markup=False)
     tally = labelled.tally
     console.print(f"{tally.calls:,} calls, {tally.from_ledger:,} answers from the ledger")
@@ -102,8 +106,8 @@ def print_labelled(labelled: label.Labelled, notes: Sequence[str]) -> None:
             f"{tally.spared:,} questions ({100 * share:.0f} %) were not asked, because the label was settled; "
             "[dim]--ask-all asks them too[/]"
         )
-    learned_view.print_promise(labelled, labelled.outcomes, console)
-    cut = [flag.detail for flag in findings.texts_cut(tally.cut, len(labelled.outcomes))]
+    learned_view.print_promise(labelled, labelled.counts, console)
+    cut = [flag.detail for flag in findings.texts_cut(tally.cut, labelled.counts.rows)]
     learned_view.print_notes([*notes, *cut], labelled.unlabelled, console)
     console.print(f"\nlabels  {labelled.out}", style="bold", markup=False)
 

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval, Share
 from pcs_annotator.faces.cli.result_view import DASH, plain_table
@@ -75,7 +75,7 @@ def _figures_json(figures: Any) -> dict[str, Any]:
     return result
 
 
-def print_learned(learned: learn.Learned, votes: Votes, outcomes: Sequence[Outcome], console: Console) -> None:
+def print_learned(learned: learn.Learned, votes: Votes, counted: Counts, console: Console) -> None:
     """Print the weight of each annotator and relation, how good the weights are, and what is promised."""
     weights = learned.model.weights
     details = weights.diagnostics
@@ -105,7 +105,7 @@ def print_learned(learned: learn.Learned, votes: Votes, outcomes: Sequence[Outco
             console.print(f"\n{found}", markup=False)
     else:
         console.print(Text(f"quality not measured: {learned.no_figures}", style="yellow"))
-    print_promise(learned, outcomes, console)
+    print_promise(learned, counted, console)
 
 
 def _candidates(losses: Mapping[str, float]) -> str:
@@ -177,19 +177,18 @@ def promise_json(judged: learn.Learned | label.Labelled) -> dict[str, Any]:
     }
 
 
-def print_promise(judged: learn.Learned | label.Labelled, outcomes: Sequence[Outcome], console: Console) -> None:
+def print_promise(judged: learn.Learned | label.Labelled, counted: Counts, console: Console) -> None:
     """Print how rough confidence is, what is promised for how many rows or why not, and whether texts look alike."""
     certificate = judged.model.certificate
     if rough := certificate_text.about_confidence(judged.model):
         console.print(Text(f"\n{rough}", style="yellow"))
     if judged.model.by_agreement:
-        _print_promised(certificate_text.without_gold(outcomes), "bold yellow", console)
+        _print_promised(certificate_text.without_gold(counted), "bold yellow", console)
     if certificate is not None:
         style = "bold cyan" if certificate.holds else "bold yellow"  # green would read as proof
         _print_promised(certificate_text.promised(certificate), style, console)
         if certificate.holds:
-            accepted = sum(one.decision == "accept" for one in outcomes)
-            rows = len(outcomes)
+            accepted, rows = counted.decisions.get("accept", 0), counted.rows
             console.print(f"  accepted {accepted:,} of {rows:,} rows, {rows - accepted:,} for review")
     if judged.drift is not None:
         _print_details([judged.drift.sentence, judged.drift.unseen], console)
@@ -228,7 +227,7 @@ def counts(values: Iterable[str | None]) -> Counter[str]:
 def print_fit(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: Sequence[str]) -> None:
     """Print what was learned from a table of votes, and the files that were written."""
     console = Console(highlight=False)
-    print_learned(fitted.learned, fitted.table.votes, fitted.outcomes, console)
+    print_learned(fitted.learned, fitted.table.votes, Counts.of(fitted.outcomes), console)
     print_look_at(fitted.facts, notes, console)
     console.print(f"\nwrote {files.model}" + (f" and {files.labels_out}" if files.labels_out else ""))
 

@@ -24,6 +24,7 @@ VERBS = {
     "run": "rewrite, ask, learn and label; resumes after an interruption",
     "fit": "learn again from recorded votes; no model is called",
     "label": "label new texts with a fitted run",
+    "merge": "put the answers of several runs, such as shards of one table, together",
     "serve": "label texts over HTTP with a fitted run",
     "evaluate": "compare PCS with other methods on the same votes",
     "experiment": "make the paper's tables and figures from your data",

@@ -56,6 +56,14 @@ SPREADSHEET_SAFE = click.option(
     is_flag=True,
     help="Put an apostrophe before cells that a spreadsheet would run as a formula.",
 )
+
+
+SHARD = click.option(
+    "--shard",
+    metavar="I/N",
+    default="",
+    help="Use only the Ith of N equal parts of the rows, with a run folder for each; pcs merge puts them together.",
+)
 LIMIT = click.option("--limit", type=click.IntRange(1), metavar="N", help="Use only the first N rows.")
 REPLACE = click.option("--replace", is_flag=True, help="Keep what is in the way under a dated name, and start anew.")
 KEEP_EARLIER = click.option(

@@ -18,6 +18,7 @@ from pcs_annotator.pipeline import resolve_config, run
 @options.execution_options
 @click.option("-o", "--out", type=options.PATH, help="Run folder; default: runs/ plus the name of DATA.")
 @options.LIMIT
+@options.SHARD
 @options.TO_LABEL
 @options.SPREADSHEET_SAFE
 @options.GOLD_WINS

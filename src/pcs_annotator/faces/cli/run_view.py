@@ -31,10 +31,11 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
     tally = result.tally
     return {
         "folder": str(result.folder.path),
-        "rows": len(result.outcomes),
+        "rows": result.counts.rows,
         "rows_without_label": result.unlabelled,
+        **({} if result.whole is None else {"sample_rows": len(result.outcomes)}),
         "labels": list(result.votes.labels),
-        "label_counts": learned_view.counts(one.label for one in result.outcomes),
+        "label_counts": dict(result.counts.labels),
         "calls": tally.calls,
         "known_already": tally.from_ledger,
         "written_wording": result.config.task.written_wording or None,
@@ -51,7 +52,7 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
             "model": str(result.folder.model),
             "votes": str(result.folder.votes),
         },
-        "decisions": learned_view.counts(one.decision for one in result.outcomes),
+        "decisions": dict(result.counts.decisions),
         "to_label": result.to_label and {**result.to_label._asdict(), "file": str(result.folder.to_label)},
         "verdicts": result.verdicts.counts,
         "to_audit": {"rows": result.to_audit, "file": str(result.folder.audit)} if result.to_audit else None,
@@ -61,8 +62,13 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
 def print_run(result: RunResult, notes: Sequence[str]) -> None:
     """Print what was learned, what was asked, what a person should do next, and the files."""
     console = Console(highlight=False)
-    learned_view.print_learned(result.learned, result.votes, result.outcomes, console)
+    learned_view.print_learned(result.learned, result.votes, result.counts, console)
     console.print()
+    if result.whole is not None:
+        console.print(
+            f"{result.counts.rows:,} rows are labelled; what is said above about items is about a sample of "
+            f"{len(result.outcomes):,}"
+        )
     if result.verdicts.by_row:
         console.print(f"{result.verdicts.sentence}; labels.csv has them in the columns verdict and final_label")
     _print_asked(result, console)

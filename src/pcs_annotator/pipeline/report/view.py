@@ -77,7 +77,9 @@ class View:
     @property
     def decisions(self) -> Counter[str]:
         """How many rows have each decision (`accept`, `agree`, `review`), or no label (`none`)."""
-        return Counter(decision_on(outcome) for outcome in self.result.outcomes)
+        counts = self.result.counts
+        # a row without a label is always for review
+        return Counter(counts.decisions) - Counter(review=counts.unlabelled) + Counter(none=counts.unlabelled)
 
     @property
     def confident(self) -> bool:

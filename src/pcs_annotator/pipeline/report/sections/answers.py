@@ -36,11 +36,13 @@ BY_QUESTION = (
 
 def distribution(view: View) -> Markup:
     """Return a bar per label, with the share among gold rows marked."""
-    given = Counter(outcome.label for outcome in view.result.outcomes)
+    counts = view.result.counts
+    given: Counter[str | None] = Counter({None: counts.unlabelled})
+    given.update(counts.labels)
     gold = Counter(label for label in view.gold if label is not None)
     labels = sorted(view.task.labels, key=lambda label: (-given[label], view.task.labels.index(label)))
     names: list[str | None] = [*labels[:MOST_BARS], *([None] if given[None] else [])]
-    rows = [_row(name, given, gold, len(view.result.outcomes)) for name in names]
+    rows = [_row(name, given, gold, counts.rows) for name in names]
     columns = [("Label", ""), ("", "chart"), ("rows", "number"), ("share", "number")]
     if gold:
         columns.append(("gold share", "number quiet"))

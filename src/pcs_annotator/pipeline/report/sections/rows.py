@@ -83,7 +83,8 @@ def _which(view: View, selection: Selection) -> str:
         for mark, what in (("accept", "accepted ones"), ("agree", "on which all answers agree"))
         if (rows := selection.marked(mark))
     )
-    return f"The {count(shown)} least certain of {count(total)} rows{some}; labels.csv has all of them. {opening}"
+    file = view.result.folder.labels.name
+    return f"The {count(shown)} least certain of {count(total)} rows{some}; {file} has all of them. {opening}"
 
 
 def _controls(selection: Selection, measure: str) -> Markup:

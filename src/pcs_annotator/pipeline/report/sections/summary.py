@@ -32,6 +32,7 @@ def headline(view: View) -> Markup:
         ("Labels", _labels(view)),
         ("Models", _names(votes.annotators)),
         ("Relations", _names(votes.relations)),
+        *([] if view.result.whole is None else [("Rows", _sample(view))]),
     ]
     return tag(
         "header",
@@ -39,6 +40,14 @@ def headline(view: View) -> Markup:
         tag("h1", user_text(view.data_name)),
         tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts), class_="facts"),
         _tiles(view),
+    )
+
+
+def _sample(view: View) -> str:
+    rows, sample = view.result.counts.rows, len(view.result.outcomes)
+    return (
+        f"All {count(rows)} rows are labelled, and labels and decisions are counted exactly. Weights, quality, answers "
+        f"and the rows below come from a sample of {count(sample)} rows: those with gold labels, and others at random."
     )
 
 
@@ -59,7 +68,7 @@ def _names(names: Sequence[str]) -> Markup:
 
 def _tiles(view: View) -> Markup:
     result = view.result
-    rows = len(result.outcomes)
+    rows = result.counts.rows
     labelled = rows - result.unlabelled
     bills = result.bills
     calls = sum(bill.calls for bill in bills)
@@ -81,7 +90,7 @@ def _reviewed_tile(view: View) -> list[Markup]:
 
 
 def _accepted_tile(view: View) -> list[Markup]:
-    rows = len(view.result.outcomes)
+    rows = view.result.counts.rows
     if not view.decided or not rows:
         return []
     accepted = view.decisions["accept"]
@@ -117,7 +126,7 @@ def promise(view: View) -> Markup:
     """Return the promise, what it means for these rows, and what it is based on; or why there is none."""
     model = view.result.learned.model
     if model.by_agreement:
-        shown = _said("no promise", "warn", without_gold(view.result.outcomes))
+        shown = _said("no promise", "warn", without_gold(view.result.counts))
     elif model.certificate is None:
         shown = _stamped("no promise", "quiet", "No promise was requested", sentence(NOT_ASKED))
     else:
@@ -174,7 +183,7 @@ def _basis(certificate: Certificate) -> Markup:
 
 def _decisions(view: View) -> Markup | None:
     """Return a bar of how many rows are accepted, agree, are sent to review, or have no label, with its key."""
-    rows = len(view.result.outcomes)
+    rows = view.result.counts.rows
     if not rows or not view.decided:
         return None
     counts = view.decisions

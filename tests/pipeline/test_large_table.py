@@ -1,0 +1,389 @@
+"""Tables larger than memory; here, that is tables of more than 50 rows."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.models.provider import providers
+from pcs_annotator.asking.models.scripted import ScriptedModel
+from pcs_annotator.core.chat import Request
+from pcs_annotator.errors import ConfigError, LabelError, ModelError, PcsWarning, TableError
+from pcs_annotator.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
+from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.pipeline import large_table, stream, survey
+from pcs_annotator.pipeline.human_review import FromPeople
+from pcs_annotator.pipeline.label import Saving, label
+from pcs_annotator.pipeline.merge import merge
+from pcs_annotator.pipeline.run import RunRequest, fit_run, open_run, run
+from pcs_annotator.pipeline.run_folder import RunResult
+from tests.simulated import MODELS, RELATIONS, SimulatedProvider, read_csv, simulated_models, write_csv, write_texts
+
+ROWS = 170
+CONFIG = Config(
+    task=TaskSettings(labels=("good", "bad")),
+    ask=AskSettings(models=MODELS),
+    relations=RelationSettings(use=RELATIONS),
+    learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=0.2),
+)
+ONE = replace(CONFIG, ask=AskSettings(models=MODELS[:1]), relations=RelationSettings(use=("original",)))
+
+
+@pytest.fixture(autouse=True)
+def models() -> Iterator[None]:
+    with simulated_models(graded=MODELS[:1]):
+        yield
+
+
+@pytest.fixture
+def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", 50)
+    monkeypatch.setattr(stream, "CHUNK_ROWS", 30)
+
+
+@pytest.fixture
+def sampling(small_limits: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only some rows are learned from."""
+    monkeypatch.setattr(survey, "SAMPLE_ROWS", 80)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write_texts(tmp_path / "data.csv", range(ROWS), gold_rows=60)
+
+
+def as_parquet(data: Path, rows: int | None = None) -> Path:
+    table = pa.Table.from_pylist([{**row, "gold": row["gold"] or None} for row in read_csv(data)][:rows])
+    parquet.write_table(table, data.with_suffix(".parquet"))
+    return data.with_suffix(".parquet")
+
+
+def made(data: Path | str, folder: Path, config: Config = CONFIG, **more: Any) -> RunResult:
+    return run(RunRequest(data=Path(data), folder=folder, config=config, **more))
+
+
+def calls_in(folder: Path) -> int:
+    with Ledger(folder / "ledger.db") as ledger:
+        return ledger.count()
+
+
+def labels_of(folder: Path) -> list[dict[str, Any]]:
+    path = RunFolder(folder).labels
+    return parquet.read_table(path).to_pylist() if path.suffix == ".parquet" else list(read_csv(path))
+
+
+@pytest.mark.parametrize("learn", [{}, {"sets": True}, {"max_error": None}])
+def test_labels_are_those_of_a_run_in_memory_if_all_rows_are_learned_from(
+    data: Path, tmp_path: Path, learn: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = replace(CONFIG, learn=replace(CONFIG.learn, **learn))
+    whole = made(data, tmp_path / "whole", config)
+    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", 50)
+    monkeypatch.setattr(stream, "CHUNK_ROWS", 30)
+    chunked = made(data, tmp_path / "chunked", config)
+    assert chunked.whole is not None
+    assert chunked.counts == whole.counts
+    assert (tmp_path / "chunked" / "labels.csv").read_bytes() == (tmp_path / "whole" / "labels.csv").read_bytes()
+    assert chunked.tally.calls == whole.tally.calls
+    assert chunked.learned.model.certificate == whole.learned.model.certificate
+
+
+def test_all_rows_are_labelled_in_order_though_only_a_sample_is_learned_from(
+    data: Path, tmp_path: Path, sampling: None
+) -> None:
+    result = made(as_parquet(data), tmp_path / "run")
+    assert len(result.outcomes) == 80
+    assert result.dataset.gold.count(None) == 20  # all gold rows are in the sample
+    rows = labels_of(tmp_path / "run")
+    assert [row["id"] for row in rows] == [row["id"] for row in read_csv(data)]
+    assert result.counts.rows == ROWS
+    assert result.counts.labels == {name: sum(row["label"] == name for row in rows) for name in ("good", "bad")}
+    assert result.tally.calls == calls_in(tmp_path / "run") == ROWS * len(MODELS) * len(RELATIONS)
+    assert result.tally.from_ledger == 0
+    certificate = result.learned.model.certificate
+    assert certificate is not None
+    assert certificate.review_rows == ROWS - result.counts.decisions.get("accept", 0)
+    opened = open_run(tmp_path / "run")
+    assert (opened.counts, opened.learned.model.certificate) == (result.counts, certificate)
+
+
+def test_a_second_run_of_a_finished_job_only_reads(data: Path, tmp_path: Path, sampling: None) -> None:
+    first = made(data, tmp_path / "run")
+    written = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()}
+    second = made(data, tmp_path / "run")
+    assert (second.counts, second.tally.calls) == (first.counts, 0)
+    assert second.tally.from_ledger == first.tally.calls
+    kept = {path.name for path in (tmp_path / "run").iterdir() if path.stat().st_mtime_ns == written[path.name]}
+    assert {"labels.csv", "all-votes.parquet", "votes.parquet", "whole.json"} <= kept
+
+
+@pytest.mark.parametrize("damage", ["labels.csv", "all-votes.parquet", "whole.json", "items.parquet"])
+def test_a_damaged_or_missing_file_is_written_again_without_calls(
+    data: Path, tmp_path: Path, sampling: None, damage: str
+) -> None:
+    made(data, tmp_path / "run", ONE)
+    before = (tmp_path / "run" / "labels.csv").read_bytes()
+    path = tmp_path / "run" / damage
+    path.unlink() if damage.startswith("all") else path.write_bytes(b"{damaged")
+    again = made(data, tmp_path / "run", ONE)
+    assert again.tally.calls == 0
+    assert (tmp_path / "run" / "labels.csv").read_bytes() == before
+
+
+def test_rows_without_ids_have_their_number_in_the_whole_table(data: Path, tmp_path: Path, sampling: None) -> None:
+    rows = [{"text": row["text"], "gold": row["gold"]} for row in read_csv(data)]
+    result = made(write_csv(tmp_path / "unnamed.csv", rows), tmp_path / "run", ONE)
+    texts = {str(number): row["text"] for number, row in enumerate(rows, 1)}
+    assert {item.id: item.text for item in result.dataset.items}.items() <= texts.items()
+    assert max(int(item.id) for item in result.dataset.items) > 80
+    assert list(labels_of(tmp_path / "run")[0])[:3] == ["text", "gold", "label"]
+    assert open_run(tmp_path / "run").dataset.items == result.dataset.items
+    assert made(tmp_path / "unnamed.csv", tmp_path / "run", ONE).tally.calls == 0
+
+
+def test_ids_that_occur_twice_are_refused_before_any_call(data: Path, tmp_path: Path, small_limits: None) -> None:
+    rows = read_csv(data)
+    rows[160]["id"] = rows[3]["id"]
+    with pytest.raises(TableError, match="rows 4 and 161 have the same id 't3'"):
+        made(write_csv(data, rows), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_gold_label_that_is_no_label_is_named_with_its_row(data: Path, tmp_path: Path, sampling: None) -> None:
+    rows = read_csv(data)
+    rows[150]["gold"] = "ugly"
+    with pytest.raises(LabelError, match=r"data\.csv, row 151, column gold.*'ugly'"):
+        made(write_csv(data, rows), tmp_path / "run")
+
+
+class Breaking(SimulatedProvider):
+    """After some calls, something happens."""
+
+    def __init__(self, calls: int, happens: Any) -> None:
+        super().__init__()
+        self.calls, self.happens = calls, happens
+
+    def open(self, model: str, environment: Any) -> Any:
+        opened = super().open(model, environment)
+        assert isinstance(opened, ScriptedModel)
+        answer = opened._script
+        assert callable(answer)
+
+        def break_down(request: Request) -> Any:
+            self.calls -= 1
+            if self.calls == 0:
+                self.happens()
+            return answer(request)
+
+        opened._script = break_down
+        return opened
+
+
+def breaking(patch: pytest.MonkeyPatch, calls: int, happens: Any) -> None:
+    provider = Breaking(calls, happens)
+    patch.setitem(providers._factories, "simulated", lambda: provider)
+
+
+def test_what_was_paid_for_before_a_stop_is_not_paid_for_again(
+    data: Path, tmp_path: Path, sampling: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop() -> None:
+        raise ModelError("a wrong key")
+
+    with monkeypatch.context() as patch:
+        breaking(patch, 140, stop)
+        with pytest.raises(ModelError, match="a wrong key"):
+            made(data, tmp_path / "run", ONE)
+    paid = calls_in(tmp_path / "run")
+    assert 80 < paid < ROWS
+    assert not (tmp_path / "run" / "labels.csv").exists()
+    with pytest.warns(PcsWarning, match="only a sample of the rows"):
+        fit_run(tmp_path / "run")
+    result = made(data, tmp_path / "run", ONE)
+    assert (result.tally.calls, result.tally.from_ledger) == (ROWS - paid, paid)
+    assert len(labels_of(tmp_path / "run")) == ROWS
+
+
+def test_a_budget_that_is_reached_leaves_rows_without_a_label_and_a_higher_one_goes_on(
+    data: Path, tmp_path: Path, sampling: None
+) -> None:
+    little = replace(ONE, ask=replace(ONE.ask, max_calls=120))
+    result = made(data, tmp_path / "run", little)
+    assert (result.tally.calls, dict(result.tally.failed)) == (120, {"budget reached": 50})
+    assert result.unlabelled == 50
+    assert sum(row["label"] == "" for row in labels_of(tmp_path / "run")) == 50
+    result = made(data, tmp_path / "run", ONE)
+    assert (result.tally.calls, result.unlabelled) == (50, 0)
+
+
+def test_a_table_that_changes_while_it_is_labelled_is_an_error_and_all_answers_are_kept(
+    data: Path, tmp_path: Path, sampling: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def grow() -> None:
+        with data.open("a", encoding="utf-8") as file:
+            file.write("new,Case 999 looks good.,\n")
+
+    with monkeypatch.context() as patch:
+        breaking(patch, 100, grow)
+        with pytest.raises(TableError, match=r"data\.csv has changed while it was labelled.*run the same command"):
+            made(data, tmp_path / "run", ONE)
+    assert not (tmp_path / "run" / "labels.csv").exists()
+    result = made(data, tmp_path / "run", ONE)
+    assert result.counts.rows == ROWS + 1
+    assert result.tally.calls <= 1
+
+
+def test_a_damaged_part_is_named_and_the_run_goes_on_when_it_is_whole_again(
+    data: Path, tmp_path: Path, sampling: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = parquet.read_table(as_parquet(data))
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for number in range(3):
+        parquet.write_table(rows.slice(60 * number, 60), parts / f"part-{number}.parquet")
+    whole = (parts / "part-2.parquet").read_bytes()
+
+    def damage() -> None:
+        (parts / "part-2.parquet").write_bytes(whole[:200])
+
+    with monkeypatch.context() as patch:
+        breaking(patch, 82, damage)
+        with pytest.raises(TableError, match=r"part-2\.parquet"):
+            made(parts, tmp_path / "run", ONE)
+    paid = calls_in(tmp_path / "run")
+    with pytest.raises(TableError, match=r"part-2\.parquet"):
+        made(parts, tmp_path / "run", ONE)
+    (parts / "part-2.parquet").write_bytes(whole)
+    result = made(parts, tmp_path / "run", ONE)
+    assert (result.tally.calls, result.tally.from_ledger) == (ROWS - paid, paid)
+    assert [row["id"] for row in labels_of(tmp_path / "run")] == rows["id"].to_pylist()
+
+
+def test_a_full_disk_leaves_no_half_file_and_nothing_is_paid_for_again(
+    data: Path, tmp_path: Path, sampling: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, os.strerror(28))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pcs_annotator.files.vote_files.VoteWriter.write", full)
+        with pytest.raises(TableError, match=r"cannot write .*No space left on device; make room"):
+            made(data, tmp_path / "run", ONE)
+    assert not [path for path in (tmp_path / "run").iterdir() if path.name.startswith((".", "labels", "all"))]
+    paid = calls_in(tmp_path / "run")
+    assert made(data, tmp_path / "run", ONE).tally.calls == ROWS - paid
+
+
+def test_a_fit_relabels_all_rows_from_their_votes(data: Path, tmp_path: Path, small_limits: None) -> None:
+    made(data, tmp_path / "run")
+    changes: dict[str, Any] = {"max_error": 0.3, "optimiser": "uniform"}
+    fitted = fit_run(tmp_path / "run", changes)
+    other = made(data, tmp_path / "other", replace(CONFIG, learn=replace(CONFIG.learn, **changes)))
+    assert fitted.counts == other.counts
+    assert (tmp_path / "run" / "labels.csv").read_bytes() == (tmp_path / "other" / "labels.csv").read_bytes()
+    before = (tmp_path / "run" / "labels.csv").stat().st_mtime_ns
+    with pytest.warns(PcsWarning, match="as in the last pcs fit"):
+        again = made(data, tmp_path / "run", replace(CONFIG, learn=replace(CONFIG.learn, **changes)))
+    assert again.tally.calls == 0
+    assert (tmp_path / "run" / "labels.csv").stat().st_mtime_ns == before
+
+
+def test_gold_that_people_add_stays_in_the_sample_when_rows_are_added(
+    data: Path, tmp_path: Path, sampling: None
+) -> None:
+    made(data, tmp_path / "run", ONE)
+    asked = read_csv(tmp_path / "run" / "to_label.csv")
+    filled = write_csv(tmp_path / "filled.csv", [{**row, "gold": row["text"].split()[-1][:-1]} for row in asked])
+    fit_run(tmp_path / "run", people=FromPeople(gold=filled))
+    rows = read_csv(data)
+    more = [{"id": f"n{row}", "text": f"Case n{row} looks bad.", "gold": ""} for row in range(200)]
+    result = made(write_csv(data, rows + more), tmp_path / "run", ONE)
+    assert {row["id"] for row in asked} <= {item.id for item in result.dataset.items}
+    assert (result.counts.rows, result.tally.calls) == (ROWS + 200, 200)
+    assert sum(label is not None for label in result.dataset.gold) == 60 + len(asked)
+    with pytest.raises(ConfigError, match="rows have another text"):
+        made(write_csv(data, [{**row, "text": row["text"] + "!"} for row in rows]), tmp_path / "run", ONE)
+
+
+def test_formulas_stay_safe_when_labels_are_written_again(data: Path, tmp_path: Path, small_limits: None) -> None:
+    rows = read_csv(data)
+    rows[0]["text"] = "=1+1 looks good."
+    made(write_csv(data, rows), tmp_path / "run", ONE, spreadsheet_safe=True)
+    before = (tmp_path / "run" / "labels.csv").read_bytes()
+    fit_run(tmp_path / "run", spreadsheet_safe=True)
+    assert (tmp_path / "run" / "labels.csv").read_bytes() == before
+    assert b"'=1+1" in before
+    fit_run(tmp_path / "run")
+    assert labels_of(tmp_path / "run")[0]["text"] == "=1+1 looks good."
+
+
+@pytest.mark.parametrize("saving", [Saving(), Saving(ask_all=True)])
+def test_labels_for_new_texts_are_those_of_a_table_in_memory(
+    tmp_path: Path, saving: Saving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(write_texts(tmp_path / "data.csv", range(120), gold_rows=80), tmp_path / "run")
+    new = write_texts(tmp_path / "new.csv", range(1000, 1100))
+    request = RunRequest(data=new, folder=tmp_path / "run", config=Config())
+    whole = label(request, tmp_path / "whole.csv", saving)
+    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", 50)
+    monkeypatch.setattr(stream, "CHUNK_ROWS", 30)
+    chunked = label(request, tmp_path / "chunked.csv", saving)
+    assert (tmp_path / "chunked.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    assert (chunked.counts, chunked.model.certificate, chunked.drift) == (
+        whole.counts,
+        whole.model.certificate,
+        whole.drift,
+    )
+    assert (chunked.tally.calls, chunked.tally.spared) == (0, whole.tally.spared)
+    label(request, tmp_path / "chunked.csv", saving)  # the same rows may be written again
+    other = write_texts(tmp_path / "other.csv", range(2000, 2100))
+    with pytest.raises(TableError, match="has labels of other data"):
+        label(replace(request, data=other), tmp_path / "chunked.csv", saving)
+    (tmp_path / "chunked.csv").write_text("mine")
+    with pytest.raises(TableError, match="was not written by this run"):
+        label(request, tmp_path / "chunked.csv", saving)
+
+
+def test_shards_are_merged_into_one_run_without_calls(
+    data: Path, tmp_path: Path, small_limits: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pcs_annotator.files.table_stream.SHARD_ROWS", 40)
+    shards = [tmp_path / f"shard-{number}" for number in (1, 2)]
+    results = [made(data, folder, ONE, shard=f"{number}/2") for number, folder in enumerate(shards, 1)]
+    assert [result.counts.rows for result in results] == [90, 80]
+    with pytest.raises(ConfigError, match="shards are missing: 2/2"):
+        merge(tmp_path / "merged", shards[:1])
+    merged = merge(tmp_path / "merged", shards)
+    assert (merged.tally.calls, merged.unlabelled) == (0, 0)
+    whole = made(data, tmp_path / "whole", ONE)
+    assert (tmp_path / "merged" / "labels.csv").read_bytes() == (tmp_path / "whole" / "labels.csv").read_bytes()
+    assert merged.counts == whole.counts
+
+
+def test_runs_of_other_questions_are_not_merged(data: Path, tmp_path: Path, small_limits: None) -> None:
+    made(data, tmp_path / "one", ONE)
+    made(data, tmp_path / "other", replace(ONE, ask=AskSettings(models=MODELS[1:2])))
+    with pytest.raises(ConfigError, match="have other models"):
+        merge(tmp_path / "merged", [tmp_path / "one", tmp_path / "other"])
+
+
+def test_the_report_says_that_figures_are_about_a_sample(data: Path, tmp_path: Path, sampling: None) -> None:
+    made(data, tmp_path / "run", ONE)
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "a sample of 80 rows" in page
+    assert f"of {ROWS}" in page
+
+
+def test_run_json_says_how_many_rows_there_are(data: Path, tmp_path: Path, sampling: None) -> None:
+    made(data, tmp_path / "run", ONE, limit=100)
+    start = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
+    assert (start["rows"], start["limit"]) == (100, 100)
