@@ -81,8 +81,8 @@ def print_models(known: Sequence[models.KnownModel]) -> None:
         context = f"{model.context_tokens / 1000:,.0f}k" if model.context_tokens else "?"
         click.echo(f"{model.name:<{width}} {context:>7} {_price(model)}")
     click.echo("\nPrices are in US dollars per million tokens. Any other model works too;")
-    click.echo("its price can be set in [ask.prices] of pcs.toml. Models on this machine are free:")
-    click.echo("embedded:smollm2, llama:FILE.gguf, transformers:FOLDER-OR-REPO, ollama:NAME.")
+    click.echo("its price can be set in [ask.prices] of pcs.toml. Models here are free:")
+    click.echo("embedded:smollm2, llama:FILE.gguf, transformers:FOLDER-OR-REPO, ollama:NAME")
 
 
 def _price(model: models.KnownModel) -> str:
