@@ -313,53 +313,59 @@ def _most_probable(scores: Floats, gold: Codes, learned: int) -> Floats:
     The posterior is log-concave, so Newton's method with step halving ends at its only maximum.
     """
     inputs, target = _log_scores(scores), np.eye(scores.shape[1])[gold]
-    point = centre = np.concatenate([[1.0], np.zeros(scores.shape[1])])
-    value = _loss(point, inputs, target, centre)
+    prior = _Prior(scores.shape[1])
+    point = prior.centre
+    value, chances = _loss(point, inputs, target, prior)
     for _ in range(NEWTON_STEPS):
-        gradient, hessian = _derivatives(point, inputs, target, centre)
+        gradient, hessian = _derivatives(chances, inputs, target)
+        gradient += prior.precision * (point - prior.centre)
+        hessian.flat[:: len(point) + 1] += prior.precision
         step = np.zeros_like(point)
         step[:learned] = np.linalg.solve(hessian[:learned, :learned], gradient[:learned])
         if float(gradient @ step) < 1e-12:
             break
         size = 1.0
-        while (reached := _loss(point - size * step, inputs, target, centre)) > value and size > 1e-6:
+        while (reached := _loss(point - size * step, inputs, target, prior))[0] > value and size > 1e-6:
             size /= 2
-        point, value = point - size * step, reached
+        point, (value, chances) = point - size * step, reached
     return point
+
+
+class _Prior:
+    """The prior of slope and offsets."""
+
+    def __init__(self, labels: int) -> None:
+        self.centre = np.concatenate([[1.0], np.zeros(labels)])
+        self.precision = np.concatenate([[SLOPE_SD**-2], np.full(labels, OFFSET_SD**-2)])
 
 
 def _log_scores(scores: Floats) -> Floats:
     return np.asarray(np.log((scores + FLOOR) / (1 + FLOOR * scores.shape[-1])))
 
 
-def _logits(point: Floats, inputs: Floats) -> Floats:
-    return np.asarray(point[0] * inputs + point[1:])
+# These two take most of the time of a fit, so what both need is computed once, and reductions are methods of arrays.
+def _loss(point: Floats, inputs: Floats, target: Floats, prior: _Prior) -> tuple[float, Floats]:
+    """Return the loss and the probability of every label."""
+    logits = point[0] * inputs + point[1:]
+    top = logits.max(axis=1, keepdims=True)
+    raised = np.exp(logits - top)
+    total = raised.sum(axis=1, keepdims=True)
+    away = (prior.precision * (point - prior.centre) ** 2).sum() / 2
+    return float((top + np.log(total)).sum() - (logits * target).sum() + away), raised / total
 
 
-def _loss(point: Floats, inputs: Floats, target: Floats, centre: Floats) -> float:
-    logits = _logits(point, inputs)
-    top = logits.max(axis=1)
-    log_norm = top + np.log(np.exp(logits - top[:, np.newaxis]).sum(axis=1))
-    prior = np.sum(_precision(point) * (point - centre) ** 2) / 2
-    return float(np.sum(log_norm) - np.sum(logits * target) + prior)
-
-
-def _derivatives(point: Floats, inputs: Floats, target: Floats, centre: Floats) -> tuple[Floats, Floats]:
-    p = softmax(_logits(point, inputs))
-    error = p - target
-    mean = np.sum(p * inputs, axis=1, keepdims=True)
-    precision = _precision(point)
-    gradient = np.concatenate([[np.sum(error * inputs)], error.sum(axis=0)]) + precision * (point - centre)
-    hessian = np.empty((len(point), len(point)))
-    hessian[0, 0] = np.sum(p * (inputs - mean) ** 2)
-    hessian[0, 1:] = hessian[1:, 0] = np.sum(p * (inputs - mean), axis=0)
-    hessian[1:, 1:] = np.diag(p.sum(axis=0)) - p.T @ p
-    return gradient, hessian + np.diag(precision)
-
-
-def _precision(point: Floats) -> Floats:
-    """Return the precision of the prior of slope and offsets."""
-    return np.concatenate([[SLOPE_SD**-2], np.full(len(point) - 1, OFFSET_SD**-2)])
+def _derivatives(chances: Floats, inputs: Floats, target: Floats) -> tuple[Floats, Floats]:
+    """Return gradient and Hessian of the loss, without the prior."""
+    error, size = chances - target, 1 + chances.shape[1]
+    apart = inputs - (chances * inputs).sum(axis=1, keepdims=True)
+    weighed = chances * apart
+    gradient = np.empty(size)
+    gradient[0], gradient[1:] = (error * inputs).sum(), error.sum(axis=0)
+    hessian = np.empty((size, size))
+    hessian[0, 0] = (chances * apart**2).sum()
+    hessian[0, 1:] = hessian[1:, 0] = weighed.sum(axis=0)
+    hessian[1:, 1:] = np.diag(chances.sum(axis=0)) - chances.T @ chances
+    return gradient, hessian
 
 
 def fit_curve(scores: Floats, hits: Mask) -> Floats:
