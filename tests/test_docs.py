@@ -33,7 +33,7 @@ MODULES_WITH_EXAMPLES = [
     for path in sorted(PACKAGE.rglob("*.py"))
     if ">>> " in path.read_text(encoding="utf-8")
 ]
-# Imports and loads once what snippets need, and then runs each snippet in a process of its own, which is forked and so is fast.
+# Loads once what snippets need, and then runs each snippet in a process of its own, which is forked and so is fast.
 RUNNER = """
 import json, os, sys, traceback
 import sklearn.model_selection, sklearn.pipeline

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -53,7 +54,7 @@ IMPORTANCE: tuple[FlagKind, ...] = (
 """Kinds of findings, the most important first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Facts:
     """What findings are made from.
 
@@ -77,12 +78,12 @@ class Facts:
     texts: Sequence[str] | None = None
     random_sample: Mask | None = None
 
-    @property
+    @cached_property
     def gold_codes(self) -> Codes:
         """The gold labels that are known, one for every text, as positions in the labels."""
         return self._gold_codes(None)
 
-    @property
+    @cached_property
     def random_gold_codes(self) -> Codes:
         """Those of rows drawn at random, which tell how common labels are."""
         return self._gold_codes(self.random_sample)
