@@ -33,12 +33,14 @@ from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.chat import Answers
+from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.vote import OPEN, Cell
 from pcs_annotator.pipeline.ask import close_models, open_job
 from pcs_annotator.relations.function import FunctionRelation
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+from tests.postgres import postgres_server, programs  # noqa: E402
 from tests.stub import Behaviour, StubProcess, stub_process  # noqa: E402
 
 TASK = Task("How does the writer feel?", ["positive", "neutral", "negative"])
@@ -86,7 +88,7 @@ async def bare(url: str, count: int, in_flight: int) -> None:
         await asyncio.gather(*(worker() for _ in range(in_flight)))
 
 
-async def ours(url: str, count: int, in_flight: int, ledger: Path, answers: Answers = "hard") -> Tally:
+async def ours(url: str, count: int, in_flight: int, ledger: LedgerAddress, answers: Answers = "hard") -> Tally:
     settings = CollectSettings(in_flight=in_flight, environment={}, answers=answers)
     await collect(TASK, items(count), [f"{url}#m"], ledger=ledger, settings=settings)
     return settings.tally
@@ -139,6 +141,27 @@ async def show_throughput() -> None:
     their, our = pairs[0]
     print(f"calls/s, 200 ms, 256 in flight, 8,000 calls: bare {8000 / their.wall:.0f}, engine {8000 / our.wall:.0f}, "
           f"share {shares[1]:.1%} (median of 3; {shares[0]:.1%} to {shares[-1]:.1%})")  # fmt: skip
+
+
+async def show_ledgers() -> None:
+    """The same calls with a ledger in a file and on a PostgreSQL server, measured alternately."""
+    if programs() is None:
+        print("ledgers: PostgreSQL is not installed")
+        return
+    with stub_process() as stub, postgres_server() as server, tempfile.TemporaryDirectory() as folder:
+        for latency, count in ((0.2, 8000), (0.0, 4000)):
+            stub.change(latency_s=latency)
+            costs: dict[str, list[Cost]] = {"SQLite": [], "PostgreSQL": []}
+            for turn in range(6):
+                for kind, measures in costs.items():
+                    ledger = Path(folder, f"{latency}-{turn}.db") if kind == "SQLite" else server.new_ledger()
+                    measures.append(await measured(lambda: ours(stub.url, count, 256, ledger)))  # noqa: B023
+            file, shared = ([count / one.wall for one in some[1:]] for some in costs.values())
+            cpu = [1000 * min(one.cpu for one in some) / count for some in costs.values()]
+            print(f"calls/s, {1000 * latency:g} ms, 256 in flight: SQLite {median(file):.0f}, PostgreSQL "
+                  f"{median(shared):.0f}, share {median(shared) / median(file):.0%} (medians of 5; of the best "
+                  f"{max(shared) / max(file):.0%}); CPU of the engine per call {cpu[0]:.2f} and {cpu[1]:.2f} ms",
+                  flush=True)  # fmt: skip
 
 
 async def show_job() -> None:
@@ -306,6 +329,7 @@ PARTS: dict[str, Callable[[], object]] = {
     "overhead": lambda: asyncio.run(show_overhead()),
     "graded": lambda: asyncio.run(show_graded()),
     "throughput": lambda: asyncio.run(show_throughput()),
+    "ledgers": lambda: asyncio.run(show_ledgers()),
     "job": lambda: asyncio.run(show_job()),
     "adaptive": lambda: asyncio.run(show_adaptive()),
     "rate": lambda: [asyncio.run(show_rate_limit(*case)) for case in ((0.02, 10), (0.05, 100))],
