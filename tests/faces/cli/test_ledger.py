@@ -4,24 +4,30 @@ import asyncio
 import csv
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pcs_annotator import CollectSettings, Item, Task, collect
+from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.faces.cli.main import main
+from tests.postgres import PASSWORD, PostgresServer
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Path:
-    path = tmp_path / "ledger.db"
+def ledger(new_ledger: Callable[[], LedgerAddress]) -> LedgerAddress:
+    return filled(new_ledger())
+
+
+def filled(ledger: LedgerAddress) -> LedgerAddress:
     items = [Item(id=str(row), text=f"Text {row}.") for row in range(5)]
     settings = CollectSettings(environment={})
-    asyncio.run(collect(Task("Feel?", ["good", "bad"]), items, ["scripted:hash"], ledger=path, settings=settings))
-    return path
+    asyncio.run(collect(Task("Feel?", ["good", "bad"]), items, ["scripted:hash"], ledger=ledger, settings=settings))
+    return ledger
 
 
-def test_size_shows_calls_and_cost_per_model(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_size_shows_calls_and_cost_per_model(ledger: LedgerAddress, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ledger", "size", str(ledger)]) == 0
     row = next(line.split() for line in capsys.readouterr().out.splitlines() if "scripted:hash" in line)
     assert (row[:3], row[-1]) == (["scripted:hash", "label", "5"], "free")
@@ -30,7 +36,7 @@ def test_size_shows_calls_and_cost_per_model(ledger: Path, capsys: pytest.Captur
     assert (model["model"], model["calls"], model["usd"]) == ("scripted:hash", 5, 0.0)
 
 
-def test_export_writes_every_call(ledger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_writes_every_call(ledger: LedgerAddress, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ledger", "export", str(ledger), str(tmp_path / "calls.csv")]) == 0
     assert "5 calls written" in capsys.readouterr().out
     with (tmp_path / "calls.csv").open(newline="") as file:
@@ -39,7 +45,9 @@ def test_export_writes_every_call(ledger: Path, tmp_path: Path, capsys: pytest.C
     assert all(row["reply"] for row in rows)
 
 
-def test_export_keeps_a_file_that_is_there(ledger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_keeps_a_file_that_is_there(
+    ledger: LedgerAddress, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "calls.csv"
     out.write_text("mine\n")
     assert main(["ledger", "export", str(ledger), str(out)]) == 2
@@ -51,14 +59,16 @@ def test_export_keeps_a_file_that_is_there(ledger: Path, tmp_path: Path, capsys:
     assert len(out.read_text().splitlines()) > 5
 
 
-def test_import_brings_calls_over_once(ledger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_import_brings_calls_over_once(
+    ledger: LedgerAddress, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for expected in (5, 0):
         assert main(["ledger", "import", str(tmp_path / "new.db"), str(ledger), "--json"]) == 0
         assert json.loads(capsys.readouterr().out) == {"new": expected}
 
 
 def test_prune_needs_to_know_which_calls_and_asks_for_confirmation(
-    ledger: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ledger: LedgerAddress, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert main(["ledger", "prune", str(ledger)]) == 2
     assert "--model, --before" in capsys.readouterr().err
@@ -77,9 +87,16 @@ def test_a_missing_ledger_is_named_and_not_created(tmp_path: Path, capsys: pytes
     assert not (tmp_path / "nowhere.db").exists()
 
 
-def test_a_damaged_ledger_is_repaired_and_kept(
-    ledger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_ledger_on_a_server_is_not_repaired(postgres: PostgresServer, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ledger", "repair", postgres.new_ledger(with_password=True)]) == 2
+    message = capsys.readouterr().err
+    assert "is not a file" in message
+    assert PASSWORD not in message
+
+
+def test_a_damaged_ledger_is_repaired_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger = tmp_path / "ledger.db"
+    filled(ledger)
     assert main(["ledger", "repair", str(ledger)]) == 0
     assert "is not damaged; it has 5 calls" in capsys.readouterr().out
     ledger.write_bytes(b"overwritten" + ledger.read_bytes()[11:])

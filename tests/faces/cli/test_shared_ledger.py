@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.asking.engine.open_ledger import open_ledger
+from pcs_annotator.core.ledger_address import LedgerAddress
+from pcs_annotator.faces.cli.main import main
+from pcs_annotator.pipeline.folder_votes import SETTLED_AFTER
+from tests.postgres import PASSWORD, PostgresServer
+
+TEXTS = [f"The bus number {number} was {'late' if number % 3 else 'fine'}." for number in range(12)]
+ASK = ["--labels", "fine,late", "--model", "scripted:hash", "--relations", "original"]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{number},{text}\n" for number, text in enumerate(TEXTS))
+    Path("data.csv").write_text(f"id,text\n{rows}")
+
+
+def shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    capsys.readouterr()
+    code = main([*arguments, "--json"])
+    captured = capsys.readouterr()
+    assert (code, captured.err) == (0, "")
+    assert PASSWORD not in captured.out
+    found: dict[str, object] = json.loads(captured.out)
+    return found
+
+
+def test_runs_in_two_folders_share_the_answers_of_one_ledger(
+    new_ledger: Callable[[], LedgerAddress], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = str(new_ledger())
+    first = shown(["run", "data.csv", *ASK, "-o", "one", "--ledger", ledger], capsys)
+    second = shown(["run", "data.csv", *ASK, "-o", "two", "--ledger", ledger], capsys)
+    assert (first["calls"], second["calls"], second["known_already"]) == (12, 0, 12)
+    again = shown(["run", "data.csv", *ASK, "-o", "one", "--ledger", ledger], capsys)
+    assert (again["calls"], again["known_already"]) == (0, 12)
+    assert not Path("one/ledger.db").exists()
+    monkeypatch.chdir("one")  # later commands find the ledger, wherever they are started
+    assert shown(["fit", "."], capsys)["bills"] == first["bills"]
+    labelled = shown(["label", "../data.csv", "--run", ".", "-o", "labels-again.csv"], capsys)
+    assert (labelled["calls"], labelled["known_already"]) == (0, 12)
+
+
+def test_a_ledger_that_was_pruned_is_noticed_also_on_a_server(
+    postgres: PostgresServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pcs_annotator.pipeline.folder_votes.SETTLED_AFTER", -SETTLED_AFTER)
+    asking = ["run", "data.csv", *ASK, "--ledger", (address := postgres.new_ledger())]
+    assert [shown(asking, capsys)["calls"] for _ in range(2)] == [12, 0]
+    assert main(["ledger", "prune", address, "--model", "scripted:hash", "--yes"]) == 0
+    assert shown(asking, capsys)["calls"] == 12
+
+
+def test_a_password_reaches_no_file_and_no_message(
+    postgres: PostgresServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    address = postgres.new_ledger(with_password=True)
+    Path("pcs.toml").write_text(f'[ask]\nledger = "{address}"\n')
+    monkeypatch.setattr("sys.argv", ["pcs", "run", f"--ledger={address}"])
+    assert shown(["plan", "data.csv", *ASK], capsys)["calls"] == 12
+    run = shown(["run", "data.csv", *ASK], capsys)
+    assert run["calls"] == 12
+    Path("pcs.toml").unlink()
+    assert main(["fit", "runs/data", "--ledger", address]) == 0
+    assert main(["label", "data.csv", "--run", "runs/data", "--ledger", address]) == 0
+    assert main(["ledger", "size", address]) == 0
+    # without it, what needs no answers goes on, and the rest says what to do
+    capsys.readouterr()
+    assert main(["fit", "runs/data"]) == 0
+    assert "the cost is not shown" in " ".join(capsys.readouterr().out.split())
+    assert main(["label", "data.csv", "--run", "runs/data"]) == 2
+    assert "set PGPASSWORD" in " ".join(capsys.readouterr().err.split())
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    assert main(["label", "data.csv", "--run", "runs/data"]) == 0
+    assert main(["run", "data.csv", *ASK, "--ledger", address.replace(PASSWORD, "wrong-word"), "-o", "other"]) == 2
+    captured = capsys.readouterr()
+    assert PASSWORD not in captured.out + captured.err
+    assert "wrong-word" not in captured.err
+    assert not Path("other").exists()
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(written) > 10
+    assert not [path for path in written if PASSWORD.encode() in path.read_bytes()]
+
+
+def test_fresh_does_not_set_a_shared_ledger_aside(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "data.csv", *ASK, "--ledger", "shared.db", "--fresh"]) == 2
+    assert "leave one of --fresh and --ledger out" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_server_that_goes_away_ends_the_run_with_a_message_and_the_next_one_goes_on(
+    postgres: PostgresServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pcs_annotator.asking.engine.ledger_postgres import PostgresLedger
+
+    address = postgres.new_ledger()
+    monkeypatch.setattr("pcs_annotator.asking.engine.ledger_postgres.PATIENCE_SECONDS", 0.2)
+    put, stopped = PostgresLedger.put, list[bool]()
+
+    async def put_and_lose(self: PostgresLedger, entry: object) -> None:
+        if not stopped:
+            stopped.append(True)
+            postgres.stop()
+        await put(self, entry)  # type: ignore[arg-type]  # as it came
+
+    monkeypatch.setattr(PostgresLedger, "put", put_and_lose)
+    try:
+        assert main(["run", "data.csv", *ASK, "--ledger", address]) == 2
+    finally:
+        postgres.start()
+    message = " ".join(capsys.readouterr().err.split())
+    assert "the server cannot be reached" in message
+    assert "the next command in this folder stores them" in message
+    found = shown(["run", "data.csv", *ASK, "--ledger", address], capsys)
+    assert found["calls"] + found["known_already"] == 12  # type: ignore[operator]  # numbers
+    assert found["known_already"]
+    with open_ledger(address) as ledger:
+        assert ledger.count() == sum(bill.calls for bill in ledger.bills()) == 12
