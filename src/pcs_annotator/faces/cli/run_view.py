@@ -95,7 +95,8 @@ def _print_to_label(result: RunResult, console: Console) -> None:
 def _print_asked(result: RunResult, console: Console) -> None:
     tally = result.tally
     reused = f", {tally.from_ledger:,} answers from the ledger" if tally.from_ledger else ""
-    console.print(f"{tally.calls:,} calls{reused}; cost of this folder so far: {result_view.money(result.bills)}")
+    where = "the shared ledger" if result.config.ask.ledger else "this folder"
+    console.print(f"{tally.calls:,} calls{reused}; cost of {where} so far: {result_view.money(result.bills)}")
     if result.config.task.written_wording:
         console.print(Text(f"the question under llm:wording: {result.config.task.written_wording}"))
     for kind, what in SILENCES.items():

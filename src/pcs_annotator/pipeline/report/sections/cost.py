@@ -30,7 +30,10 @@ def cost(view: View) -> Markup:
         rows.append([tag("b", "total"), "", *map(count, sums), total_cost([bill.usd for bill in bills])])
     numbers = ((name, "number") for name in ("calls", "tokens in", "tokens out", "cost"))
     columns = [("Model", ""), ("purpose", ""), *numbers]
-    return section("cost", "Cost", table(columns, rows), _last_run(view))
+    shared = sentence("The ledger is shared: these are all calls in it, not only those of this run.", kind="note")
+    return section(
+        "cost", "Cost", table(columns, rows), shared if view.result.config.ask.ledger else None, _last_run(view)
+    )
 
 
 def _last_run(view: View) -> Markup | None:
