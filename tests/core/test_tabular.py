@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, text_column
+from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, table_place, table_stem, text_column
 from pcs_annotator.errors import TableError
 
 ROWS = {"id": ["1", "02"], "a|original": ["fake", ""]}
@@ -202,11 +202,36 @@ def test_messages_name_the_file_or_just_the_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("spec", "stem"),
+    [
+        ("news.train.csv.gz", "news.train"),
+        ("news.jsonl.zst", "news"),
+        ("news.v2", "news.v2"),
+        ("parts/*.parquet", "parts"),
+        ("parts/**/part-[0-9].csv", "parts"),
+        ("*.csv", "tables"),
+        ("s3://bucket/news/*.parquet", "news"),
+        ("https://example.org/news.csv?key=a/b.c", "news"),
+        ("simplecache::s3://bucket/news.csv", "news"),
+    ],
+)
+def test_a_table_is_called_after_its_file_or_folder(spec: str, stem: str) -> None:
+    assert table_stem(table_place(spec)) == stem
+
+
+def test_an_address_keeps_its_slashes() -> None:
+    assert table_place("s3://bucket/news.csv") == "s3://bucket/news.csv"
+    assert table_place("data//news.csv") == Path("data/news.csv")
+    assert table_place(Path("news.csv")) == Path("news.csv")
+
+
+@pytest.mark.parametrize(
     ("values", "texts"),
     [
         pytest.param(pa.array([1, None]), ["1", None], id="ints"),
         pytest.param(pa.array([1.0, None, float("nan")]), ["1", None, None], id="whole floats with gaps"),
         pytest.param(pa.array([0.5, 1.0]), ["0.5", "1"], id="fractions"),
+        pytest.param(pa.array([0.5, 123456789012.0]), ["0.5", "123456789012"], id="whole floats beside fractions"),
         pytest.param(pa.array([1e300, float("inf")]), ["1e+300", "inf"], id="floats too large for an int"),
         pytest.param(pa.array([None, None], pa.float64()), [None, None], id="nothing but gaps"),
         pytest.param(pa.array([None, None]), [None, None], id="no type"),

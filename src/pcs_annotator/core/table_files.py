@@ -232,17 +232,13 @@ class CsvFile(TableFile):
         import pyarrow as pa
 
         given = 0
-        for block in (USUAL_BLOCK, BLOCK):
+        with self._explained():
             try:
-                with self._explained():
-                    for table in self._parsed(block, schema.names, skip=given):
-                        yield table
-                        given += len(table)
-            except TableError as error:  # perhaps because a row is longer than a block
-                if block == BLOCK or not isinstance(error.__cause__, pa.ArrowInvalid):
-                    raise
-            else:
-                return
+                for table in self._parsed(USUAL_BLOCK, schema.names, skip=0):
+                    yield table
+                    given += len(table)
+            except pa.ArrowInvalid:  # perhaps because a row is longer than a block
+                yield from self._parsed(BLOCK, schema.names, skip=given)
 
     def _parsed(self, block: int, wanted: Sequence[str], skip: int) -> Iterator[pa.Table]:
         import pyarrow as pa
@@ -451,13 +447,14 @@ class ParquetFile(TableFile):
         with self._explained(), self.open() as raw:
             # at an address, each read is a request: few large ones are better
             buffer = 0 if self.remote else PAGE_BUFFER
-            file = parquet.ParquetFile(raw, buffer_size=buffer, pre_buffer=self.remote)
+            file = parquet.ParquetFile(raw, buffer_size=buffer, pre_buffer=self.remote, page_checksum_verification=True)
             about = file.metadata
             size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
             rows = max(1, min(BATCH_ROWS, about.num_rows * USUAL_BLOCK // max(size, 1)))
-            for batch in file.iter_batches(rows, columns=schema.names, use_threads=False):
-                table = pa.Table.from_batches([batch]).select(schema.names)
-                yield table if table.schema == schema else table.cast(schema)
+            for group in range(about.num_row_groups):  # one after the other, in case that a later one is damaged
+                for batch in file.iter_batches(rows, [group], schema.names, use_threads=False):
+                    table = pa.Table.from_batches([batch]).select(schema.names)
+                    yield table if table.schema == schema else table.cast(schema)
 
 
 _KINDS: dict[str, type[TableFile]] = {

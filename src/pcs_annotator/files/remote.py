@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -29,24 +29,34 @@ class RemoteFile(NamedTuple):
     version: Callable[[], str]
 
 
-def find_remote(address: str) -> Sequence[RemoteFile]:
-    """Return the file at an address, the files in a folder there, or those that a pattern matches; in order of name."""
+class Found(NamedTuple):
+    """The files at an address, in order of name, and whether they are all that is in a folder."""
+
+    files: Sequence[RemoteFile]
+    folder: bool
+
+
+def find_remote(address: str) -> Found:
+    """Return the file at an address, the files in a folder there, or those that a pattern matches."""
     system, path = file_system(address)
     with explained(address):
         if has_wildcards(address) and not address.startswith(WEB):
-            found = system.glob(path, detail=True).values()
-        else:
-            about = system.info(path)
-            found = system.ls(path, detail=True) if about["type"] == "directory" else [about]
-    files = sorted((about for about in found if about["type"] == "file"), key=lambda about: about["name"])
-    return [_remote_file(system, about, address) for about in files]
+            return _found(system, system.glob(path, detail=True).values(), folder=False)
+        about = system.info(path)
+        if about["type"] == "directory":
+            return _found(system, system.ls(path, detail=True), folder=True)
+    return Found([_remote_file(system, about, shown_address(address))], folder=False)
 
 
-def _remote_file(system: Any, about: dict[str, Any], address: str) -> RemoteFile:
+def _found(system: Any, listed: Iterable[Mapping[str, Any]], *, folder: bool) -> Found:
+    files = sorted((about for about in listed if about["type"] == "file"), key=lambda about: about["name"])
+    return Found([_remote_file(system, about, str(system.unstrip_protocol(about["name"]))) for about in files], folder)
+
+
+def _remote_file(system: Any, about: Mapping[str, Any], shown: str) -> RemoteFile:
     import pyarrow as pa
 
     path = about["name"]
-    shown = shown_address(str(system.unstrip_protocol(path)))
 
     def version() -> str:
         with explained(shown):

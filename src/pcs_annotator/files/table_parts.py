@@ -86,8 +86,8 @@ def _find(spec: Path | str) -> Sequence[Part]:
 
 
 def _find_remote(address: str) -> Sequence[Part]:
-    found = find_remote(address)
-    if [file.address for file in found] != [shown_address(address)] and not has_wildcards(address):
+    found, folder = find_remote(address)
+    if folder:
         known = set(_tables_among([file.address.rpartition("/")[2] for file in found], address))
         found = [file for file in found if file.address.rpartition("/")[2] in known]
     if not found:

@@ -207,25 +207,29 @@ def _first(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
 
 
 def rechunked(tables: Iterable[pa.Table], rows: int, most_bytes: float = math.inf) -> Iterator[pa.Table]:
-    """Yield the rows of tables in tables of `rows` rows, except for the last; of fewer if they are large."""
+    """Yield the rows of tables in tables of `rows` rows, except for the last; of fewer if they are large.
+
+    If reading fails, the rows before that come first, and then the error.
+    """
     import pyarrow as pa
 
     waiting: list[pa.Table] = []
-    size = 0
-    for table in tables:
-        waiting.append(table)
-        size += table.nbytes
-        if sum(map(len, waiting)) < rows and size < most_bytes:
-            continue
-        whole = pa.concat_tables(waiting)
-        end = len(whole) // rows * rows
-        for start in range(0, end, rows):
-            yield whole.slice(start, rows)
-        rest = whole.slice(end)
-        if len(rest) and rest.nbytes >= most_bytes:
-            yield rest
-            rest = rest.slice(len(rest))
-        waiting, size = [rest], rest.nbytes
+    failure: TableError | None = None
+    try:
+        for table in tables:
+            waiting.append(table)
+            large = sum(one.nbytes for one in waiting) >= most_bytes
+            if not large and sum(map(len, waiting)) < rows:
+                continue
+            whole = pa.concat_tables(waiting)
+            end = len(whole) if large else len(whole) // rows * rows
+            for start in range(0, end, rows):
+                yield whole.slice(start, min(rows, end - start))
+            waiting = [whole.slice(end)]
+    except TableError as error:
+        failure = error
     rest = pa.concat_tables(waiting) if waiting else []
     if len(rest):
         yield rest
+    if failure is not None:
+        raise failure

@@ -10,12 +10,12 @@ import re
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from pcs_annotator.core.table_files import COMPRESSIONS, JSON_LINES, PARQUET, ending_of
+from pcs_annotator.core.table_files import COMPRESSIONS, JSON_LINES, PARQUET, Ending, ending_of
 from pcs_annotator.core.tabular import is_address
 from pcs_annotator.errors import TableError
 from pcs_annotator.files import remote
@@ -53,17 +53,30 @@ def writing_table(place: Path | str, *, spreadsheet_safe: bool = False) -> Itera
     The extension says how the table is written. A file for an address is written on this machine (`TMPDIR`) first.
     With `spreadsheet_safe`, cells of a CSV file that look like formulas get an apostrophe; see `safe_cell`.
     """
-    kind, compression = ending_of(str(place))
     with _temporary(place) as temporary:
-        writer: TableWriter
-        if kind in PARQUET:
-            writer = _ParquetWriter(temporary)
-        elif kind in JSON_LINES:
-            writer = _JsonLinesWriter(temporary, compression)
-        else:
-            writer = _CsvWriter(temporary, compression, spreadsheet_safe)
-        with closing(writer):
-            yield writer
+        file = temporary.open("wb")
+        try:
+            writer = _writer(file, ending_of(str(place)), spreadsheet_safe)
+            try:
+                yield writer
+            except BaseException:
+                with suppress(Exception):  # the first error is the one to report
+                    writer.close()
+                raise
+            writer.close()
+            file.close()
+        finally:
+            with suppress(OSError):
+                file.close()
+
+
+def _writer(file: BinaryIO, ending: Ending, spreadsheet_safe: bool) -> TableWriter:
+    import pyarrow as pa
+
+    if ending.kind in PARQUET:
+        return _ParquetWriter(file)
+    packed = file if ending.compression is None else pa.CompressedOutputStream(file, ending.compression)
+    return _JsonLinesWriter(packed) if ending.kind in JSON_LINES else _CsvWriter(packed, spreadsheet_safe)
 
 
 @contextmanager
@@ -116,16 +129,9 @@ def original_cell(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
-def _opened(path: Path, compression: str | None) -> Any:
-    import pyarrow as pa
-
-    raw = path.open("wb")
-    return raw if compression is None else pa.CompressedOutputStream(raw, compression)
-
-
 class _CsvWriter(TableWriter):
-    def __init__(self, path: Path, compression: str | None, spreadsheet_safe: bool) -> None:
-        self._file = io.TextIOWrapper(_opened(path, compression), encoding="utf-8", newline="")
+    def __init__(self, file: Any, spreadsheet_safe: bool) -> None:
+        self._file = io.TextIOWrapper(file, encoding="utf-8", newline="")
         # pyarrow would quote every text
         self._writer = csv.writer(self._file, lineterminator="\n")
         self._safe = partial(map, safe_cell) if spreadsheet_safe else iter
@@ -144,8 +150,8 @@ class _CsvWriter(TableWriter):
 
 
 class _JsonLinesWriter(TableWriter):
-    def __init__(self, path: Path, compression: str | None) -> None:
-        self._file = _opened(path, compression)
+    def __init__(self, file: Any) -> None:
+        self._file = file
 
     def write(self, table: pa.Table) -> None:
         import orjson
@@ -159,16 +165,16 @@ class _JsonLinesWriter(TableWriter):
 
 
 class _ParquetWriter(TableWriter):
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file: Any = None
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._writer: Any = None
         self._waiting: list[pa.Table] = []
 
     def write(self, table: pa.Table) -> None:
         from pyarrow import parquet
 
-        if self._file is None:
-            self._file = parquet.ParquetWriter(self._path, table.schema)
+        if self._writer is None:
+            self._writer = parquet.ParquetWriter(self._file, table.schema)
         self._waiting.append(table)
         if sum(map(len, self._waiting)) >= GROUP_ROWS or sum(one.nbytes for one in self._waiting) >= GROUP_BYTES:
             self._flush()
@@ -176,11 +182,11 @@ class _ParquetWriter(TableWriter):
     def _flush(self) -> None:
         import pyarrow as pa
 
-        self._file.write_table(pa.concat_tables(self._waiting))
-        self._waiting = []
+        group, self._waiting = pa.concat_tables(self._waiting), []
+        self._writer.write_table(group)
 
     def close(self) -> None:
-        if self._file is not None:
-            if self._waiting:
-                self._flush()
-            self._file.close()
+        if self._waiting:
+            self._flush()
+        if self._writer is not None:
+            self._writer.close()

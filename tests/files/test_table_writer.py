@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import gzip
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+
+import fsspec
+import pyarrow as pa
+import pytest
+import zstandard
+from pyarrow import parquet
+
+from pcs_annotator.errors import TableError
+from pcs_annotator.files import table_writer
+from pcs_annotator.files.runs import set_aside
+from pcs_annotator.files.table_writer import WRITTEN, writing_table
+from pcs_annotator.files.tables import write_table
+
+TABLE = pa.table({"text": ['says "no",\nthen yes', None, "=1+1"], "number": [1.5, None, float("nan")]})
+CSV = 'text,number\n"says ""no"",\nthen yes",1.5\n,\n=1+1,nan\n'
+JSON_LINES = (
+    '{"text":"says \\"no\\",\\nthen yes","number":1.5}\n{"text":null,"number":null}\n{"text":"=1+1","number":null}\n'
+)
+
+
+def unpacked_zst(data: bytes) -> bytes:
+    return zstandard.ZstdDecompressor().decompressobj().decompress(data)
+
+
+UNPACKED: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.decompress, ".zst": unpacked_zst}
+
+
+@pytest.mark.parametrize("ending", WRITTEN)
+def test_pieces_make_the_same_file_as_the_whole(tmp_path: Path, ending: str) -> None:
+    with writing_table(tmp_path / f"pieces{ending}") as writer:
+        for row in range(3):
+            writer.write(TABLE.slice(row, 1))
+    write_table(tmp_path / f"whole{ending}", TABLE)
+    if ending in (".parquet", ".pq"):
+        assert parquet.read_table(tmp_path / f"pieces{ending}").to_pylist()[:2] == TABLE.to_pylist()[:2]
+        return
+    texts = [
+        UNPACKED.get(path.suffix, bytes)(path.read_bytes()).decode()
+        for path in (tmp_path / f"pieces{ending}", tmp_path / f"whole{ending}")
+    ]
+    assert texts == [CSV if ending.startswith(".csv") else JSON_LINES] * 2
+
+
+def test_parquet_has_groups_of_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_writer, "GROUP_ROWS", 1_000)
+    with writing_table(tmp_path / "t.parquet") as writer:
+        for start in range(0, 2_500, 100):
+            writer.write(pa.table({"id": list(range(start, start + 100))}))
+    file = parquet.ParquetFile(tmp_path / "t.parquet")
+    assert [file.metadata.row_group(group).num_rows for group in range(3)] == [1_000, 1_000, 500]
+    assert file.read()["id"].to_pylist() == list(range(2_500))
+
+
+def test_values_that_json_lacks_are_texts(tmp_path: Path) -> None:
+    write_table(tmp_path / "t.jsonl", pa.table({"day": [date(2026, 1, 2)], "raw": [b"x"], "list": [[1, 2]]}))
+    assert (tmp_path / "t.jsonl").read_text(encoding="utf-8") == '{"day":"2026-01-02","raw":"b\'x\'","list":[1,2]}\n'
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".jsonl.zst", ".parquet"])
+def test_after_an_error_the_earlier_file_is_still_there_and_nothing_else(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"t{ending}"
+    write_table(path, TABLE)
+    before = path.read_bytes()
+
+    def interrupted() -> None:
+        with writing_table(path) as writer:
+            writer.write(TABLE)
+            raise ValueError("stopped")
+
+    with pytest.raises(ValueError, match="stopped"):
+        interrupted()
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@contextmanager
+def no_file_larger_than(size: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".jsonl.zst", ".parquet"])
+def test_when_there_is_no_room_the_earlier_file_stays(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"t{ending}"
+    write_table(path, TABLE)
+    before = path.read_bytes()
+    large = pa.table({"text": [f"{number * 7919 % 100_003} text" for number in range(60_000)]})
+    with no_file_larger_than(20_000), pytest.raises(TableError, match=rf"cannot write .*t{ending}: .*make room"):
+        write_table(path, large)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_when_there_is_no_room_for_a_file_to_be_sent_nothing_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    large = pa.table({"text": ["text"] * 100_000})
+    address = "memory://full/t.csv"
+    with no_file_larger_than(20_000), pytest.raises(TableError, match=r"memory://full/t\.csv was not written.*TMPDIR"):
+        write_table(address, large)
+    assert not fsspec.filesystem("memory").exists("/full")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_sent_leaves_the_earlier_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = fsspec.filesystem("memory")
+    address = "memory://refused/t.csv"
+    write_table(address, TABLE)
+
+    def refuses(*_: object, **__: object) -> None:
+        raise PermissionError("not yours")
+
+    monkeypatch.setattr(type(system), "mv", refuses)
+    with pytest.raises(TableError, match=r"memory://refused/t\.csv cannot be reached \(not yours\)"):
+        write_table(address, TABLE.slice(0, 1))
+    assert system.cat("/refused/t.csv").decode() == CSV
+    assert system.ls("/refused", detail=False) == ["/refused/t.csv"]
+    system.rm("/refused", recursive=True)
+
+
+@pytest.mark.parametrize("place", ["t.tsv", "t.xlsx", "t.gz", "t.parquet.gz", "memory://a/t.xlsx"])
+def test_other_kinds_of_files_are_refused(tmp_path: Path, place: str) -> None:
+    with pytest.raises(TableError, match=r"cannot be written: use \.csv or \.jsonl or \.parquet"):
+        write_table(place if "://" in place else tmp_path / place, TABLE)
+
+
+def test_the_web_is_not_written_to() -> None:
+    with pytest.raises(TableError, match=r"https://example\.org/t\.csv cannot be written"):
+        write_table("https://example.org/t.csv?key=secret", TABLE)
+
+
+def test_a_compressed_table_set_aside_is_still_known_as_one(tmp_path: Path) -> None:
+    write_table(tmp_path / "t.csv.gz", TABLE)
+    kept = set_aside(tmp_path / "t.csv.gz")
+    assert kept.name.startswith("t-20")
+    assert kept.name.endswith(".csv.gz")
