@@ -10,11 +10,22 @@ from typing import Any
 
 import pytest
 
+from pcs_annotator.asking.engine import batch
 from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.engine.budget import Budget
+from pcs_annotator.asking.models.batch_apis import OpenAIBatches
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
-from pcs_annotator.errors import AccessDenied, ConfigError, Interrupted, ModelError, PcsWarning, TableError
+from pcs_annotator.errors import (
+    AccessDenied,
+    ConfigError,
+    Interrupted,
+    ModelError,
+    PcsWarning,
+    ServerTrouble,
+    TableError,
+)
 from pcs_annotator.files.batch_records import write_batches
+from pcs_annotator.pipeline import batches
 from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from tests.pipeline.asking_in_batches import MODELS, Desk, MajorityOfThree, at_desk, texts
@@ -342,5 +353,79 @@ def test_azure_may_have_another_deployment_for_batches(tmp_path: Path) -> None:
         (batch,) = desk.stub.batches.batches.values()
         assert {json.loads(body)["model"] for _, body, _ in batch.lines} == {"nightly"}
         assert desk.bills[0].model == "azure:gpt-4o-mini"
+
+    at_desk(tmp_path, Behaviour(), test)
+
+
+@pytest.mark.parametrize(("name", "most"), [("most_lines", 25), ("MOST_BYTES", 30_000)])
+def test_batches_are_no_larger_than_providers_take(
+    tmp_path: Path, name: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(desk: Desk) -> None:
+        monkeypatch.setattr(OpenAIBatches if name == "most_lines" else batch, name, most)
+        assert (await desk.ask(texts(60))).codes.min() >= 0
+        sizes = [record.requests for record in desk.records]
+        assert sum(sizes) == 60
+        assert len(sizes) > 1
+        if name == "most_lines":
+            assert sizes == [25, 25, 10]
+        else:
+            inputs = [len(desk.stub.batches.files[record.uploaded]) for record in desk.records]
+            assert max(inputs) <= most < inputs[0] + inputs[1]
+
+    at_desk(tmp_path, Behaviour(), test)
+
+
+@pytest.mark.parametrize("provider", ["openai", "mistral", "anthropic"])
+def test_a_batch_is_not_started_twice_if_the_connection_breaks_at_its_start(tmp_path: Path, provider: str) -> None:
+    async def test(desk: Desk) -> None:
+        with pytest.warns(PcsWarning, match="no connection to .*; trying again"):
+            await desk.ask(texts(60), [MODELS[provider]])
+        assert len(desk.stub.batches.batches) == 1
+        assert desk.stub.stats().requests == 60
+
+    at_desk(tmp_path, Behaviour(batch_lost=True), test)
+
+
+def test_a_model_that_does_not_exist_is_an_error_although_its_batch_ended(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        with pytest.raises(AccessDenied, match=r"has no model 'gpt-4o-mini' \(404\): check the spelling"):
+            await desk.ask(texts(60))
+        assert [record.end for record in desk.records] == ["done"]
+
+    at_desk(tmp_path, Behaviour(models=("other",)), test)
+
+
+def test_progress_is_shown_while_batches_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(desk: Desk) -> None:
+        monkeypatch.setattr(batches, "SAY_SECONDS", 0.0)
+        await desk.ask(texts(60))
+        assert "batches: 0 of 60 requests are done" in desk.said
+
+    at_desk(tmp_path, Behaviour(batch_s=0.3), test)
+
+
+def test_an_open_batch_whose_key_is_missing_is_an_error_that_names_it(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        await stopped_while_waiting(desk, texts(60), [MODELS["groq"]])
+        desk.more = {"GROQ_API_KEY": ""}
+        with pytest.raises(ConfigError, match=r"batch_1 of groq:.* is still open: groq needs a key: set GROQ_API_KEY"):
+            await desk.ask(texts(60))
+        write_batches(desk.folder / "batches.json", [replace(desk.records[0], model="scripted:hash")])
+        with pytest.raises(ConfigError, match="scripted:hash has no batch API; take this batch out of the file"):
+            await desk.ask(texts(60))
+
+    at_desk(tmp_path, Behaviour(), test)
+
+
+def test_a_server_that_is_not_there_ends_the_run_before_anything_is_submitted(tmp_path: Path) -> None:
+    async def test(desk: Desk) -> None:
+        desk.more = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+        with (
+            pytest.warns(PcsWarning, match="trying again"),
+            pytest.raises(ServerTrouble, match="check the URL and the network"),
+        ):
+            await desk.ask(texts(60), patience=Patience(attempts=2))
+        assert desk.records == []
 
     at_desk(tmp_path, Behaviour(), test)

@@ -136,6 +136,8 @@ class Batches:
             batch.end, batch.trouble, batch.results = "failed", f"token_limit_exceeded {message}", []
         self.batches[name] = batch
         told = self._told(batch)
+        if behaviour.batch_lost and len(self.batches) == 1:
+            return Reply(b"", then="close")
         return _json(200, {"job": told} if way == "batches" and behaviour.batch_wrapped else told)
 
     def _listed(self, way: str) -> Reply:

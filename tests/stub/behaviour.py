@@ -64,6 +64,7 @@ class Behaviour:
         batch_tokens: The most tokens that may wait in batches under way. None: no limit.
         batch_ids: Whether results also have IDs that nobody asked for, or the same one twice.
         batch_drop: Whether the connection breaks the first time a file of results is fetched.
+        batch_lost: Whether the connection breaks when the first batch is started, after it was started.
         batch_wrapped: Whether batches are shown as Together shows them.
     """
 
@@ -108,6 +109,7 @@ class Behaviour:
     batch_tokens: int | None = None
     batch_ids: BatchIds = "right"
     batch_drop: bool = False
+    batch_lost: bool = False
     batch_wrapped: bool = False
 
     def __post_init__(self) -> None:
