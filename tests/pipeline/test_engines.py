@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from pcs_annotator import load_run, run
+from tests.ray_cluster import start_ray
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "engines.md"
 EXAMPLES = dict(re.findall(r'```python title="(.*?)"\n(.*?)```', PAGE.read_text(encoding="utf-8"), re.DOTALL))
@@ -83,11 +85,23 @@ def test_duckdb(folder: Path, expected: pa.Table) -> None:
     variables["run"].close()
 
 
+@pytest.mark.enable_socket  # Ray's own address is that of the machine
+@pytest.mark.filterwarnings("ignore")  # Ray Data warns about itself
+@pytest.mark.parametrize("name", ["Ray Data", pytest.param("Ray Data with actors", marks=pytest.mark.slow)])
+def test_ray_data(name: str, folder: Path, expected: pa.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    start_ray()
+    # the example names a folder that is there under the same path on all machines
+    monkeypatch.setitem(EXAMPLES, name, EXAMPLES[name].replace("/data/", f"{folder}/"))
+    shown(name)
+    assert plain(parquet.read_table(folder / "labelled")) == plain(expected)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 def test_spark(folder: Path, expected: pa.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyspark")
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     variables = shown("Spark")
     assert plain(parquet.read_table(folder / "labelled")) == plain(expected)
     variables["spark"].stop()

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
+import pickle
+import secrets
+import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.core.task import Task
+from pcs_annotator.errors import ClusterError, MissingPackage
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.pipeline import ask, ray_cluster
+from pcs_annotator.pipeline.ray_actors import Work
 from tests.ray_cluster import kill_one, start_ray
 from tests.simulated import read_csv
 from tests.stub import Behaviour, StubProcess, stub_process
@@ -76,6 +89,7 @@ def meanwhile(server: StubProcess, answered: int, disturb: Callable[[], object])
     return thread
 
 
+@pytest.mark.enable_socket  # Ray's own address is that of the machine
 def test_a_run_survives_the_loss_of_a_worker_and_of_the_coordinator(
     folder: Path, server: StubProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,3 +120,94 @@ def test_a_run_survives_the_loss_of_a_worker_and_of_the_coordinator(
     assert main(["label", "new.csv", "--run", "run", *limited, "-q"]) == 3
     assert server.stats().answered - seen.answered == 20
     assert "sk-secret" not in capsys.readouterr().err
+
+
+@pytest.fixture
+def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Callable[[], None]]]:
+    """A cluster that is not this process's own: its address, and how to kill its head."""
+    pytest.importorskip("ray")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(16))
+    ray = Path(sys.executable).with_name("ray")
+    how = ["--num-cpus=2", "--include-dashboard=false", "--object-store-memory=80000000", "--disable-usage-stats"]
+    subprocess.run([ray, "start", "--head", f"--port={port}", *how], check=True, capture_output=True)
+
+    def kill() -> None:
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                title = (process / "cmdline").read_text()
+                if str(port) in title and ("/raylet" in title or "gcs_server" in title):
+                    os.kill(int(process.name), signal.SIGKILL)
+
+    try:
+        yield f"127.0.0.1:{port}", kill
+    finally:
+        kill()
+
+
+COMMAND = "import sys, ray; {}; from pcs_annotator.faces.cli.main import main; sys.exit(main(sys.argv[1:]))"
+
+
+def started_run(address: str, before: str = "0") -> subprocess.Popen[str]:
+    arguments = ["run", "texts.csv", "-o", "run", "--quiet", "--ray-address", address]
+    return subprocess.Popen(
+        [sys.executable, "-c", COMMAND.format(before), *arguments], text=True, stderr=subprocess.PIPE
+    )
+
+
+@pytest.mark.slow
+def test_a_cluster_that_goes_away_is_said_and_the_next_run_continues(
+    folder: Path, server: StubProcess, head: tuple[str, Callable[[], None]]
+) -> None:
+    address, kill = head
+    server.change(latency_s=0.2)
+    run = started_run(address, "ray.__version__ = '9.9'")
+    said = run.communicate(timeout=120)[1]
+    assert run.returncode == 2
+    assert "and this process has 9.9; install the same versions" in said
+    for interrupted in (True, False):
+        before = server.stats().answered
+        run = started_run(address)
+        stopping = meanwhile(
+            server, before + ROWS // 4, partial(run.send_signal, signal.SIGINT) if interrupted else kill
+        )
+        said = run.communicate(timeout=120)[1]
+        stopping.join()
+        answered, in_flight = server.stats().answered, 0 if interrupted else 2 * IN_FLIGHT
+        assert "Traceback" not in said
+        with Ledger(folder / "run" / "ledger.db") as ledger:
+            assert answered - in_flight <= ledger.count() < 2 * ROWS
+    assert run.returncode == 2
+    assert "does not answer: has it been stopped? paid answers are kept" in said
+    assert main(["run", "texts.csv", "-o", "run", "--executor", "local", "-q"]) == 0
+    assert server.stats().answered - 2 * ROWS <= 2 * IN_FLIGHT
+
+
+def test_what_cannot_be_a_cluster_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Elsewhere:
+        @staticmethod
+        def is_initialized() -> bool:
+            return False
+
+    monkeypatch.setitem(sys.modules, "ray", Elsewhere)
+    job = ask.open_job(Task("Good?", ["good", "bad"]), ["scripted:hash"], ["original"], ask.CollectSettings())
+    with pytest.raises(ClusterError, match="an address for Ray clients"):
+        ray_cluster.Cluster.connect(ask.ClusterSettings(address="ray://head:10001"), job)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingPackage, match=r"needs the extra ray: pip install 'perceived-confidence\[ray\]'"):
+        ray_cluster.Cluster.connect(ask.ClusterSettings(), job)
+
+
+def test_only_the_variables_that_models_read_are_sent(server: StubProcess) -> None:
+    given = {"PCS_API_KEY": "sk-secret", "OPENAI_API_KEY": "sk-other", "HOME": "/root"}
+    settings = ask.CollectSettings(environment=given, rewriter=f"{server.url}#writer")
+    job = ask.open_job(Task("Good?", ["good", "bad"]), [f"{server.url}#m"], ["original", "llm:register"], settings)
+    work = pickle.loads(pickle.dumps(Work.of(job, settings)))
+    assert work.settings.environment == {"PCS_API_KEY": "sk-secret"}
+    assert "sk-secret" not in repr(work)
+    opened = work.open()
+    assert [model.name for _, model in opened.annotators] == [model.name for _, model in job.annotators]
+    assert opened.rewriter.name == f"{server.url}#writer"

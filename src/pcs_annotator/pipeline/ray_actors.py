@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from pcs_annotator.asking.engine.ask import Asker
@@ -23,23 +24,14 @@ from pcs_annotator.asking.engine.remote_calls import RemoteBudget, RemoteCalls
 from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.strategy import Strategy
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.task import Item
 from pcs_annotator.errors import ClusterError, LedgerError, PcsError
-from pcs_annotator.files.tables import Dataset
 from pcs_annotator.pipeline import ask
 from pcs_annotator.version import __version__
 
 LOST_SECONDS = 120.0
 """How long a worker waits for the coordinator to come back."""
 PAUSE_SECONDS = 0.2
-
-
-class Maker(Protocol):
-    """Turns votes on a chunk into what is sent back for it; a plain value that can be sent to workers."""
-
-    def rows(self, chunk: Dataset, votes: Votes) -> Any:
-        """Return the rows of a chunk with their labels."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,20 +42,16 @@ class Work:
         job: What to ask, without models.
         settings: How to ask; its environment has only what models need, such as keys.
         strategy: When to stop asking about a text; None to ask everything.
-        maker: Makes what is sent back for a chunk; None if all that matters is in the ledger.
         version: Our version on the driver.
     """
 
     job: Job
     settings: ask.CollectSettings = field(repr=False)
     strategy: Strategy | None = None
-    maker: Maker | None = None
     version: str = __version__
 
     @classmethod
-    def of(
-        cls, job: Job, settings: ask.CollectSettings, strategy: Strategy | None = None, maker: Maker | None = None
-    ) -> Work:
+    def of(cls, job: Job, settings: ask.CollectSettings, strategy: Strategy | None = None) -> Work:
         """Return the work of a job that is open here."""
         environment = _NotedEnvironment(settings.environment or read_environment(Path.cwd()))
         _opened(job, settings, environment)
@@ -72,7 +60,7 @@ class Work:
         job = replace(job, annotators=bare, rewriter=job.rewriter and _NoModel(), on_variant=None, on_wording=None)
         # what counts and shows is here, too
         settings = replace(settings, environment=needed, tally=Tally(), progress=False, on_variant=None)
-        return cls(job=job, settings=settings, strategy=strategy, maker=maker)
+        return cls(job=job, settings=settings, strategy=strategy)
 
     def open(self) -> Job:
         """Return the job with its models open."""
@@ -154,9 +142,8 @@ class CoordinatorActor:
 
 
 class Done(NamedTuple):
-    """What a worker sends back for a chunk: what the maker made, what was counted, and what it cost."""
+    """What was counted when some texts were asked about, and what that cost; the answers are in the ledger."""
 
-    made: Any
     tally: Tally
     cost: Cost
 
@@ -205,25 +192,38 @@ class WorkerActor:
         )
         self._prepared = await prepare_job(work.open(), self._asker)
 
-    async def label(self, chunk: Dataset) -> Done:
-        """Ask about the texts of a chunk, as far as their labels need it, and return what is made of the votes."""
+    async def ask(self, items: Sequence[Item]) -> Done:
+        """Ask about texts, as far as their labels need it."""
         if self._opening is None:
             raise NotReady
-        work, asker = self._work, self._asker.part(self._asker.shared)
+        asker = self._asker.part(self._asker.shared)
         asker.shared.tasks += 1
         try:
-            votes = await run_job(self._prepared, chunk.items, asker, work.strategy)
+            await _to_the_end(run_job(self._prepared, items, asker, self._work.strategy))
         finally:
             asker.shared.tasks -= 1
         spent = asker.tracker
         cost = Cost(None if spent.price_unknown else spent.usd, spent.tokens, spent.output_tokens)
-        return Done(work.maker and work.maker.rows(chunk, votes), asker.tally, cost)
+        return Done(asker.tally, cost)
 
     async def _send(self, wishes: Wishes) -> Grants:
         return await until_answered(lambda: self._coordinator.exchange.remote(self._name, wishes))
 
     async def _graded_models(self) -> dict[str, bool]:
         return await until_answered(self._coordinator.graded_models.remote)
+
+
+async def _to_the_end(work: Coroutine[Any, Any, object]) -> None:
+    """Await some work; however often that is cancelled, the work is cancelled once and may finish its calls."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        while not task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
+        raise
 
 
 async def until_answered(call: Any) -> Any:

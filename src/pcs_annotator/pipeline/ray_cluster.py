@@ -1,7 +1,7 @@
 """`--executor ray`: asks about texts with workers on a Ray cluster, which share one ledger, budget and rate limit.
 
-The driver hands out small chunks and takes what comes back in order, each chunk once. A chunk whose worker is lost goes
-to another one, which finds all answers so far in the ledger.
+Workers put answers into the ledger; labels are then made from it in order, as if all had been asked from here. A chunk
+of texts whose worker is lost goes to another one, which finds all answers so far in the ledger.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from math import ceil
@@ -29,7 +29,6 @@ from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ClusterError, MissingPackage, PcsError
-from pcs_annotator.files.tables import Columns, Dataset
 from pcs_annotator.pipeline import ask
 from pcs_annotator.pipeline.ray_actors import (
     CoordinatorActor,
@@ -50,6 +49,8 @@ ATTEMPTS = 10
 """How many workers may be lost with the same chunk."""
 GONE_SECONDS = 90.0
 """How long there may be no worker at all."""
+SILENT_SECONDS = 20.0
+"""How long the head of the cluster may not answer; after a minute, Ray would end this process."""
 NAMESPACE = "pcs"
 VERSIONS = re.compile(r"Ray: (\S+)")
 _PLAIN = {"log_to_driver": False, "logging_level": "ERROR", "namespace": NAMESPACE}
@@ -65,9 +66,8 @@ async def ask_job(
     """Do the same as `ask.ask_job`; if the settings name a cluster, that puts the answers into the ledger first."""
     if settings.cluster is None:
         return await ask.ask_job(job, items, ledger, settings, strategy)
-    whole = Dataset(name="", table=None, items=tuple(items), gold=(), columns=Columns())
     try:
-        paid = await ask_on_cluster(job, [whole], len(items), ledger, settings, strategy)
+        paid = await ask_on_cluster(job, [items], len(items), ledger, settings, strategy)
     except BaseException:
         await ask.close_models(job)
         raise
@@ -79,7 +79,7 @@ async def ask_job(
 
 async def ask_on_cluster(  # what to ask about, and the same as `ask.ask_job`
     job: Job,
-    chunks: Iterable[Dataset],
+    chunks: Iterable[Sequence[Item]],
     rows: int | None,
     ledger: LedgerAddress,
     settings: ask.CollectSettings,
@@ -92,13 +92,14 @@ async def ask_on_cluster(  # what to ask about, and the same as `ask.ask_job`
     size = ROWS_PER_CHUNK
     if rows is not None:
         size = min(size, max(LEAST_ROWS_PER_CHUNK, ceil(rows / (4 * cluster.workers))))
-    chunks = _smaller((replace(chunk, table=None, gold=()) for chunk in chunks), size)
     # everything is counted again when the answers are read from the ledger
     shown = replace(settings, tally=Tally(rows_expected=rows))
     with open_ledger(ledger) as opened:
         before = paid_in(opened)
-        async for _ in cluster.results(chunks, Work.of(job, settings, strategy), ledger, shown):
-            pass
+        pool = Pool(cluster, Work.of(job, settings, strategy), ledger, before)
+        # Ray prints what it has to say about lost workers to stdout, which may be meant for JSON
+        with redirect_stdout(sys.stderr):
+            await _ask_all(_smaller(chunks, size), pool, shown)
         after = paid_in(opened)
     return Paid(after.calls - before.calls, after.tokens - before.tokens)
 
@@ -129,24 +130,32 @@ class Cluster:
         workers = settings.workers or gpus or max(1, int(cpus))
         return cls(workers=workers, cpus=min(1.0, cpus / workers), gpus=1 if gpus >= workers else 0)
 
-    async def results(
-        self, chunks: Iterable[Dataset], work: Work, ledger: LedgerAddress, settings: ask.CollectSettings
-    ) -> AsyncIterator[Any]:
-        """Yield what workers make of chunks, in order; counts go into the tally of the settings."""
-        with open_ledger(ledger) as opened:
-            pool = Pool(self, work, ledger, paid_in(opened))
-        tally, tracker = settings.tally, BudgetTracker(settings.budget)
-        try:
-            # Ray prints what it has to say about lost workers to stdout, which may be meant for JSON
-            with redirect_stdout(sys.stderr):
-                async with showing(tally, tracker) if settings.progress else nullcontext():
-                    await pool.start()
-                    async for done in _in_order(chunks, pool):
-                        tally.add(done.tally)
-                        tracker.pay(done.cost)
-                        yield done.made
-        finally:
-            await pool.stop()
+
+async def _ask_all(chunks: Iterable[Sequence[Item]], pool: Pool, settings: ask.CollectSettings) -> None:
+    """Have all chunks asked about; counts go into the tally of the settings."""
+    tally, tracker = settings.tally, BudgetTracker(settings.budget)
+    under_way: deque[asyncio.Task[Done]] = deque()
+
+    async def first_done() -> None:
+        done = await pool.unless_gone(under_way[0])
+        under_way.popleft()
+        tally.add(done.tally)
+        tracker.pay(done.cost)
+
+    try:
+        async with showing(tally, tracker) if settings.progress else nullcontext():
+            await pool.start()
+            for chunk in chunks:
+                under_way.append(asyncio.create_task(pool.ask(chunk)))
+                if len(under_way) == pool.room:
+                    await first_done()
+            while under_way:
+                await first_done()
+    finally:
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+        await pool.stop()
 
 
 def _ray() -> Any:
@@ -181,7 +190,10 @@ def _why(error: Exception) -> str:
             differing = "it has another version of Python"
         return f"{differing}; install the same versions here and there, such as ray=={theirs}"
     first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
-    return f"{first[:300]}; is it running? `ray start --head` starts one, and without --ray-address one is started here"
+    return (
+        f"{first[:300]}; is it running, and if it wants a token, are RAY_AUTH_MODE=token and RAY_AUTH_TOKEN set? "
+        "Without --ray-address, a cluster is started on this machine"
+    )
 
 
 class Pool:
@@ -197,10 +209,11 @@ class Pool:
         self._under_way: set[Any] = set()
         self._reviving: set[asyncio.Task[None]] = set()
         self._alive, self._alive_at = 0, 0.0
+        self._watching: asyncio.Task[None] | None = None
 
     @property
     def room(self) -> int:
-        """How many chunks may be under way or wait to be yielded in order."""
+        """How many chunks may be under way or wait for a worker."""
         return 2 * CHUNKS_PER_WORKER * self._cluster.workers
 
     async def start(self) -> None:
@@ -224,34 +237,44 @@ class Pool:
         self._workers = [worker.remote(name) for _ in range(self._cluster.workers)]
         self._names = [""] * len(self._workers)
         self._alive_at = asyncio.get_running_loop().time()
+        self._watching = asyncio.create_task(_until_gone(ray.get_runtime_context().gcs_address))
         for index in range(len(self._workers)):
             for _ in range(CHUNKS_PER_WORKER):
                 self._revive(index)
-        await asyncio.wait(self._reviving, return_when=asyncio.FIRST_COMPLETED)
 
-    async def label(self, chunk: Dataset) -> Done:
+    async def unless_gone(self, work: asyncio.Task[Done]) -> Done:
+        """Wait for some work; raise if the cluster goes away."""
+        assert self._watching is not None
+        await asyncio.wait([work, self._watching], return_when=asyncio.FIRST_COMPLETED)
+        if self._watching.done():
+            self._watching.result()
+        return await work
+
+    async def ask(self, chunk: Sequence[Item]) -> Done:
         """Have a chunk asked about by a free worker; by another one if that is lost."""
         from ray.exceptions import RayActorError, RayError
 
         for _ in range(ATTEMPTS):
             index = await self._free_worker()
-            answer = self._workers[index].label.remote(chunk)
+            answer = self._workers[index].ask.remote(chunk)
             self._under_way.add(answer)
             try:
                 done: Done = await answer
+            except asyncio.CancelledError:
+                raise  # `stop` waits for the calls in flight
             except (RayActorError, NotReady):
                 self._lose(index)
-                continue
             except PcsError as error:
                 raise plain_error(error) from None
             except RayError as error:
                 raise ClusterError(f"a worker of the cluster failed: {_last_line(error)}; {RESUMES}") from error
-            finally:
+            else:
+                self._free.put_nowait(index)
                 self._under_way.discard(answer)
-            self._free.put_nowait(index)
-            return done
+                return done
+            self._under_way.discard(answer)
         raise ClusterError(
-            f"{ATTEMPTS} workers were lost with the same {len(chunk.items)} rows, perhaps for lack of memory: look at "
+            f"{ATTEMPTS} workers were lost with the same {len(chunk)} rows, perhaps for lack of memory: look at "
             f"Ray's logs; {RESUMES}"
         )
 
@@ -300,10 +323,13 @@ class Pool:
         """Let calls in flight finish, because they may be billed, and end all workers."""
         import ray
 
-        for task in self._reviving:
+        watching = [] if self._watching is None else [self._watching]
+        if any(task.done() for task in watching):
+            return  # the cluster is gone
+        for task in (*self._reviving, *watching):
             task.cancel()
-        await asyncio.gather(*self._reviving, return_exceptions=True)
-        with suppress(Exception):  # the cluster may be gone
+        await asyncio.gather(*self._reviving, *watching, return_exceptions=True)
+        with suppress(Exception):  # it may go away at this moment
             for answer in self._under_way:
                 ray.cancel(answer)
             if self._under_way:
@@ -317,31 +343,26 @@ class Pool:
 RESUMES = "paid answers are kept, and the same command continues"
 
 
+async def _until_gone(head: str) -> None:
+    """Raise when the head of a cluster has not answered for a while."""
+    host, _, port = head.rpartition(":")
+    loop = asyncio.get_running_loop()
+    answered_at = loop.time()
+    while loop.time() < answered_at + SILENT_SECONDS:
+        await asyncio.sleep(2.0)
+        with suppress(OSError, TimeoutError):
+            _, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), 5.0)
+            writer.close()
+            answered_at = loop.time()
+    raise ClusterError(f"the head of the Ray cluster at {head} does not answer: has it been stopped? {RESUMES}")
+
+
 def _last_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines or [type(error).__name__])[-1][:300]
 
 
-async def _in_order(chunks: Iterable[Dataset], pool: Pool) -> AsyncIterator[Done]:
-    """Yield what is done with every chunk, in order; when this ends early, no task is left."""
-    under_way: deque[asyncio.Task[Done]] = deque()
-    try:
-        for chunk in _smaller(chunks, ROWS_PER_CHUNK):
-            under_way.append(asyncio.create_task(pool.label(chunk)))
-            if len(under_way) == pool.room:
-                yield await under_way.popleft()
-        while under_way:
-            yield await under_way.popleft()
-    finally:
-        for task in under_way:
-            task.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
-
-
-def _smaller(chunks: Iterable[Dataset], rows: int) -> Iterator[Dataset]:
-    """Yield the same rows in chunks that are small enough to be shared out among workers."""
+def _smaller(chunks: Iterable[Sequence[Item]], rows: int) -> Iterator[Sequence[Item]]:
+    """Yield the same texts in chunks that are small enough to be shared out among workers."""
     for chunk in chunks:
-        for at in range(0, len(chunk.items), rows):
-            end = at + rows
-            table = None if chunk.table is None else chunk.table.slice(at, rows)
-            yield replace(chunk, table=table, items=chunk.items[at:end], gold=chunk.gold[at:end])
+        yield from (chunk[at : at + rows] for at in range(0, len(chunk), rows))

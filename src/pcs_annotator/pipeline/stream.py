@@ -136,7 +136,7 @@ async def label_locally(
             items = _Items(stream)
             asker, elsewhere = await ask_in_waves(fitted.job, items, asker, fitted.strategy, settings.batches)
         elif settings.cluster is not None:
-            chunks, expected = stream.chunks(CHUNK_ROWS), settings.tally.rows_expected
+            chunks, expected = (chunk.items for chunk in stream.chunks(CHUNK_ROWS)), settings.tally.rows_expected
             paid = await ask_on_cluster(fitted.job, chunks, expected, ledger, settings, fitted.strategy)
             asker = ask.open_asker(opened, replace(settings, budget=settings.budget.after(*paid)))
             elsewhere = paid.calls
