@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from pcs_annotator.asking.models.label_tree import Prompt
-from pcs_annotator.core.chat import Message
+from pcs_annotator.core.chat import Message, Role
 
 # Stands for a message's text while a template is rendered; templates trim, compare and cut texts, but not this one.
 _HERE = "PCS9f0c41d7HERE"
@@ -40,12 +40,7 @@ class PromptWriter:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self.chat = bool(getattr(tokenizer, "chat_template", None))
-        words = [
-            token.content
-            for token in tokenizer.added_tokens_decoder.values()
-            if len(token.content) > 1 and (token.special or token.content[0] in "<[")
-        ]
-        self._control = re.compile("|".join(sorted(map(re.escape, words), key=len, reverse=True)) or "(?!)")
+        self._control = _control_words(tokenizer)
         self._frame = lru_cache(_KEPT)(self._make_frame)
         self._start = lru_cache(_KEPT)(self._encode)
         self.label_tokens = lru_cache(_KEPT)(self._label_tokens)
@@ -106,9 +101,9 @@ class PromptWriter:
             text = self._control.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
         return text
 
-    def _make_frame(self, earlier: tuple[Message, ...], role: str) -> Frame:
+    def _make_frame(self, earlier: tuple[Message, ...], role: Role) -> Frame:
         if self.chat:
-            before, here, after = self._render([*earlier, Message(role, _HERE)]).partition(_HERE)  # type: ignore[arg-type]
+            before, here, after = self._render([*earlier, Message(role, _HERE)]).partition(_HERE)
             if here:
                 return Frame(before, after)
         tokenizer = self._tokenizer
@@ -145,6 +140,16 @@ def _split(whole: tuple[int, ...], start: tuple[int, ...]) -> Prompt:
     # at least one token is left to be read
     shared = min(shared, len(whole) - 1)
     return Prompt(whole[:shared], whole[shared:])
+
+
+def _control_words(tokenizer: Any) -> re.Pattern[str]:
+    """Return a pattern for the tokens that a text must not contain: special ones, and others written like markup."""
+    words = [
+        word
+        for token in tokenizer.added_tokens_decoder.values()
+        if len(word := token.content.strip()) > 1 and (token.special or word[0] in "<[")
+    ]
+    return re.compile("|".join(sorted(map(re.escape, words), key=len, reverse=True)) or "(?!)")
 
 
 def _sendable(text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -173,7 +173,7 @@ class _KeptHeads:
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[int, ...], Head] = OrderedDict()
 
-    def get(self, tokens: tuple[int, ...], read: Any) -> Head:
+    def get(self, tokens: tuple[int, ...], read: Callable[[tuple[int, ...]], Head]) -> Head:
         if tokens not in self._kept:
             self._kept[tokens] = read(tokens)
             while len(self._kept) > 1 and sum(map(len, self._kept)) > KEPT_TOKENS:
