@@ -66,7 +66,7 @@ class PostgresServer:
         """Start the server, and wait until it answers; it ends with the thread that started it."""
         import psycopg
 
-        ends_with_this_thread = ["setpriv", "--pdeathsig", "QUIT"]
+        ends_with_this_thread = ["setpriv", "--pdeathsig", "QUIT"] if shutil.which("setpriv") else []
         command = [*ends_with_this_thread, str(self._binaries / "postgres"), "-D", str(self._data)]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=self._folder, **self._identity)
         while True:

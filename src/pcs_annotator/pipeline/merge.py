@@ -35,9 +35,10 @@ def merge(out: Path, folders: Sequence[Path], data: Path | str | None = None, **
                 f"{first} and {folder} are runs of {start['data']} and {about['data']}: merge runs of one table"
             )
     _refuse_missing([(folder, about.get("shard")) for folder, _, about in runs])
-    for folder, other, _ in runs:
-        ledgers.import_ledger(RunFolder(out).ledger, ledgers.ledger_of(RunFolder(folder), other))
-    config = replace(config, ask=replace(config.ask, ledger=""))
+    if not config.ask.ledger or any(other.ask.ledger != config.ask.ledger for _, other, _ in runs):
+        for folder, other, _ in runs:
+            ledgers.import_ledger(RunFolder(out).ledger, ledgers.ledger_of(RunFolder(folder), other))
+        config = replace(config, ask=replace(config.ask, ledger=""))
     place, environment = start["data"], folder_votes.without_keys()
     source = data or (place if is_address(place) else Path(place))
     about = {"config": config, "limit": start.get("limit"), "environment": environment, "ask": False}

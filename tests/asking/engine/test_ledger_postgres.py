@@ -180,6 +180,7 @@ def test_a_full_disk_is_reported_and_nothing_is_lost(address: str) -> None:
             connection.execute(FULL_DISK)
         with pytest.raises(LedgerError, match=r"disk is full .*free some space.*kept in .*rescued-calls"):
             asyncio.run(ledger.put(paid(b"2" * 16)))
+        assert "disk is full" in refusal(address)  # what was kept cannot be stored yet
         with postgres.connect(address) as connection:
             connection.execute("DROP TRIGGER full_disk ON calls")
     with open_ledger(address) as ledger:

@@ -37,11 +37,17 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    folder: Path, *, max_queue: int = 100, seconds: float = 60, saving: Saving | None = None, token: str = ""
+    folder: Path,
+    *,
+    max_queue: int = 100,
+    seconds: float = 60,
+    saving: Saving | None = None,
+    token: str = "",
+    ledger: str = "",
 ) -> AsyncIterator[Running]:
     """Serve a run until the block ends."""
     lines: list[str] = []
-    service = Service(folder, ServiceOptions(saving=saving or Saving(), environment={}), lines.append)
+    service = Service(folder, ServiceOptions(saving=saving or Saving(), ledger=ledger, environment={}), lines.append)
     async with service:
         app = App(service, max_queue=max_queue, seconds=seconds)
         app.start()

@@ -18,6 +18,7 @@ from pcs_annotator.pipeline.label import Saving, label
 from pcs_annotator.pipeline.run import RunRequest, fit_run
 from pcs_annotator.pipeline.serve import Service
 from tests.faces.serve.running import Running, running
+from tests.postgres import PostgresServer
 from tests.simulated import truth_of, write_texts
 from tests.stub import StubProcess
 
@@ -383,6 +384,20 @@ def test_other_commands_get_their_turn_under_constant_load(
             await asyncio.gather(*clients)
 
     asyncio.run(served())
+
+
+def test_services_that_share_a_ledger_on_a_server_ask_at_once_and_pay_once(
+    stub_folder: Path, stub: StubProcess, postgres: PostgresServer
+) -> None:
+    address = postgres.new_ledger()
+    stub.change(latency_s=0.2)
+
+    async def served() -> list[int]:
+        async with running(stub_folder, ledger=address) as one, running(stub_folder, ledger=address) as other:
+            answers = await asyncio.gather(*(service.classify(TEXTS) for service in (one, other)))
+        return [body["usage"]["calls"] for _, body in answers]
+
+    assert sum(asyncio.run(served())) == stub.stats().answered == len(TEXTS)
 
 
 def test_the_example_in_the_docs_runs(url: str, capsys: pytest.CaptureFixture[str]) -> None:

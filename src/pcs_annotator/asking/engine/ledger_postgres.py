@@ -145,7 +145,11 @@ class PostgresLedger(LedgerAdmin):
             raise postgres.explained(error, self.address) from None
         self._thread = threading.Thread(target=self._carry_out_all, name="pcs-ledger", daemon=True)
         self._thread.start()
-        self._store_rescued()
+        try:
+            self._store_rescued()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
