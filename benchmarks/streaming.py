@@ -1,7 +1,9 @@
 """Measures reading and writing large tables in chunks: CPU time per row, and the most memory that it takes.
 
 `python benchmarks/streaming.py files` measures the files alone: reading, making texts of rows, adding columns as labels
-would, and writing. Every measurement is a process of its own, so that its memory is known. No time is asserted.
+would, and writing. `python benchmarks/streaming.py run` measures `pcs run` and `pcs label` from Parquet to Parquet with
+a scripted model, and a second run of the finished job. Every measurement is a process of its own, so that its memory is
+known. No time is asserted.
 """
 
 from __future__ import annotations
@@ -12,16 +14,22 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.errors import PcsWarning
+from pcs_annotator.files.config import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.files.sources import open_stream
 from pcs_annotator.files.table_stream import IdCheck, TableStream
 from pcs_annotator.files.table_writer import writing_table
 from pcs_annotator.files.tables import Columns, with_outcomes
+from pcs_annotator.pipeline.label import Labelled, label
+from pcs_annotator.pipeline.run import RunRequest, run
+from pcs_annotator.pipeline.run_folder import RunResult
 
 LABELS = ("positive", "neutral", "negative")
 ROWS = 1_000_000
@@ -117,17 +125,60 @@ def files(rows: int, folder: Path) -> None:
         path.with_name(f"out-{path.name}").unlink()
 
 
+def request(data: Path, folder: Path) -> RunRequest:
+    config = Config(
+        task=TaskSettings(labels=LABELS),
+        ask=AskSettings(models=("scripted:hash",)),
+        relations=RelationSettings(use=("original",)),
+    )
+    return RunRequest(data=data, folder=folder, config=config)
+
+
+def measure_run(what: str, data: Path) -> None:
+    """Print rows per CPU second and the most memory of a run or of labelling, measured in this process."""
+    folder = data.with_name(f"run-{data.stem}")
+    warnings.simplefilter("ignore", PcsWarning)  # a model that guesses is worth nothing
+    started = time.perf_counter(), time.process_time()
+    if what == "label":
+        result: RunResult | Labelled = label(request(data, folder), data.with_name(f"labels-{data.name}"))
+    else:
+        result = run(request(data, folder))
+    seconds, cpu = time.perf_counter() - started[0], time.process_time() - started[1]
+    rows = result.counts.rows
+    print(
+        f"{what:<10} {rows:>10,} rows  {result.tally.calls:>10,} calls  {cpu:7.1f} s of CPU  "
+        f"{1e6 * cpu / rows:6.1f} µs per row  {rows / cpu:7,.0f} rows per CPU second  {most_memory():5.0f} MB  "
+        f"{seconds:6.1f} s",
+        flush=True,
+    )
+
+
+def runs(rows: int, folder: Path) -> None:
+    for size in (10_000, rows):
+        data, new = folder / f"{size}.parquet", folder / f"new-{size}.parquet"
+        make(data, size)
+        for what in ("run", "second run"):
+            _measured("measure-run", what, data)
+        make(new, size)
+        (folder / f"run-{size}").rename(folder / f"run-new-{size}")
+        _measured("measure-run", "label", new)
+
+
+def _measured(mode: str, what: str, path: Path) -> None:
+    subprocess.run([sys.executable, __file__, mode, what, str(path)], check=True, env=os.environ)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("mode", choices=["files", "measure"], nargs="?", default="files")
+    parser.add_argument("mode", choices=["files", "run", "measure", "measure-run"], nargs="?", default="files")
     parser.add_argument("what", nargs="*")
     parser.add_argument("--rows", type=int, default=ROWS)
     options = parser.parse_args()
-    if options.mode == "measure":
-        measure(options.what[0], Path(options.what[1]))
+    if options.mode in ("measure", "measure-run"):
+        (measure if options.mode == "measure" else measure_run)(options.what[0], Path(options.what[1]))
         return
     with tempfile.TemporaryDirectory() as folder:
-        files(options.rows, Path(folder))
+        (files if options.mode == "files" else runs)(options.rows, Path(folder))
 
 
 if __name__ == "__main__":

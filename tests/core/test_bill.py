@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from pcs_annotator.core.bill import Bill, Plan
 
 
@@ -15,3 +17,16 @@ def test_a_plan_adds_up_calls_and_cost() -> None:
 
 def test_one_unknown_price_makes_the_total_unknown() -> None:
     assert Plan(rows=5, models=(bill(2, 0.5), bill(3, None))).usd is None
+
+
+def test_a_plan_for_more_rows_is_rounded_up() -> None:
+    bill = Bill(model="m", purpose="label", calls=3, input_tokens=100, output_tokens=10, usd=0.5)
+    free = Bill(model="n", purpose="label", calls=1, input_tokens=1, output_tokens=1, usd=None)
+    plan = Plan(rows=3, models=(bill, free))
+    more = plan.for_rows(10)
+    assert more.rows == 10
+    assert [one.calls for one in more.models] == [10, 4]
+    assert more.models[0].input_tokens == 334
+    assert more.models[0].usd == pytest.approx(5 / 3)
+    assert more.models[1].usd is None
+    assert plan.for_rows(3) is plan

@@ -271,3 +271,17 @@ def test_unknown_name_is_refused_with_the_known_ones(axis: str, known: str) -> N
 def test_selecting_a_name_twice_is_refused() -> None:
     with pytest.raises(TableError, match=r"annotators: 'a0'.*row 1.*row 2"):
         votes_of([[[0]]]).select(annotators=["a0", "a0"])
+
+
+def test_joined_parts_are_the_whole_again_also_if_only_some_are_graded() -> None:
+    codes = np.array([[[[0]]], [[[1]]], [[[-1]]]])
+    grades = np.full((3, 1, 1, 1, 2), np.nan, dtype=np.float32)
+    grades[1] = [0.25, 0.75]
+    whole = replace(votes_of(codes), grades=grades)
+    parts = [whole.take(slice(0, 1)).hard(), whole.take(slice(1, 3))]
+    joined = Votes.joined(parts)
+    assert joined.ids == whole.ids
+    assert np.array_equal(joined.codes, whole.codes)
+    assert joined.grades is not None
+    assert np.array_equal(joined.grades, grades, equal_nan=True)
+    assert Votes.joined([part.hard() for part in parts]).grades is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +23,20 @@ class Plan:
 
     rows: int
     models: tuple[Bill, ...]
+
+    def for_rows(self, rows: int) -> Plan:
+        """Return the plan for so many rows that are like these."""
+        if rows == self.rows:
+            return self
+
+        def scaled(bill: Bill) -> Bill:
+            calls, tokens_in, tokens_out = (
+                -(-number * rows // self.rows) for number in (bill.calls, bill.input_tokens, bill.output_tokens)
+            )
+            usd = None if bill.usd is None else bill.usd * rows / self.rows
+            return replace(bill, calls=calls, input_tokens=tokens_in, output_tokens=tokens_out, usd=usd)
+
+        return replace(self, rows=rows, models=tuple(map(scaled, self.models)))
 
     @property
     def calls(self) -> int:

@@ -31,7 +31,7 @@ from pcs_annotator.pipeline.other_work import lost_rows
 from pcs_annotator.pipeline.run import RunRequest
 from pcs_annotator.pipeline.run_folder import Recorded, started
 from pcs_annotator.pipeline.stream import OutFiles, RowMaker, Written, data_hash_of, joined, label_locally, write_all
-from pcs_annotator.pipeline.survey import sampled_rows
+from pcs_annotator.pipeline.survey import sampled_rows, survey
 from pcs_annotator.pipeline.ways_to_ask import WayToAsk, ways_to_label
 
 # The prices of models are compared on a question and an answer of typical length.
@@ -280,11 +280,13 @@ class LabelPlan(NamedTuple):
 def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPlan:
     """Return what labelling new texts with a fitted run would ask and cost; no model is called."""
     recorded = Recorded.read(runs.RunFolder(request.folder), request.config.ask.ledger)
-    dataset = new_texts(request)
+    stream = _without_gold(request).open_data()
+    found = survey(stream)  # a smaller table is the whole sample
+    rows, items = found.rows, found.sample.items
     settings = resolve_config.collect_settings_of(recorded.config, request.environment)
     settings = _within_budget(settings, saving or Saving())
     job = job_of(recorded, settings)
-    everything = ask.plan_job(job, dataset.items, settings)
+    everything = ask.plan_job(job, items, settings).for_rows(rows)
     frugal = _frugal(recorded, recorded.model_in_force(), job, settings, saving or Saving())
     if frugal is None:
         return LabelPlan(everything, None, None, ways_to_label(job, everything, None, (), settings.in_flight))

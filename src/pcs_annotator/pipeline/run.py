@@ -272,10 +272,16 @@ class RunPlan(NamedTuple):
 
 def plan(request: RunRequest) -> RunPlan:
     """Return what a run would ask and the most that it can cost; no model is called."""
-    dataset = request.read_data()
+    stream = request.open_data()
+    if is_large(stream):
+        large = open_large(stream, RunFolder(request.folder), request.config)
+        dataset, rows = large.sample, large.rows
+    else:
+        dataset = request.read_data(stream)
+        rows = len(dataset.items)
     config = resolve_config.resolve(request.config, dataset)
     if config.relations.use:
-        planned, ways = _planned(request, config, dataset.items)
+        planned, ways = _planned(request, config, dataset.items, rows)
         return RunPlan(planned, ways=ways)
     panel = _recorded_panel(request, config)
     if panel is None:
@@ -288,15 +294,16 @@ def plan(request: RunRequest) -> RunPlan:
     if config.ask.answers != "hard" and panel.graded:
         hard = replace(config, ask=replace(config.ask, answers="hard"))
         others["--answers hard"] = _support(request, hard).panel().applied_to(hard)
-    planned, ways = _planned(request, panel.applied_to(config), dataset.items)
-    alternatives = {option: _planned(request, other, dataset.items)[0] for option, other in others.items()}
+    planned, ways = _planned(request, panel.applied_to(config), dataset.items, rows)
+    alternatives = {option: _planned(request, other, dataset.items, rows)[0] for option, other in others.items()}
     return RunPlan(planned, panel, alternatives, ways)
 
 
-def _planned(request: RunRequest, config: Config, items: Sequence[Item]) -> tuple[Plan, list[WayToAsk]]:
+def _planned(request: RunRequest, config: Config, items: Sequence[Item], rows: int) -> tuple[Plan, list[WayToAsk]]:
+    """Return the plan for a table of so many rows, given all of them or a sample."""
     settings = resolve_config.collect_settings_of(config, request.environment)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
-    planned = ask.plan_job(job, items, settings)
+    planned = ask.plan_job(job, items, settings).for_rows(rows)
     return planned, ways_to_run(job, planned, settings.in_flight)
 
 

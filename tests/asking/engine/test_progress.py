@@ -7,7 +7,7 @@ import pytest
 
 from pcs_annotator.asking.engine import progress
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
-from pcs_annotator.asking.engine.progress import Tally, describe, showing
+from pcs_annotator.asking.engine.progress import RecentSpeed, Tally, describe, showing
 
 
 def spent(usd: float | None = 0.25) -> BudgetTracker:
@@ -58,3 +58,14 @@ def test_a_run_is_shown_on_a_terminal_and_in_a_pipe(stream: io.StringIO, monkeyp
     if not stream.isatty():
         assert stream.getvalue().splitlines()[0].startswith("0 of 2 rows")
         assert "\x1b" not in stream.getvalue()
+
+
+def test_time_left_follows_the_speed_of_the_last_minute() -> None:
+    speed = RecentSpeed()
+    for second in range(10, 101, 10):  # answers that the ledger has are read quickly
+        speed.at(float(second), 1000 * second)
+    for second in range(110, 301, 10):
+        slow = speed.at(float(second), 100_000 + second - 100)
+    assert slow == 1.0
+    tally = Tally(rows=100_200, rows_expected=100_320, calls=200)
+    assert "2:00 left" in describe(tally, BudgetTracker(Budget()), 300.0, slow)
