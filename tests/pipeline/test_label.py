@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import fsspec
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -82,7 +84,7 @@ def test_labels_are_those_of_asking_everything_for_fewer_calls(folder: Path) -> 
     assert fewer.tally.calls == fewer.tally.questions
     assert fewer.tally.spared == everything.tally.calls - fewer.tally.calls
     assert (everything.frugal is None, fewer.frugal is None) == (True, False)
-    assert [row["label"] for row in read_csv(fewer.out)] == labels_of(fewer)
+    assert [row["label"] for row in read_csv(folder.parent / "out.csv")] == labels_of(fewer)
 
 
 @pytest.mark.parametrize(("optimiser", "graded"), [("lr", MODELS[:1]), ("scaling", MODELS)])
@@ -276,6 +278,26 @@ def test_the_texts_themselves_are_not_overwritten_by_their_labels(folder: Path) 
     with pytest.raises(TableError, match=r"new\.csv exists"):
         label(asked, data)
     assert data.read_bytes() == before
+
+
+def test_texts_and_labels_may_be_at_an_address(folder: Path) -> None:
+    system = fsspec.filesystem("memory")
+    asked = request(folder, range(1000, 1020))
+    system.pipe("/bucket/new.csv", Path(asked.data).read_bytes())
+    asked = replace(asked, data="memory://bucket/new.csv")
+    out = "memory://bucket/out.jsonl.gz"
+    assert len(labels_of(label(asked, out))) == 20
+    before = system.cat("/bucket/out.jsonl.gz")
+    rows = [json.loads(line) for line in gzip.decompress(before).splitlines()]
+    assert [row["label"] for row in rows] == labels_of(label(asked, out))  # which may write its own file again
+    with pytest.raises(TableError, match=r"memory://bucket/out\.jsonl\.gz has labels .*--replace"):
+        label(replace(asked, limit=5), out)
+    said: list[str] = []
+    label(replace(asked, limit=5, replace=True, say=said.append), out)
+    (kept,) = system.glob("/bucket/out-20*.jsonl.gz")
+    assert said == [f"{out} is kept as memory:/{kept}"]
+    assert len(gzip.decompress(system.cat("/bucket/out.jsonl.gz")).splitlines()) == 5
+    system.rm("/bucket", recursive=True)
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
         data: The file with the texts; a folder, a pattern such as `parts/*.parquet` or an address such as
             `s3://bucket/news.csv` is one table, too.
         folder: The folder of the run.
-        out: The file for the labels; by default a file next to `data`.
+        out: The file or address for the labels; by default a file next to `data`.
         limit: Take only the first N rows.
         wait: As for `run`.
         replace: Keep a file that is in the way of `out` under a dated name.
@@ -119,7 +119,7 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
         environment=environment,
     )
     _check_names(saving, labelling.Saving)
-    place = labelling.default_out(table_place(data)) if out is None else Path(out)
+    place = labelling.default_out(table_place(data)) if out is None else table_place(out)
     return labelling.label(request, place, labelling.Saving(**saving))
 
 

@@ -60,7 +60,7 @@ def _remote_file(system: Any, about: Mapping[str, Any], shown: str) -> RemoteFil
 
     def version() -> str:
         with explained(shown):
-            return hashlib.sha256(str(sorted(system.info(path).items(), key=str)).encode()).hexdigest()
+            return _version(system, path)
 
     return RemoteFile(
         address=shown,
@@ -68,6 +68,25 @@ def _remote_file(system: Any, about: Mapping[str, Any], shown: str) -> RemoteFil
         open=lambda: pa.PythonFile(_Explained(system.open, path, shown), mode="r"),
         version=version,
     )
+
+
+def _version(system: Any, path: str) -> str:
+    return hashlib.sha256(str(sorted(system.info(path).items(), key=str)).encode()).hexdigest()
+
+
+def remote_version(address: str) -> str | None:
+    """Return what changes whenever the file at an address does; None if there is no file."""
+    system, path = file_system(address)
+    with explained(address):
+        return _version(system, path) if system.exists(path) else None
+
+
+def rename_remote(address: str, name: str) -> str:
+    """Give a file another name in the same place, and return its new address."""
+    system, path = file_system(address)
+    with explained(address):
+        system.mv(path, f"{path.rpartition('/')[0]}/{name}")
+    return f"{address.rpartition('/')[0]}/{name}"
 
 
 def shown_address(address: str) -> str:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from pcs_annotator.core.table_files import split_name
 from pcs_annotator.errors import ConfigError, TableError
+from pcs_annotator.files.remote import remote_version, rename_remote
 from pcs_annotator.version import __version__
 
 SCHEMA = 1
@@ -180,21 +181,27 @@ def atomic_path(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def check_ending(path: Path, endings: Sequence[str]) -> None:
-    """Raise if a file to be written has an extension that we do not write, or is a folder."""
-    if path.is_dir():
-        raise TableError(f"{path} is a folder: name a file to write")
-    ending = split_name(path).ending
+def check_ending(place: Path | str, endings: Sequence[str]) -> None:
+    """Raise if a file to be written, here or at an address, has an extension that we do not write, or is a folder."""
+    if isinstance(place, Path) and place.is_dir():
+        raise TableError(f"{place} is a folder: name a file to write")
+    ending = split_name(PurePath(place)).ending
     if ending and ending.lower() not in endings:
-        raise TableError(f"{path} cannot be written: use {' or '.join(endings)} instead of {ending}")
+        raise TableError(f"{place} cannot be written: use {' or '.join(endings)} instead of {ending}")
 
 
-def signature(path: Path, base: Path) -> dict[str, str]:
-    """Return the path of a file, relative to a folder → a hash of its contents; nothing if there is no file."""
-    if not path.exists():
+def signature(place: Path | str, base: Path) -> dict[str, str]:
+    """Return the path of a file, relative to a folder → a hash of its contents; nothing if there is no file.
+
+    For a file at an address, it is the address → what its server reports about it.
+    """
+    if isinstance(place, str):
+        version = remote_version(place)
+        return {} if version is None else {place: version}
+    if not place.exists():
         return {}
-    with path.open("rb") as file:
-        return {os.path.relpath(path.resolve(), base.resolve()): hashlib.file_digest(file, "sha256").hexdigest()}
+    with place.open("rb") as file:
+        return {os.path.relpath(place.resolve(), base.resolve()): hashlib.file_digest(file, "sha256").hexdigest()}
 
 
 def refuse_inputs(out: Path, *inputs: Path | None) -> None:
@@ -238,12 +245,23 @@ def _is_running(process: str | None) -> bool:
     return True
 
 
-def set_aside(path: Path) -> Path:
-    """Rename a file or folder so that its name has today's date and time, and return its new path."""
+def keep_earlier(place: Path | str) -> Path | str:
+    """Rename a file, here or at an address, so that its name has today's date and time; return where it is now."""
+    if isinstance(place, Path):
+        return set_aside(place)
+    return rename_remote(place, next(_dated(PurePath(place))))
+
+
+def _dated(path: PurePath) -> Iterator[str]:
+    """Yield names with today's date and time."""
     moment = datetime.now().strftime("%Y-%m-%d-%H%M%S")
     stem, ending = split_name(path)
-    names = (f"{stem}-{moment}{f'-{number}' if number else ''}{ending}" for number in count())
-    kept = next(place for name in names if not (place := path.with_name(name)).exists())
+    return (f"{stem}-{moment}{f'-{number}' if number else ''}{ending}" for number in count())
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a file or folder so that its name has today's date and time, and return its new path."""
+    kept = next(place for name in _dated(path) if not (place := path.with_name(name)).exists())
     try:
         return path.rename(kept)
     except OSError as error:

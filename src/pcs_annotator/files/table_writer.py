@@ -91,7 +91,7 @@ def _temporary(place: Path | str) -> Iterator[Path]:
         raise TableError(
             f"{remote.shown_address(address)} cannot be written: name a file, or an address such as s3://…"
         )
-    check_ending(Path(PurePosixPath(address).name), WRITTEN)
+    check_ending(address, WRITTEN)
     system, path = remote.file_system(address)
     with tempfile.TemporaryDirectory(prefix="pcs-") as folder:
         temporary = Path(folder) / PurePosixPath(address).name

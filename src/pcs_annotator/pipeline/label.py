@@ -18,7 +18,7 @@ from pcs_annotator.core.outcome import Counts, Outcome
 from pcs_annotator.core.tabular import has_wildcards, table_stem
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError, TableError
-from pcs_annotator.files import runs, tables
+from pcs_annotator.files import runs, sources, tables
 from pcs_annotator.files.table_stream import TableStream
 from pcs_annotator.files.table_writer import WRITTEN
 from pcs_annotator.judging.model import Model
@@ -89,7 +89,7 @@ class Labelled:
     votes: Votes
     outcomes: Sequence[Outcome]
     tally: Tally
-    out: Path
+    out: Path | str
     model: Model
     frugal: Frugal | None = None
     drift: Drift | None = None
@@ -115,7 +115,7 @@ def default_out(data: Path | str) -> Path:
     return whole.with_name(name) if whole.name else whole / name
 
 
-def label(request: RunRequest, out: Path, saving: Saving | None = None) -> Labelled:
+def label(request: RunRequest, out: Path | str, saving: Saving | None = None) -> Labelled:
     """Ask the models of a fitted run about new texts and label them; of `request.config`, only columns are used.
 
     A file that this run did not write, or that has other rows, is an error; with `request.replace`, it is kept under a
@@ -135,7 +135,7 @@ def label(request: RunRequest, out: Path, saving: Saving | None = None) -> Label
         return _label(request, dataset, out, saving or Saving())
 
 
-def _label(request: RunRequest, dataset: tables.Dataset, out: Path, saving: Saving) -> Labelled:
+def _label(request: RunRequest, dataset: tables.Dataset, out: Path | str, saving: Saving) -> Labelled:
     recorded = Recorded.read(runs.RunFolder(request.folder), request.config.ask.ledger)
     in_the_way = _in_the_way(out, recorded.folder, dataset)
     _refuse(request, out, in_the_way)
@@ -147,7 +147,7 @@ def _label(request: RunRequest, dataset: tables.Dataset, out: Path, saving: Savi
     outcomes = list(model.judge(votes))
     labels = tables.with_outcomes(dataset.table, outcomes, votes.labels)
     if in_the_way:
-        request.say(f"{out} is kept as {runs.set_aside(out)}")
+        request.say(f"{out} is kept as {runs.keep_earlier(out)}")
     tables.write_table(out, labels, spreadsheet_safe=request.spreadsheet_safe)
     _note_written(recorded.folder, out)
     return Labelled(
@@ -170,14 +170,14 @@ def _opened(request: RunRequest, recorded: Recorded, saving: Saving, rows: int) 
     return replace(opened, settings=replace(opened.settings, progress=request.progress, tally=tally, batches=batches))
 
 
-def _refuse(request: RunRequest, out: Path, in_the_way: str) -> None:
+def _refuse(request: RunRequest, out: Path | str, in_the_way: str) -> None:
     if in_the_way and not request.replace:
         raise TableError(
             f"{out} {in_the_way}: name another file with -o, or add --replace, which keeps it under a dated name"
         )
 
 
-def _label_large(request: RunRequest, stream: TableStream, out: Path, saving: Saving) -> Labelled:
+def _label_large(request: RunRequest, stream: TableStream, out: Path | str, saving: Saving) -> Labelled:
     """Label a table that is larger than memory in chunks; drift is looked for in a sample of its rows."""
     recorded = Recorded.read(runs.RunFolder(request.folder), request.config.ask.ledger)
     rows, data = stream.check_ids(), data_hash_of(stream)
@@ -193,7 +193,7 @@ def _label_large(request: RunRequest, stream: TableStream, out: Path, saving: Sa
         return await write_all(results, files, stream, data)
 
     if in_the_way:
-        request.say(f"{out} is kept as {runs.set_aside(out)}")
+        request.say(f"{out} is kept as {runs.keep_earlier(out)}")
     written = run_sync(label_all)
     _note_written(recorded.folder, out, data)
     dataset, votes = joined(written.sample)
@@ -233,7 +233,7 @@ def _written(folder: runs.RunFolder) -> Mapping[str, str]:
         return dict(runs.read_json(folder.labelled, remedy)["files"])
 
 
-def _note_written(folder: runs.RunFolder, out: Path, data: str = "") -> None:
+def _note_written(folder: runs.RunFolder, out: Path | str, data: str = "") -> None:
     """Note that this run wrote a file of labels, and of what large table."""
     known = runs.read_json(folder.labelled) if folder.labelled.exists() else {}
     (place, mark), *_ = runs.signature(out, folder.path).items()
@@ -242,7 +242,7 @@ def _note_written(folder: runs.RunFolder, out: Path, data: str = "") -> None:
     runs.write_json(folder.labelled, {**values, "data": of_data} if of_data else values)
 
 
-def _large_in_the_way(out: Path, folder: runs.RunFolder, data: str) -> str:
+def _large_in_the_way(out: Path | str, folder: runs.RunFolder, data: str) -> str:
     """Return why a file must not be overwritten with the labels of a large table; empty if it may be."""
     marks = runs.signature(out, folder.path)
     if not marks.items() <= _written(folder).items():
@@ -251,13 +251,14 @@ def _large_in_the_way(out: Path, folder: runs.RunFolder, data: str) -> str:
     return "" if all(known.get(place) == data for place in marks) else "has labels of other data"
 
 
-def _in_the_way(out: Path, folder: runs.RunFolder, dataset: tables.Dataset) -> str:
+def _in_the_way(out: Path | str, folder: runs.RunFolder, dataset: tables.Dataset) -> str:
     """Return why a file must not be overwritten with the labels of these texts; empty if it may be."""
-    if not out.exists():
+    marks = runs.signature(out, folder.path)
+    if not marks:
         return ""
-    if not runs.signature(out, folder.path).items() <= _written(folder).items():
+    if not marks.items() <= _written(folder).items():
         return "exists, and was not written by this run, or has been changed since"
-    lost = lost_rows(tables.read_dataset(out, replace(dataset.columns, gold=None)).items, dataset)
+    lost = lost_rows(sources.read_source(out, replace(dataset.columns, gold=None)).items, dataset)
     return lost and f"has labels {lost}"
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import os
 import re
@@ -134,6 +135,18 @@ def test_a_run_shows_how_often_each_relation_changed_an_answer(data: str, capsys
     frame = found["frame"]
     assert isinstance(frame, dict)
     assert frame["flips"]["pairs"] == 4
+
+
+def test_a_table_may_be_in_many_parts(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+    header, *rows = Path(data).read_text(encoding="utf-8").splitlines()
+    Path("parts").mkdir()
+    for part in (0, 2):
+        lines = [header, *rows[part : part + 2], ""]
+        Path(f"parts/{part}.csv.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    assert shown(["run", data, *SCRIPTED], capsys)["rows"] == len(ROWS)
+    for spec in ("parts", "parts/*.csv.gz"):
+        assert shown(["run", spec, *SCRIPTED], capsys)["rows"] == len(ROWS)
+    assert Path("runs/parts/labels.csv").read_bytes() == Path("runs/data/labels.csv").read_bytes()
 
 
 def test_plan_calls_no_model(data: str, capsys: pytest.CaptureFixture[str]) -> None:

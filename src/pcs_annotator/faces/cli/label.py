@@ -18,7 +18,7 @@ from pcs_annotator.pipeline import findings, label, resolve_config, run
 @click.command("label")
 @click.argument("data", type=options.TABLE)
 @click.option("--run", "folder", type=options.PATH, required=True, help="Folder of the fitted run.")
-@click.option("-o", "--out", type=options.PATH, help="File to write; default: DATA-labels.csv beside DATA.")
+@click.option("-o", "--out", type=options.TABLE, help="File to write; default: DATA-labels.csv beside DATA.")
 @options.TEXT_COLUMN
 @options.ID_COLUMN
 @options.MOVED_LEDGER
@@ -35,7 +35,7 @@ def command(
     *,
     data: Path | str,
     folder: Path,
-    out: Path | None,
+    out: Path | str | None,
     text_column: str | None,
     id_column: str | None,
     ledger: str,
