@@ -58,3 +58,13 @@ def new_ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], L
         return lambda: tmp_path / "deep" / f"ledger{next(numbers)}.db"
     server: PostgresServer = request.getfixturevalue("postgres")
     return server.new_ledger
+
+
+@pytest.fixture(scope="session")
+def promising_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 260 rows, 150 with gold, whose promise holds: made once, and copied by every test."""
+    from tests.simulated import simulated_run
+
+    folder = tmp_path_factory.mktemp("promising")
+    simulated_run(folder, rows=260, gold_rows=150)
+    return folder / "run"

@@ -36,26 +36,19 @@ NEW = range(1000, 1100)
 PRICES = {MODELS[0]: [10.0, 10.0], MODELS[1]: [1.0, 1.0], MODELS[2]: [1.0, 1.0]}
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("labelling")
-    simulated_run(folder, rows=260, gold_rows=150)
-    return folder / "run"
-
-
 @pytest.fixture
-def folder(made: Path, tmp_path: Path) -> Iterator[Path]:
+def folder(promising_run: Path, tmp_path: Path) -> Iterator[Path]:
     """A run whose promise holds, with its models at hand."""
-    copy_run(made, tmp_path / "run")
+    copy_run(promising_run, tmp_path / "run")
     with simulated_models():
         yield tmp_path / "run"
 
 
 @pytest.fixture(scope="module")
-def revoked(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def revoked(promising_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose promise an audit revokes."""
     folder = tmp_path_factory.mktemp("revoked") / "run"
-    copy_run(made, folder)
+    copy_run(promising_run, folder)
     fit_run(folder, None, FromPeople(audit=40))
     rows = [{**row, "verdict": "wrong"} for row in read_csv(folder / "audit.csv")]
     fit_run(folder, None, FromPeople(verdicts=write_csv(folder.parent / "verdicts.csv", rows)))

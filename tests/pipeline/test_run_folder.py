@@ -21,17 +21,10 @@ from pcs_annotator.pipeline.run_folder import RunResult
 from tests.simulated import QUICK, copy_run, read_csv, simulated_run, truth_of, write_csv
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("recorded")
-    simulated_run(folder, rows=260, gold_rows=150)
-    return folder / "run"
-
-
 @pytest.fixture
-def folder(made: Path, tmp_path: Path) -> Path:
+def folder(promising_run: Path, tmp_path: Path) -> Path:
     """A run of 260 rows, 150 with gold, whose promise holds."""
-    return copy_run(made, tmp_path / "run")
+    return copy_run(promising_run, tmp_path / "run")
 
 
 def certificate_of(result: RunResult) -> Certificate:

@@ -32,13 +32,6 @@ QUICK = ["--optimiser", "lr", "--folds", "3", "--resamples", "20"]
 PROMISE = ["--max-error", "0.1", "--certainty", "0.9"]
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("decide")
-    simulated_run(folder, rows=260, gold_rows=150)
-    return folder / "run"
-
-
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
@@ -47,9 +40,9 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 @pytest.fixture
-def run(made: Path) -> str:
+def run(promising_run: Path) -> str:
     """A run of 260 rows, 150 with gold, whose promise holds; 60 new texts beside it."""
-    copy_run(made, Path("run"))
+    copy_run(promising_run, Path("run"))
     write_texts(Path("new.csv"), range(1000, 1060))
     return "run"
 

@@ -10,21 +10,14 @@ import pytest
 from pcs_annotator.faces.serve import app as serve_app
 from tests.faces.serve.processes import stub_run
 from tests.faces.serve.running import running
-from tests.simulated import copy_run, simulated_models, simulated_run
+from tests.simulated import copy_run, simulated_models
 from tests.stub import StubProcess, stub_process
 
 
-@pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("served")
-    simulated_run(folder, rows=260, gold_rows=150)
-    return folder / "run"
-
-
 @pytest.fixture
-def run(made: Path, tmp_path: Path) -> Iterator[Path]:
+def run(promising_run: Path, tmp_path: Path) -> Iterator[Path]:
     """A fitted run with models that answer at once."""
-    copy_run(made, tmp_path / "run")
+    copy_run(promising_run, tmp_path / "run")
     with simulated_models():
         yield tmp_path / "run"
 
