@@ -16,11 +16,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import Cursor
@@ -29,6 +28,7 @@ from pcs_annotator.asking.engine import postgres
 from pcs_annotator.asking.engine.ledger import COLUMNS, Ledger, LedgerEntry, reply_of
 from pcs_annotator.asking.engine.ledger_admin import REMEMBER, LedgerAdmin, Row
 from pcs_annotator.asking.engine.ledger_lock import lock_ledger
+from pcs_annotator.asking.engine.ledger_wishes import Claim, Close, Find, GiveUp, Group, Put, Wish, Work, settle
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.ledger_address import without_password
 from pcs_annotator.errors import LedgerError
@@ -47,73 +47,6 @@ ENTRIES_AT_A_TIME = 2000
 T = TypeVar("T")
 
 
-class _Find(NamedTuple):
-    keys: Sequence[bytes]
-    done: asyncio.Future[dict[bytes, Reply]]
-
-
-class _Claim(NamedTuple):
-    key: bytes
-    done: asyncio.Future[Reply | None]
-
-
-class _Put(NamedTuple):
-    entry: LedgerEntry
-    done: asyncio.Future[None]
-
-
-class _GiveUp(NamedTuple):
-    key: bytes
-
-
-class _Work(NamedTuple):
-    """Something else to do with the connection."""
-
-    do: Callable[[postgres.Connection], Any]
-    done: Future[Any]
-
-
-class _Close(NamedTuple):
-    """Nothing more will be wished for."""
-
-
-_Wish = _Find | _Claim | _Put | _GiveUp | _Work | _Close
-
-
-@dataclass(slots=True)
-class _Group:
-    """Wishes that are carried out together."""
-
-    finds: list[_Find] = field(default_factory=list)
-    claims: list[_Claim] = field(default_factory=list)
-    puts: list[_Put] = field(default_factory=list)
-    given_up: list[bytes] = field(default_factory=list)
-    work: list[_Work] = field(default_factory=list)
-    last: bool = False
-
-    def take(self, wish: _Wish) -> None:
-        """Add a wish."""
-        match wish:
-            case _Find():
-                self.finds.append(wish)
-            case _Claim():
-                self.claims.append(wish)
-            case _Put():
-                self.puts.append(wish)
-            case _GiveUp():
-                self.given_up.append(wish.key)
-            case _Work():
-                self.work.append(wish)
-            case _Close():
-                self.last = True
-
-    @property
-    def waiting(self) -> list[asyncio.Future[Any]]:
-        """What tasks wait for."""
-        wishes: list[_Find | _Claim | _Put] = [*self.finds, *self.claims, *self.puts]
-        return [wish.done for wish in wishes]
-
-
 class PostgresLedger(LedgerAdmin):
     """Paid calls on a PostgreSQL server; use it as a context manager.
 
@@ -129,14 +62,14 @@ class PostgresLedger(LedgerAdmin):
         digest = hashlib.sha256(self.shown.encode()).hexdigest()[:8]
         self.rescue = Path(f"rescued-calls-{digest}.db")
         self._worker = f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
-        self._wishes: SimpleQueue[_Wish] = SimpleQueue()
+        self._wishes: SimpleQueue[Wish] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._connection: postgres.Connection | None = None
         self._closing = threading.Event()
         self._failing_since: float | None = None
         self._next_sign_of_life = 0.0
         self._own: set[bytes] = set()
-        self._waiting: list[_Claim] = []
+        self._waiting: list[Claim] = []
 
     def __enter__(self) -> PostgresLedger:
         try:
@@ -155,30 +88,30 @@ class PostgresLedger(LedgerAdmin):
     def __exit__(self, *_: object) -> None:
         if self._thread is not None:
             self._closing.set()
-            self._wishes.put(_Close())
+            self._wishes.put(Close())
             self._thread.join()
             self._thread = None
 
     async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
         """Return the replies that the ledger already has."""
-        return await self._wish(_Find(keys, asyncio.get_running_loop().create_future()))
+        return await self._wish(Find(keys, asyncio.get_running_loop().create_future()))
 
     async def claim(self, key: bytes) -> Reply | None:
         """Claim a call before paying for it; if another process pays for it already, return the reply when it comes."""
-        return await self._wish(_Claim(key, asyncio.get_running_loop().create_future()))
+        return await self._wish(Claim(key, asyncio.get_running_loop().create_future()))
 
     async def put(self, entry: LedgerEntry) -> None:
         """Store a paid call, and end the claim on it; returns once it is safely on the server."""
-        await self._wish(_Put(entry, asyncio.get_running_loop().create_future()))
+        await self._wish(Put(entry, asyncio.get_running_loop().create_future()))
 
     def give_up(self, key: bytes) -> None:
         """End the claim on a call that got no reply."""
-        self._wishes.put(_GiveUp(key))
+        self._wishes.put(GiveUp(key))
 
     def remember_graded(self, model: str, *, gives: bool) -> None:
         """Store whether a model gives log-probabilities, soon; asking goes on meanwhile."""
         statement = _placed(REMEMBER)
-        self._wishes.put(_Work(lambda connection: connection.execute(statement, (model, int(gives))), Future()))
+        self._wishes.put(Work(lambda connection: connection.execute(statement, (model, int(gives))), Future()))
 
     def entries(self) -> Iterator[LedgerEntry]:
         """Yield every call, in no particular order."""
@@ -209,10 +142,10 @@ class PostgresLedger(LedgerAdmin):
         """Have the thread do something with the connection, and wait for the result."""
         self._check_open()
         done: Future[T] = Future()
-        self._wishes.put(_Work(work, done))
+        self._wishes.put(Work(work, done))
         return done.result()
 
-    async def _wish(self, wish: _Find | _Claim | _Put) -> Any:
+    async def _wish(self, wish: Find | Claim | Put) -> Any:
         self._check_open()
         self._wishes.put(wish)
         return await wish.done
@@ -223,23 +156,23 @@ class PostgresLedger(LedgerAdmin):
 
     def _carry_out_all(self) -> None:
         """Carry out wishes until the ledger is closed: the work of the thread."""
-        group = _Group()
+        group = Group()
         while not group.last:
             group = self._next_group()
             try:
                 self._carry_out(group)
             except Exception as error:
                 self._fail(group, error)
-        _settle([(claim.done, LedgerError(f"{self.shown} was closed")) for claim in self._waiting])
+        settle([(claim.done, LedgerError(f"{self.shown} was closed")) for claim in self._waiting])
         if self._connection is not None:
             with suppress(psycopg.Error):
                 self._connection.execute("DELETE FROM claims WHERE worker = %s", [self._worker])
                 self._connection.execute("DELETE FROM workers WHERE worker = %s", [self._worker])
             self._connection.close()
 
-    def _next_group(self) -> _Group:
+    def _next_group(self) -> Group:
         """Wait for wishes, or until it is time for something else; claims that are waited for are tried again."""
-        group = _Group(claims=self._waiting)
+        group = Group(claims=self._waiting)
         pause = POLL_SECONDS if self._waiting else self._next_sign_of_life - time.monotonic()
         self._waiting = []
         with suppress(Empty):
@@ -248,7 +181,7 @@ class PostgresLedger(LedgerAdmin):
                 group.take(self._wishes.get_nowait())
         return group
 
-    def _carry_out(self, group: _Group) -> None:
+    def _carry_out(self, group: Group) -> None:
         """Carry out wishes; a connection that is lost is made again, and a server that is gone is waited for."""
         pause = FIRST_PAUSE
         while True:
@@ -262,7 +195,7 @@ class PostgresLedger(LedgerAdmin):
                     raise postgres.explained(error, self.address) from None
                 # the connection may have been lost after these were claimed
                 group.given_up += [claim.key for claim in group.claims if claim.key not in self._own]
-                self._closing.wait(pause)
+                time.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
             else:
                 self._failing_since = None
@@ -288,7 +221,7 @@ class PostgresLedger(LedgerAdmin):
         connection.execute(postgres.FREE)
         self._next_sign_of_life = time.monotonic() + LEASE_SECONDS / 5
 
-    def _do_work(self, connection: postgres.Connection, group: _Group) -> None:
+    def _do_work(self, connection: postgres.Connection, group: Group) -> None:
         while group.work:
             do, done = group.work[0]
             try:
@@ -299,7 +232,7 @@ class PostgresLedger(LedgerAdmin):
                 done.set_exception(postgres.explained(error, self.address))
             del group.work[0]
 
-    def _transact(self, connection: postgres.Connection, group: _Group) -> None:
+    def _transact(self, connection: postgres.Connection, group: Group) -> None:
         """Store, claim and find calls in one transaction, and pass on what was found."""
         claimed = [claim.key for claim in group.claims]
         wanted = list({key for find in group.finds for key in find.keys} | set(claimed))
@@ -317,7 +250,7 @@ class PostgresLedger(LedgerAdmin):
         known = {key: reply_of(reply.decode(), *rest) for key, reply, *rest in _fetched(found, wanted)}
         self._pass_on(group, known, {key for (key,) in _fetched(taken, claimed)})
 
-    def _pass_on(self, group: _Group, known: dict[bytes, Reply], taken: set[bytes]) -> None:
+    def _pass_on(self, group: Group, known: dict[bytes, Reply], taken: set[bytes]) -> None:
         self._own.difference_update(group.given_up, [put.entry.key for put in group.puts])
         results: list[tuple[asyncio.Future[Any], Any]] = [(put.done, None) for put in group.puts]
         for keys, done in group.finds:
@@ -333,15 +266,15 @@ class PostgresLedger(LedgerAdmin):
                 self._waiting.append(claim)
         for key in taken:  # the reply is known, or the task was cancelled
             self.give_up(key)
-        _settle(results)
+        settle(results)
 
-    def _fail(self, group: _Group, error: Exception) -> None:
+    def _fail(self, group: Group, error: Exception) -> None:
         """Keep what was paid for in a file, and pass the error on."""
         if group.puts:
             error = self._kept_aside([put.entry for put in group.puts], error)
         for work in group.work:
             work.done.set_exception(error)
-        _settle([(done, error) for done in group.waiting])
+        settle([(done, error) for done in group.waiting])
 
     def _kept_aside(self, entries: Sequence[LedgerEntry], error: Exception) -> LedgerError:
         place = self.rescue.absolute()
@@ -384,23 +317,3 @@ def _columns(calls: Sequence[Row]) -> list[list[Any]]:
     for place in (7, 8, 9):
         columns[place] = [None if value is None else float(value) for value in columns[place]]
     return columns
-
-
-def _settle(results: Sequence[tuple[asyncio.Future[Any], Any]]) -> None:
-    """Set results, or errors, in the event loops that wait for them: one call per loop, because each wakes it up."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
-    for done, result in results:
-        by_loop.setdefault(done.get_loop(), []).append((done, result))
-    for loop, some in by_loop.items():
-        with suppress(RuntimeError):  # it was closed meanwhile, and nothing waits any more
-            loop.call_soon_threadsafe(_set_all, some)
-
-
-def _set_all(results: Sequence[tuple[asyncio.Future[Any], Any]]) -> None:
-    for done, result in results:
-        if done.done():  # cancelled meanwhile
-            continue
-        if isinstance(result, Exception):
-            done.set_exception(result)
-        else:
-            done.set_result(result)
