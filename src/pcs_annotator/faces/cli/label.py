@@ -18,7 +18,13 @@ from pcs_annotator.pipeline import findings, label, resolve_config, run
 @click.command("label")
 @click.argument("data", type=options.TABLE)
 @click.option("--run", "folder", type=options.PATH, required=True, help="Folder of the fitted run.")
-@click.option("-o", "--out", type=options.TABLE, help="File to write; default: DATA-labels.csv beside DATA.")
+@click.option(
+    "-o",
+    "--out",
+    type=options.TABLE,
+    metavar="PATH",
+    help="File or address to write; default: DATA-labels.csv beside DATA.",
+)
 @options.TEXT_COLUMN
 @options.ID_COLUMN
 @options.MOVED_LEDGER

@@ -32,6 +32,8 @@ def command(
 ) -> int:
     """Rewrite, ask, learn and label the texts of DATA (CSV, JSONL or Parquet).
 
+    DATA is a file, a folder, a pattern in quotes such as 'parts/*.parquet', or an address such as s3://bucket/news.csv.
+
     After an interruption, the same command resumes and asks only what is missing. Weights are learned from the rows
     with a gold label; all rows get a label.
     """
