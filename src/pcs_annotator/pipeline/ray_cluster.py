@@ -217,7 +217,7 @@ class Pool:
         return 2 * CHUNKS_PER_WORKER * self._cluster.workers
 
     async def start(self) -> None:
-        """Start coordinator and workers; an error that all workers have is raised here."""
+        """Start coordinator and workers."""
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
