@@ -102,7 +102,7 @@ def test_learned_weights_of_every_kind_stop_early_with_the_same_labels(name: str
 
 def test_the_rounds_of_a_replay_are_the_steps_of_all_items_together() -> None:
     votes, gold = simulated_votes([0.85, 0.75, 0.4], items=60, relations=2)
-    weights = quiet_fit(votes, gold, "lr")
+    weights = quiet_fit(votes, [*gold], "lr")
     rule = ExactStop(weights, votes.labels, 1, order_of(weights))
     stopped = simulate(votes, rule)
     untouched = np.full(votes.codes.shape[1:], OPEN, dtype=np.int8)
