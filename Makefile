@@ -50,6 +50,7 @@ bench: .venv/dev  ## benchmarks on this machine
 	$(BIN)/python -m benchmarks.product
 	$(BIN)/python -m benchmarks.review_speed
 	$(BIN)/python -m benchmarks.service
+	$(BIN)/python -m benchmarks.batch 1 500 simulated
 	$(BIN)/python -m benchmarks.chaos
 	$(BIN)/python -m benchmarks.review_speed
 

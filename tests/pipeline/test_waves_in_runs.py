@@ -13,6 +13,7 @@ import pytest
 
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
+from pcs_annotator.pipeline import large_table
 from pcs_annotator.pipeline.label import Saving, label
 from pcs_annotator.pipeline.ledgers import paid_bills
 from pcs_annotator.pipeline.run import RunRequest, run
@@ -166,3 +167,20 @@ def test_no_batch_api_and_no_such_executor_are_errors_that_say_what_to_do(
     Path("pcs.toml").write_text('[ask]\nexecutor = "nowhere"\n', encoding="utf-8")
     assert main(["run", str(data), "--model", "scripted:hash"]) == 2
     assert "pcs.toml, line 2: ask.executor is 'nowhere', must be one of" in capsys.readouterr().err
+
+
+def test_tables_that_are_read_in_chunks_are_asked_about_in_waves_too(
+    ask: Callable[[str], RunRequest], stub: StubProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, other = fitted(ask), tmp_path / "other"
+    shutil.copytree(made.folder, other)
+    data = write(tmp_path / "large.csv", range(3000, 3200), gold=False)
+    request = replace(made, data=data, config=Config())
+    label(request, tmp_path / "live.csv")
+    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", 50)
+    said: list[str] = []
+    before = stub.stats().requests
+    waves = label(replace(request, folder=other, say=said.append), tmp_path / "waves.csv", Saving(executor="batch"))
+    assert (tmp_path / "waves.csv").read_bytes() == (tmp_path / "live.csv").read_bytes()
+    assert stub.stats().requests - before == waves.tally.calls > 200
+    assert said[0].startswith("wave 1: ")
