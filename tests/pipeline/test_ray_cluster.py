@@ -186,6 +186,22 @@ def test_a_cluster_that_goes_away_is_said_and_the_next_run_continues(
     assert server.stats().answered - 2 * ROWS <= 2 * IN_FLIGHT
 
 
+@pytest.mark.slow
+def test_a_cluster_of_this_machine_lasts_as_long_as_the_process_that_started_it(
+    folder: Path, server: StubProcess
+) -> None:
+    (folder / "new.csv").write_text("text\n" + "\n".join(f"New case {row}" for row in range(40)))
+    code = """
+from pcs_annotator.faces.cli.main import main
+first = main(["run", "texts.csv", "-o", "run", "--shard", "1/1", "-q"])
+raise SystemExit(10 * first + main(["label", "new.csv", "--run", "run", "--ask-all", "-q"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr
+    assert server.stats().answered == 2 * (ROWS + 40)
+    assert server.stats().answered_twice == 0
+
+
 def test_what_cannot_be_a_cluster_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Elsewhere:
         @staticmethod

@@ -10,8 +10,10 @@ import asyncio
 import os
 import re
 import sys
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from math import ceil
@@ -174,8 +176,21 @@ def _init(ray: Any, address: str) -> None:
         )
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     own = {"include_dashboard": False} if address == "local" else {}
+    started: Future[None] = Future()
+
+    def start_and_stay() -> None:
+        try:
+            ray.init(address=address, **own, **_PLAIN)
+        except Exception as error:
+            started.set_exception(error)
+            return
+        started.set_result(None)
+        threading.Event().wait()
+
+    # The processes of a local cluster die with the thread that started them, so this one stays.
+    threading.Thread(target=start_and_stay, name="pcs-ray", daemon=True).start()
     try:
-        ray.init(address=address, **own, **_PLAIN)
+        started.result()
     except Exception as error:
         raise ClusterError(f"no connection to the Ray cluster at {address}: {_why(error)}") from error
 
