@@ -22,8 +22,9 @@ from pcs_annotator.errors import LedgerError
 BUSY_SECONDS = 15
 KEYS_PER_QUERY = 500
 GATHER_SECONDS = 0.001
-CACHE_KILOBYTES = 16_000
-"""Keys are random, so that every page of a large ledger is needed again and again."""
+CACHE_KILOBYTES = 32_000
+PAGES_PER_CHECKPOINT = 8_000
+"""Keys are random, so that every page of a large ledger is needed and changed again and again."""
 
 CREATE_CALLS = """
 CREATE TABLE IF NOT EXISTS calls (
@@ -194,27 +195,24 @@ class Ledger(LedgerAdmin):
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
-        self._reading: sqlite3.Connection | None = None
-        self._writing: sqlite3.Connection | None = None
+        self._connection: sqlite3.Connection | None = None
         self._pending: list[tuple[LedgerEntry, asyncio.Future[None]]] = []
 
     def __enter__(self) -> Ledger:
         with self._explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._writing = self._connect()
-            self._prepare(self._writing)
-            # a separate connection, so that lookups never wait for a commit
-            self._reading = self._connect()
+            # One for reading and writing: what another connection has in memory is void after every commit.
+            self._connection = self._connect()
+            self._prepare(self._connection)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._pending:  # the event loop ended before it could write these
             self._write([entry for entry, _ in self._pending])
             self._pending = []
-        for connection in (self._reading, self._writing):
-            if connection is not None:
-                connection.close()
-        self._reading = self._writing = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _connect(self) -> sqlite3.Connection:
         if self.path.exists() and not os.access(self.path.parent, os.W_OK):
@@ -225,6 +223,7 @@ class Ledger(LedgerAdmin):
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {PAGES_PER_CHECKPOINT}")
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -353,15 +352,12 @@ class Ledger(LedgerAdmin):
         return self.path.stat().st_size
 
     def _read(self) -> sqlite3.Connection:
-        return self._opened(self._reading)
+        return self._write_to()
 
     def _write_to(self) -> sqlite3.Connection:
-        return self._opened(self._writing)
-
-    def _opened(self, connection: sqlite3.Connection | None) -> sqlite3.Connection:
-        if connection is None:
+        if self._connection is None:
             raise LedgerError(f"{self.path} is not open: use the ledger in a with block")
-        return connection
+        return self._connection
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
