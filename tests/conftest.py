@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
 import pytest
+import pytest_randomly
 from hypothesis import settings
 
 from pcs_annotator.core.ledger_address import LedgerAddress
@@ -20,6 +23,9 @@ from tests.postgres import PostgresServer, postgres_server, programs
 # No deadline, because a busy machine is slow; 25 examples keep the whole suite under four minutes.
 settings.register_profile("patient", deadline=None, max_examples=25)
 settings.load_profile("patient")
+# thinc, a part of spaCy, would also seed torch before and after every test, and load it in every process where it is
+# installed; random and numpy are seeded in any case.
+pytest_randomly.entrypoint_reseeds = []
 
 
 def pytest_sessionstart() -> None:
@@ -28,6 +34,16 @@ def pytest_sessionstart() -> None:
         warnings.simplefilter("ignore", PcsWarning)
         optimisers.names()
         relations.names()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        _load_spacy()
+
+
+def _load_spacy() -> None:
+    """Load spaCy without torch, which it would load for seconds in each process wherever it is installed."""
+    with pytest.MonkeyPatch.context() as patch, suppress(ImportError):
+        if "torch" not in sys.modules:
+            patch.setitem(sys.modules, "torch", None)
+        import spacy  # noqa: F401
 
 
 @pytest.fixture(scope="session")
