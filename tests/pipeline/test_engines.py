@@ -85,9 +85,10 @@ def test_duckdb(folder: Path, expected: pa.Table) -> None:
     variables["run"].close()
 
 
+@pytest.mark.slow
 @pytest.mark.enable_socket  # Ray's own address is that of the machine
 @pytest.mark.filterwarnings("ignore")  # Ray Data warns about itself
-@pytest.mark.parametrize("name", ["Ray Data", pytest.param("Ray Data with actors", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["Ray Data", "Ray Data with actors"])
 def test_ray_data(name: str, folder: Path, expected: pa.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     start_ray()
     # the cluster's processes may work in another folder than this test

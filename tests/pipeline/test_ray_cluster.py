@@ -115,11 +115,6 @@ def test_a_run_survives_the_loss_of_a_worker_and_of_the_coordinator(
     assert [row["label"] for row in read_csv(folder / "out.csv")] == [
         row["label"] for row in read_csv(folder / "run" / "labels.csv")
     ]
-    limited = ("--max-calls", "20", "--max-per-second", "500", "--executor", "ray", "--ask-all")
-    (folder / "new.csv").write_text("text\n" + "\n".join(f"New case {row}" for row in range(60)))
-    assert main(["label", "new.csv", "--run", "run", *limited, "-q"]) == 3
-    assert server.stats().answered - seen.answered == 20
-    assert "sk-secret" not in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -187,19 +182,21 @@ def test_a_cluster_that_goes_away_is_said_and_the_next_run_continues(
 
 
 @pytest.mark.slow
-def test_a_cluster_of_this_machine_lasts_as_long_as_the_process_that_started_it(
+def test_a_cluster_of_this_machine_lasts_as_long_as_its_process_and_keeps_limits(
     folder: Path, server: StubProcess
 ) -> None:
     (folder / "new.csv").write_text("text\n" + "\n".join(f"New case {row}" for row in range(40)))
     code = """
 from pcs_annotator.faces.cli.main import main
 first = main(["run", "texts.csv", "-o", "run", "--shard", "1/1", "-q"])
-raise SystemExit(10 * first + main(["label", "new.csv", "--run", "run", "--ask-all", "-q"]))
+limits = ["--max-calls", "20", "--max-per-second", "500"]
+raise SystemExit(10 * first + main(["label", "new.csv", "--run", "run", "--ask-all", "-q", *limits]))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False)
-    assert done.returncode == 0, done.stderr
-    assert server.stats().answered == 2 * (ROWS + 40)
+    assert done.returncode == 3, done.stderr  # the budget is reached
+    assert server.stats().answered == 2 * ROWS + 20
     assert server.stats().answered_twice == 0
+    assert "sk-secret" not in done.stdout + done.stderr
 
 
 def test_what_cannot_be_a_cluster_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
