@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from pcs_annotator.core.table_files import COMPRESSIONS, ENDINGS, gathered, local_file, refuse_repeated
+from pcs_annotator.core.table_files import COMPRESSIONS, ENDINGS, gathered, refuse_repeated
+from pcs_annotator.core.table_formats import local_file
 from pcs_annotator.errors import TableError
 
 if TYPE_CHECKING:

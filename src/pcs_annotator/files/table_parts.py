@@ -10,16 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pcs_annotator.core.table_files import (
-    ENDINGS,
-    JSON_LINES,
-    PARQUET,
-    Contents,
-    TableFile,
-    ending_of,
-    local_file,
-    table_file,
-)
+from pcs_annotator.core.table_files import ENDINGS, JSON_LINES, PARQUET, Contents, TableFile, ending_of
+from pcs_annotator.core.table_formats import local_file, table_file
 from pcs_annotator.core.tabular import has_wildcards, is_address
 from pcs_annotator.errors import TableError
 from pcs_annotator.files.remote import find_remote, shown_address
