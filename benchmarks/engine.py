@@ -28,8 +28,8 @@ from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.engine.ask import Asker, Patience
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.collect import run_job
-from pcs_annotator.asking.engine.ledger import Ledger
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.chat import Answers

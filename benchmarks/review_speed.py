@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.core.arrays import Codes, Grades, Integers
 from pcs_annotator.core.review import SEQUENCE, Queue
 from pcs_annotator.core.task import Item

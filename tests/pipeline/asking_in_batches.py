@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pcs_annotator.asking.engine.ledger import Ledger
-from pcs_annotator.asking.engine.ledger_lock import lock_ledger_async
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.lock import lock_ledger_async
 from pcs_annotator.core.arrays import Codes, Grades
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.strategy import Strategy
@@ -19,7 +19,7 @@ from pcs_annotator.core.vote import OPEN, Cell
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.files.batch_records import BatchRecord, read_batches
 from pcs_annotator.pipeline.ask import CollectSettings, ask_job, open_job
-from pcs_annotator.pipeline.batches import BatchSettings
+from pcs_annotator.pipeline.batch.batches import BatchSettings
 from tests.stub import Behaviour, Stub, StubServer
 
 KEY = "sk-test-0123456789abcdef"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow.parquet import read_table, write_table
 
-from pcs_annotator.asking.engine.ledger_lock import lock_ledger
+from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.errors import ConfigError, GoldError, LabelError, TableError
 from pcs_annotator.files.runs import read_json, write_json
 from pcs_annotator.judging.promising.certificate import Certificate

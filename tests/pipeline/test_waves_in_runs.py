@@ -13,8 +13,8 @@ import pytest
 
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.pipeline import large_table
 from pcs_annotator.pipeline.label import Saving, label
+from pcs_annotator.pipeline.large import large_table
 from pcs_annotator.pipeline.ledgers import paid_bills
 from pcs_annotator.pipeline.run import RunRequest, run
 from tests.pipeline.asking_in_batches import KEY, MODELS

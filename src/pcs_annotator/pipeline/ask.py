@@ -17,10 +17,10 @@ from pcs_annotator.asking.engine.ask import Asker, Patience, PriceOf
 from pcs_annotator.asking.engine.budget import AnswerLengths, Budget, BudgetTracker, Earlier, today
 from pcs_annotator.asking.engine.collect import as_async, run_job
 from pcs_annotator.asking.engine.job import Job, OnVariant, make_plan, models_of
-from pcs_annotator.asking.engine.ledger_lock import SharedCalls, lock_ledger, lock_ledger_async
-from pcs_annotator.asking.engine.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT, CallsPerSecond
 from pcs_annotator.asking.engine.progress import Tally, showing
+from pcs_annotator.asking.ledger.lock import SharedCalls, lock_ledger, lock_ledger_async
+from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.asking.models.catalog import price_of
 from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.asking.models.resolve import KnownAs, resolve_model
@@ -34,8 +34,8 @@ from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError, PcsWarning
-from pcs_annotator.pipeline.batches import BatchSettings
-from pcs_annotator.pipeline.waves import ask_in_waves
+from pcs_annotator.pipeline.batch.batches import BatchSettings
+from pcs_annotator.pipeline.batch.waves import ask_in_waves
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import RelationOptions, choose_relations
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.job import Job
-from pcs_annotator.asking.engine.ledger_lock import lock_ledger
-from pcs_annotator.asking.engine.open_ledger import open_ledger
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.ledger.lock import lock_ledger
+from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.core.chat import ChatModel
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.elicitations import kind_of

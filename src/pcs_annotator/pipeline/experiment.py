@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.asking.engine.ledger_lock import Say, lock_ledger, warn_user
+from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
 from pcs_annotator.core import elicitations
 from pcs_annotator.core.arrays import Array
 from pcs_annotator.core.result_table import Experiment

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.job import Job
-from pcs_annotator.asking.engine.open_ledger import open_ledger
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
@@ -24,7 +24,8 @@ from pcs_annotator.files import vote_files
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.files.written_votes import VoteAxes
-from pcs_annotator.pipeline import ask, ledgers, ray_cluster, resolve_config
+from pcs_annotator.pipeline import ask, ledgers, resolve_config
+from pcs_annotator.pipeline.cluster import ray_cluster
 
 SETTLED_AFTER = 60.0
 """Seconds after which a call of another computer is in a shared ledger, even if its clock differs."""

@@ -24,15 +24,24 @@ from pcs_annotator.files.table_writer import WRITTEN
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.judging.spending.frugal import Frugal, Spending, learn_frugal, rounds_of
-from pcs_annotator.pipeline import ask, learn, ledgers, ray_cluster, resolve_config
+from pcs_annotator.pipeline import ask, learn, ledgers, resolve_config
+from pcs_annotator.pipeline.batch.ways_to_ask import WayToAsk, ways_to_label
+from pcs_annotator.pipeline.cluster import ray_cluster
 from pcs_annotator.pipeline.fitted import FittedRun, job_of
-from pcs_annotator.pipeline.large_table import is_large, with_counted_coverage
+from pcs_annotator.pipeline.large.large_table import is_large, with_counted_coverage
+from pcs_annotator.pipeline.large.stream import (
+    OutFiles,
+    RowMaker,
+    Written,
+    data_hash_of,
+    joined,
+    label_locally,
+    write_all,
+)
+from pcs_annotator.pipeline.large.survey import sampled_rows, survey
 from pcs_annotator.pipeline.other_work import lost_rows
 from pcs_annotator.pipeline.run import RunRequest
 from pcs_annotator.pipeline.run_folder import Recorded, started
-from pcs_annotator.pipeline.stream import OutFiles, RowMaker, Written, data_hash_of, joined, label_locally, write_all
-from pcs_annotator.pipeline.survey import sampled_rows, survey
-from pcs_annotator.pipeline.ways_to_ask import WayToAsk, ways_to_label
 
 # The prices of models are compared on a question and an answer of typical length.
 TYPICAL_TOKENS = (500, 20)

@@ -7,10 +7,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from pcs_annotator.asking.engine.ledger import Ledger, LedgerEntry
-from pcs_annotator.asking.engine.ledger_lock import Say, lock_ledger, warn_user
-from pcs_annotator.asking.engine.ledger_repair import is_sound, salvage
-from pcs_annotator.asking.engine.open_ledger import AnyLedger, open_ledger
+from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry
+from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
+from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
+from pcs_annotator.asking.ledger.repair import is_sound, salvage
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
 from pcs_annotator.errors import ConfigError, LedgerError

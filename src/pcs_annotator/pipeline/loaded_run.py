@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from pcs_annotator.asking.engine.open_ledger import AnyLedger, open_ledger
+from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.core.task import Item
@@ -23,9 +23,9 @@ from pcs_annotator.errors import AccessDenied, PcsError, UserError
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.files.tables import SCORE_DECIMALS, Columns, find_columns
 from pcs_annotator.pipeline import ask
-from pcs_annotator.pipeline.chunks import ChunkLabeller, LabelledChunk
 from pcs_annotator.pipeline.fitted import FittedRun
 from pcs_annotator.pipeline.label import Saving, open_fitted
+from pcs_annotator.pipeline.large.chunks import ChunkLabeller, LabelledChunk
 from pcs_annotator.pipeline.ledgers import ledger_of
 from pcs_annotator.pipeline.run_folder import Recorded, started
 

@@ -15,9 +15,9 @@ from typing import Literal, NamedTuple
 from pcs_annotator.asking.annotators.prompt import build_messages
 from pcs_annotator.asking.engine.ask import Asker, Rewriter
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
-from pcs_annotator.asking.engine.ledger_lock import lock_ledger_async
-from pcs_annotator.asking.engine.open_ledger import open_ledger
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.ledger.lock import lock_ledger_async
+from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.concurrency import run_sync

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.job import job_digest
-from pcs_annotator.asking.engine.ledger_lock import Say, lock_ledger, warn_user
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.tabular import table_stem
@@ -26,14 +26,14 @@ from pcs_annotator.files.config import Config, LearnSettings, config_to_dict
 from pcs_annotator.files.runs import RunFolder, clear_leftovers, expecting, read_json, write_json
 from pcs_annotator.files.table_stream import Shard, TableStream
 from pcs_annotator.pipeline import ask, folder_votes, human_review, learn, ledgers, resolve_config
-from pcs_annotator.pipeline.batches import BatchSettings
+from pcs_annotator.pipeline.batch.batches import BatchSettings
+from pcs_annotator.pipeline.batch.waves import check_batches
+from pcs_annotator.pipeline.batch.ways_to_ask import WayToAsk, ways_to_run
 from pcs_annotator.pipeline.default_panel import DefaultPanel, Support
-from pcs_annotator.pipeline.large_table import LargeTable, is_large, label_whole, open_large, relabel_whole
+from pcs_annotator.pipeline.large.large_table import LargeTable, is_large, label_whole, open_large, relabel_whole
 from pcs_annotator.pipeline.other_work import data_hash, other_work
 from pcs_annotator.pipeline.report.page import write_report
 from pcs_annotator.pipeline.run_folder import REFIT, SAMPLED, Recorded, RunResult, settings_of_fits, started
-from pcs_annotator.pipeline.waves import check_batches
-from pcs_annotator.pipeline.ways_to_ask import WayToAsk, ways_to_run
 from pcs_annotator.version import __version__
 
 

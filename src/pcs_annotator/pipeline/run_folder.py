@@ -24,6 +24,7 @@ from pcs_annotator.errors import ConfigError, LedgerError, PcsWarning, TableErro
 from pcs_annotator.files import tables, vote_files
 from pcs_annotator.files.config import Config, LearnSettings, config_from_dict, known_learn_settings
 from pcs_annotator.files.runs import RunFolder, expecting, read_json, read_origin, set_aside, write_json
+from pcs_annotator.files.whole_table import WholeTable, read_whole
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate, fingerprint, in_force
 from pcs_annotator.pipeline import folder_votes, human_review, ledgers, resolve_config
@@ -32,7 +33,6 @@ from pcs_annotator.pipeline.findings import Facts
 from pcs_annotator.pipeline.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.pipeline.looks import key_of, read_looks, write_looks
 from pcs_annotator.pipeline.verdicts import Verdicts, with_reviewed_audit
-from pcs_annotator.pipeline.whole import WholeTable, read_whole
 from pcs_annotator.version import __version__
 
 REFIT = "pcs fit makes it again from the votes"

@@ -14,10 +14,10 @@ from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import BudgetTracker
 from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED, PreparedJob
-from pcs_annotator.asking.engine.ledger import CallStore
-from pcs_annotator.asking.engine.ledger_lock import LOCK_ATTEMPT_SECONDS, SharedCalls, lock_ledger_async
-from pcs_annotator.asking.engine.open_ledger import open_ledger
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.ledger.ledger import CallStore
+from pcs_annotator.asking.ledger.lock import LOCK_ATTEMPT_SECONDS, SharedCalls, lock_ledger_async
+from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item, Task

@@ -20,8 +20,8 @@ from pcs_annotator.asking.engine.ask import Asker, Patience
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
 from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.job import Job
-from pcs_annotator.asking.engine.ledger import Ledger
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.asking.models.scripted import ScriptedModel, answer_by_hash
 from pcs_annotator.core.arrays import Codes, Grades

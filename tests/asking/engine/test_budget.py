@@ -19,8 +19,8 @@ from pcs_annotator.asking.engine.budget import (
     Tokens,
     expected_tokens,
 )
-from pcs_annotator.asking.engine.ledger import Ledger
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.chat import THINKING_TOKENS, Message, Request, Sampling, Usage
 from pcs_annotator.errors import BudgetReached

@@ -25,8 +25,8 @@ from pcs_annotator.asking.engine.ask import Asker, Patience
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.job import Job
-from pcs_annotator.asking.engine.ledger import Ledger
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.models.scripted import ScriptedModel
 from pcs_annotator.core.chat import Request, Sampling
 from pcs_annotator.errors import (

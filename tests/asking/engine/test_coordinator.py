@@ -10,9 +10,9 @@ import pytest
 
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
 from pcs_annotator.asking.engine.coordinator import LOOK_AHEAD, Coordinator, Grants, Wishes
-from pcs_annotator.asking.engine.ledger import Ledger, LedgerEntry, entry_of
 from pcs_annotator.asking.engine.pace import LATE_SECONDS, CallsPerSecond
 from pcs_annotator.asking.engine.remote_calls import RemoteBudget, RemoteCalls
+from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry, entry_of
 from pcs_annotator.core.chat import Reply, Usage
 from pcs_annotator.errors import BudgetReached, LedgerError
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.asking.engine.open_ledger import open_ledger
+from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.pipeline.folder_votes import SETTLED_AFTER
@@ -101,10 +101,10 @@ def test_fresh_does_not_set_a_shared_ledger_aside(capsys: pytest.CaptureFixture[
 def test_a_server_that_goes_away_ends_the_run_with_a_message_and_the_next_one_goes_on(
     postgres: PostgresServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pcs_annotator.asking.engine.ledger_postgres import PostgresLedger
+    from pcs_annotator.asking.ledger.on_server import PostgresLedger
 
     address = postgres.new_ledger()
-    monkeypatch.setattr("pcs_annotator.asking.engine.ledger_postgres.PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr("pcs_annotator.asking.ledger.on_server.PATIENCE_SECONDS", 0.2)
     put, stopped = PostgresLedger.put, list[bool]()
 
     async def put_and_lose(self: PostgresLedger, entry: object) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pcs_annotator.asking.engine.ledger_lock import lock_ledger
+from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.pipeline import judge_together

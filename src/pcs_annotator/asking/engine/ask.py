@@ -12,10 +12,10 @@ from functools import cached_property
 
 from pcs_annotator import errors
 from pcs_annotator.asking.engine.budget import AnswerLengths, BudgetTracker, Cost, PartOfBudget, Tokens, expected_tokens
-from pcs_annotator.asking.engine.ledger import CallStore, call_key, entry_of
-from pcs_annotator.asking.engine.ledger_lock import SharedCalls
 from pcs_annotator.asking.engine.pace import LONGEST_PAUSE, MAX_IN_FLIGHT, Pace, RateLimit
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.ledger.ledger import CallStore, call_key, entry_of
+from pcs_annotator.asking.ledger.lock import SharedCalls
 from pcs_annotator.asking.models.logprobs import tells
 from pcs_annotator.core.chat import ChatModel, Reply, Request, identity_of
 from pcs_annotator.core.concurrency import deadline

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pcs_annotator.asking.engine.budget import BudgetTracker, Cost
-from pcs_annotator.asking.engine.ledger import CallStore, LedgerEntry
 from pcs_annotator.asking.engine.pace import CallsPerSecond
+from pcs_annotator.asking.ledger.ledger import CallStore, LedgerEntry
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.errors import BudgetReached
 

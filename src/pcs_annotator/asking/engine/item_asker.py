@@ -12,7 +12,7 @@ import numpy as np
 from pcs_annotator.asking.annotators.annotator import Annotator, Question
 from pcs_annotator.asking.engine.ask import Asker, Call, Deferred, Rewriter
 from pcs_annotator.asking.engine.job import Asking, Job
-from pcs_annotator.asking.engine.ledger import CallKey, CallStore, call_key
+from pcs_annotator.asking.ledger.ledger import CallKey, CallStore, call_key
 from pcs_annotator.core.arrays import Codes, Floats, Grades
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.concurrency import gather_all

@@ -10,7 +10,7 @@ from itertools import count
 
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
 from pcs_annotator.asking.engine.coordinator import Grants, Wishes
-from pcs_annotator.asking.engine.ledger import LedgerEntry
+from pcs_annotator.asking.ledger.ledger import LedgerEntry
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.errors import BudgetReached
 

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.faces.cli import learned_view, result_view
+from pcs_annotator.pipeline.batch.ways_to_ask import WayToAsk
 from pcs_annotator.pipeline.default_panel import DefaultPanel
 from pcs_annotator.pipeline.run import RunPlan
 from pcs_annotator.pipeline.run_folder import SILENCES, RunResult
-from pcs_annotator.pipeline.ways_to_ask import WayToAsk
 
 REASONS_SHOWN = 3
 NOT_CALLED = "No model was called. Answers in the ledger are reused; rejected rewrites are tried once more."

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pcs_annotator.asking.engine.ledger_lock import lock_or_refuse
+from pcs_annotator.asking.ledger.lock import lock_or_refuse
 from pcs_annotator.core.arrays import Array, Codes, Integers, Mask
 from pcs_annotator.core.gold import listed
 from pcs_annotator.core.review import Draw, Event, Reviewed, Undo, Verdict

@@ -8,8 +8,8 @@ import psycopg
 from psycopg import conninfo, errors
 from psycopg.types.numeric import Int8BinaryDumper
 
-from pcs_annotator.asking.engine.ledger import COLUMNS, FOUND
-from pcs_annotator.asking.engine.ledger_admin import SPENT_COLUMNS
+from pcs_annotator.asking.ledger.admin import SPENT_COLUMNS
+from pcs_annotator.asking.ledger.ledger import COLUMNS, FOUND
 from pcs_annotator.core.ledger_address import without_password
 from pcs_annotator.errors import LedgerError
 

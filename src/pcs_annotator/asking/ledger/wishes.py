@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from pcs_annotator.asking.engine import postgres
-from pcs_annotator.asking.engine.ledger import LedgerEntry
+from pcs_annotator.asking.ledger import postgres
+from pcs_annotator.asking.ledger.ledger import LedgerEntry
 from pcs_annotator.core.chat import Reply
 
 

@@ -24,15 +24,15 @@ from uuid import uuid4
 from pcs_annotator.asking.engine.budget import BudgetTracker
 from pcs_annotator.asking.engine.collect import SECONDS_TO_FINISH
 from pcs_annotator.asking.engine.job import Job
-from pcs_annotator.asking.engine.open_ledger import open_ledger
 from pcs_annotator.asking.engine.progress import Tally, showing
+from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ClusterError, MissingPackage, PcsError
 from pcs_annotator.pipeline import ask
-from pcs_annotator.pipeline.ray_actors import (
+from pcs_annotator.pipeline.cluster.actors import (
     CoordinatorActor,
     Done,
     NotReady,

@@ -23,7 +23,7 @@ from pcs_annotator.asking.models.batch_apis import FILE_BATCHES, HOURS, batch_ap
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item
 from pcs_annotator.errors import ConfigError, Interrupted, ModelError
-from pcs_annotator.pipeline.batches import Batches, BatchSettings
+from pcs_annotator.pipeline.batch.batches import Batches, BatchSettings
 
 SMALL_SHARE, SMALL_COUNT = 0.05, 50
 """The rest is asked live if it is at most this share of the requests so far, or this many."""

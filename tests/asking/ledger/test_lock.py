@@ -13,7 +13,7 @@ import pytest
 
 from pcs_annotator import Annotator, CollectSettings, Item, Task, Votes, collect
 from pcs_annotator.asking.engine.budget import Budget
-from pcs_annotator.asking.engine.ledger_lock import lock_ledger
+from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.errors import LedgerError
@@ -50,7 +50,7 @@ def test_a_lock_that_cannot_be_opened_or_taken_is_named(tmp_path: Path) -> None:
 
 
 HOLD = (
-    "import os, sys; from pcs_annotator.asking.engine.ledger_lock import lock_ledger\n"
+    "import os, sys; from pcs_annotator.asking.ledger.lock import lock_ledger\n"
     "with lock_ledger(sys.argv[1]): print('mine', flush=True); sys.stdin.read() or os._exit(9)"
 )
 
@@ -70,7 +70,7 @@ def held_elsewhere(ledger: Path) -> Iterator[subprocess.Popen[str]]:
 def test_the_holder_is_named_once_and_its_lock_is_free_when_it_dies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pcs_annotator.asking.engine.ledger_lock.SILENT_SECONDS", 0)
+    monkeypatch.setattr("pcs_annotator.asking.ledger.lock.SILENT_SECONDS", 0)
     ledger, said = tmp_path / "ledger.db", list[str]()
     with held_elsewhere(ledger) as other:
         with pytest.raises(LedgerError, match=rf"in use by python .*process {other.pid} on .*since 20.*--no-wait"):

@@ -25,7 +25,7 @@ from pcs_annotator.errors import (
     TableError,
 )
 from pcs_annotator.files.batch_records import write_batches
-from pcs_annotator.pipeline import batches
+from pcs_annotator.pipeline.batch import batches
 from pcs_annotator.relations.choose import RelationOptions
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from tests.pipeline.asking_in_batches import MODELS, Desk, MajorityOfThree, at_desk, texts

@@ -17,10 +17,10 @@ from pcs_annotator.asking.engine.collect import prepare_job, run_job
 from pcs_annotator.asking.engine.coordinator import LOOK_AHEAD, Coordinator, Grants, Wishes
 from pcs_annotator.asking.engine.item_asker import PreparedJob
 from pcs_annotator.asking.engine.job import Job
-from pcs_annotator.asking.engine.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.asking.engine.pace import CallsPerSecond
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.engine.remote_calls import RemoteBudget, RemoteCalls
+from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.strategy import Strategy

@@ -24,11 +24,11 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import Cursor
 
-from pcs_annotator.asking.engine import postgres
-from pcs_annotator.asking.engine.ledger import COLUMNS, Ledger, LedgerEntry, reply_of
-from pcs_annotator.asking.engine.ledger_admin import REMEMBER, LedgerAdmin, Row
-from pcs_annotator.asking.engine.ledger_lock import lock_ledger
-from pcs_annotator.asking.engine.ledger_wishes import Claim, Close, Find, GiveUp, Group, Put, Wish, Work, settle
+from pcs_annotator.asking.ledger import postgres
+from pcs_annotator.asking.ledger.admin import REMEMBER, LedgerAdmin, Row
+from pcs_annotator.asking.ledger.ledger import COLUMNS, Ledger, LedgerEntry, reply_of
+from pcs_annotator.asking.ledger.lock import lock_ledger
+from pcs_annotator.asking.ledger.wishes import Claim, Close, Find, GiveUp, Group, Put, Wish, Work, settle
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.ledger_address import without_password
 from pcs_annotator.errors import LedgerError

@@ -13,16 +13,16 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.models.provider import providers
 from pcs_annotator.asking.models.scripted import ScriptedModel
 from pcs_annotator.core.chat import Request
 from pcs_annotator.errors import ConfigError, LabelError, ModelError, PcsWarning, TableError
 from pcs_annotator.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.files.runs import RunFolder
-from pcs_annotator.pipeline import large_table, stream, survey
 from pcs_annotator.pipeline.human_review import FromPeople
 from pcs_annotator.pipeline.label import Saving, label
+from pcs_annotator.pipeline.large import large_table, stream, survey
 from pcs_annotator.pipeline.merge import merge
 from pcs_annotator.pipeline.run import RunRequest, fit_run, open_run, run
 from pcs_annotator.pipeline.run_folder import RunResult

@@ -22,15 +22,15 @@ from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder, signature
 from pcs_annotator.files.table_stream import TableStream
 from pcs_annotator.files.table_writer import original_cell
+from pcs_annotator.files.whole_table import WholeTable, read_whole, write_whole
 from pcs_annotator.files.written_votes import VoteAxes
 from pcs_annotator.judging.model import Model
 from pcs_annotator.pipeline import ask, folder_votes, ledgers, resolve_config
 from pcs_annotator.pipeline.fitted import FittedRun, job_of
+from pcs_annotator.pipeline.large.stream import OutFiles, RowMaker, data_hash_of, label_locally, write_all, writing_rows
+from pcs_annotator.pipeline.large.survey import Survey, survey
 from pcs_annotator.pipeline.learn import Learned
 from pcs_annotator.pipeline.run_folder import SAMPLED, Recorded, started
-from pcs_annotator.pipeline.stream import OutFiles, RowMaker, data_hash_of, label_locally, write_all, writing_rows
-from pcs_annotator.pipeline.survey import Survey, survey
-from pcs_annotator.pipeline.whole import WholeTable, read_whole, write_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator import CollectSettings, Item, Task, collect
-from pcs_annotator.asking.engine.ledger import Ledger, LedgerEntry, entry_of
-from pcs_annotator.asking.engine.open_ledger import open_ledger
+from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry, entry_of
+from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.core.chat import Reply, Usage
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
@@ -20,7 +20,7 @@ from pcs_annotator.errors import LedgerError, MissingPackage
 from tests.postgres import GUEST, PASSWORD, USER, PostgresServer
 from tests.stub import Behaviour, StubProcess, stub_process
 
-MODULE = "pcs_annotator.asking.engine.ledger_postgres"
+MODULE = "pcs_annotator.asking.ledger.on_server"
 ROOT = Path(__file__).resolve().parents[3]
 ROWS = 160
 KEY = b"k" * 16
@@ -75,7 +75,7 @@ def test_a_call_that_fails_or_is_cancelled_can_be_claimed_by_another(address: st
 
 HOLD = """
 import asyncio, sys
-from pcs_annotator.asking.engine import ledger_postgres
+from pcs_annotator.asking.ledger import on_server as ledger_postgres
 
 ledger_postgres.LEASE_SECONDS = 1.0
 
@@ -172,7 +172,7 @@ CREATE TRIGGER full_disk BEFORE INSERT ON calls EXECUTE FUNCTION fail();"""
 
 
 def test_a_full_disk_is_reported_and_nothing_is_lost(address: str) -> None:
-    from pcs_annotator.asking.engine import postgres
+    from pcs_annotator.asking.ledger import postgres
 
     with open_ledger(address) as ledger:
         asyncio.run(ledger.put(paid(b"1" * 16)))
@@ -218,7 +218,7 @@ def test_a_password_comes_from_the_address_or_the_environment_and_is_never_shown
 
 
 def test_a_user_without_rights_and_a_newer_ledger_are_explained(address: str) -> None:
-    from pcs_annotator.asking.engine import postgres
+    from pcs_annotator.asking.ledger import postgres
 
     with open_ledger(address):
         pass
@@ -230,7 +230,7 @@ def test_a_user_without_rights_and_a_newer_ledger_are_explained(address: str) ->
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    for name in (MODULE, "pcs_annotator.asking.engine.postgres"):
+    for name in (MODULE, "pcs_annotator.asking.ledger.postgres"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(MissingPackage, match=r"perceived-confidence\[postgres\]"):
         open_ledger("postgresql://host/db")
@@ -248,7 +248,7 @@ def collected(url: str, ledger: LedgerAddress, first: int = 0) -> list[int]:
 
 SCRIPT = """
 import sys
-from tests.asking.engine.test_ledger_postgres import collected
+from tests.asking.ledger.test_on_server import collected
 from pcs_annotator.core.ledger_address import on_server
 from pathlib import Path
 

@@ -10,7 +10,7 @@ from pcs_annotator.asking.engine.job import Job, models_of
 from pcs_annotator.asking.models.batch_apis import HOURS, PRICE_SHARE, batch_api
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.elicitations import calls_of, kind_of
-from pcs_annotator.pipeline.waves import is_small
+from pcs_annotator.pipeline.batch.waves import is_small
 
 SECONDS_PER_CALL = 1.0
 """What a call is assumed to take live; a rate limit may allow fewer calls than that."""

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.pipeline import ask
-from pcs_annotator.pipeline.chunks import ChunkLabeller, LabelledChunk
 from pcs_annotator.pipeline.label import Saving, label, open_fitted
+from pcs_annotator.pipeline.large.chunks import ChunkLabeller, LabelledChunk
 from pcs_annotator.pipeline.run import RunRequest
 from pcs_annotator.pipeline.run_folder import Recorded
 from tests.simulated import simulated_models, simulated_run, write_texts

@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from pcs_annotator.asking.engine.ledger import LARGEST_SCHEMA, LedgerEntry
+from pcs_annotator.asking.ledger.ledger import LARGEST_SCHEMA, LedgerEntry
 
 PAGE_SIZE = 4096
 FILE_HEADER, WAL_HEADER, FRAME_HEADER = 100, 32, 24

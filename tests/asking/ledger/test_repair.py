@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.asking.engine.ledger import Ledger, LedgerEntry, entry_of
-from pcs_annotator.asking.engine.ledger_repair import is_sound, salvage
+from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry, entry_of
+from pcs_annotator.asking.ledger.repair import is_sound, salvage
 from pcs_annotator.core.chat import Reply, Usage
 from pcs_annotator.errors import LedgerError
 

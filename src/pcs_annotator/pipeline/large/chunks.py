@@ -10,8 +10,8 @@ from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker
 from pcs_annotator.asking.engine.collect import prepare_job, run_job
 from pcs_annotator.asking.engine.item_asker import Missing, PreparedJob
-from pcs_annotator.asking.engine.ledger_lock import SharedCalls
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.ledger.lock import SharedCalls
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.judging.model import Verdicts

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from pcs_annotator.asking.engine.open_ledger import open_ledger
 from pcs_annotator.asking.engine.progress import showing
+from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Counts
@@ -27,11 +27,11 @@ from pcs_annotator.files.table_writer import writing_table
 from pcs_annotator.files.tables import Dataset, people_columns, with_columns
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.pipeline import ask
-from pcs_annotator.pipeline.chunks import ChunkLabeller
+from pcs_annotator.pipeline.batch.waves import ask_in_waves
+from pcs_annotator.pipeline.cluster.ray_cluster import ask_on_cluster
 from pcs_annotator.pipeline.fitted import FittedRun
-from pcs_annotator.pipeline.ray_cluster import ask_on_cluster
-from pcs_annotator.pipeline.result_columns import result_columns
-from pcs_annotator.pipeline.waves import ask_in_waves
+from pcs_annotator.pipeline.large.chunks import ChunkLabeller
+from pcs_annotator.pipeline.large.result_columns import result_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,12 +19,13 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.asking.engine.ledger import Ledger
+from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.core.task import Task
 from pcs_annotator.errors import ClusterError, MissingPackage
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.pipeline import ask, ray_cluster
-from pcs_annotator.pipeline.ray_actors import Work
+from pcs_annotator.pipeline import ask
+from pcs_annotator.pipeline.cluster import ray_cluster
+from pcs_annotator.pipeline.cluster.actors import Work
 from tests.ray_cluster import kill_one, start_ray
 from tests.simulated import read_csv
 from tests.stub import Behaviour, StubProcess, stub_process

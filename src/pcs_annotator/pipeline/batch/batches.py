@@ -13,8 +13,8 @@ from pathlib import Path
 from pcs_annotator.asking.engine.ask import Asker
 from pcs_annotator.asking.engine.batch import BatchKind, Chunk, Collector, batch_prices
 from pcs_annotator.asking.engine.budget import Cost
-from pcs_annotator.asking.engine.ledger import entry_of
-from pcs_annotator.asking.engine.ledger_lock import Say, warn_user
+from pcs_annotator.asking.ledger.ledger import entry_of
+from pcs_annotator.asking.ledger.lock import Say, warn_user
 from pcs_annotator.asking.models.batch_apis import BatchApi, BatchState, LostBatch, batch_api
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.asking.models.sessions import HttpReply

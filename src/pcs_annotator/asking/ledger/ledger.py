@@ -14,7 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from pcs_annotator.asking.engine.ledger_admin import SPEND, LedgerAdmin, Row
+from pcs_annotator.asking.ledger.admin import SPEND, LedgerAdmin, Row
 from pcs_annotator.asking.models.logprobs import pack, unpack
 from pcs_annotator.core.chat import Finish, Message, Reply, Request, Sampling, Usage
 from pcs_annotator.errors import LedgerError

@@ -1,0 +1,1 @@
+"""`--executor batch`: waves of calls at the providers' batch APIs."""

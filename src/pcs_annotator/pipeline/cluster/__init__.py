@@ -1,0 +1,1 @@
+"""`--executor ray`: workers on a cluster."""
