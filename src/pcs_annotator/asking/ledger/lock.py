@@ -9,6 +9,7 @@ import sqlite3
 import sys
 import time
 import warnings
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
 from contextvars import ContextVar
@@ -86,13 +87,13 @@ class SharedCalls:
     lock: ExitStack = field(default_factory=ExitStack)
     tasks: int = 0
     under_way: dict[bytes, tuple[object, asyncio.Future[Reply]]] = field(default_factory=dict)
-    answered: dict[bytes, None] = field(default_factory=dict)
+    answered: OrderedDict[bytes, None] = field(default_factory=OrderedDict)
 
     def note_answer(self, key: bytes) -> None:
         """Remember that a call was answered."""
         self.answered[key] = None
         if len(self.answered) > ANSWERS_REMEMBERED:
-            del self.answered[next(iter(self.answered))]
+            self.answered.popitem(last=False)  # of a dict, the first key is ever further from its beginning
 
 
 _SHARED: dict[tuple[asyncio.AbstractEventLoop, _Own], SharedCalls] = {}
