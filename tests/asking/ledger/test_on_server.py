@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -228,6 +229,24 @@ def test_a_user_without_rights_and_a_newer_ledger_are_explained(address: str) ->
     assert "newer version" in refusal(address)
 
 
+def test_a_server_that_is_starting_up_is_waited_for(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import psycopg
+
+    from pcs_annotator.asking.ledger import postgres
+
+    opened, said = postgres.open_ledger_tables, ["shutting down", "starting up"]
+
+    def not_yet(address: str) -> postgres.Connection:
+        if said:
+            raise psycopg.OperationalError(f"FATAL:  the database system is {said.pop()}")
+        return opened(address)
+
+    monkeypatch.setattr(postgres, "open_ledger_tables", not_yet)
+    with open_ledger(address) as ledger:
+        assert ledger.count() == 0
+    assert not said
+
+
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     for name in (MODULE, "pcs_annotator.asking.ledger.postgres"):
@@ -253,6 +272,8 @@ from pcs_annotator.core.ledger_address import on_server
 from pathlib import Path
 
 ledger = sys.argv[2] if on_server(sys.argv[2]) else Path(sys.argv[2])
+print("ready", flush=True)
+sys.stdin.readline()
 print(collected(sys.argv[1], ledger, int(sys.argv[3])), flush=True)
 """
 
@@ -269,7 +290,13 @@ def test_two_processes_on_one_ledger_pay_for_each_call_once_even_if_its_server_r
     server.reset()
     ledger = str(new_ledger())
     commands = [[sys.executable, "-c", SCRIPT, server.url, ledger, str(first)] for first in (0, ROWS // 4)]
-    processes = [subprocess.Popen(one, stdout=subprocess.PIPE, text=True, cwd=ROOT) for one in commands]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    processes: list[Any] = [subprocess.Popen(one, cwd=ROOT, **pipes) for one in commands]
+    for process in processes:  # a process that is still starting would find no server
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
     while server.stats().answered < ROWS // 4:
         assert None in [process.poll() for process in processes]
         time.sleep(0.01)

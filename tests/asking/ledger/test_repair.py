@@ -25,6 +25,11 @@ def paid(number: int) -> LedgerEntry:
     return entry_of(rng.randbytes(16), "m", "label", reply, None if number % 5 == 0 else 0.001 * number)
 
 
+def again(entry: LedgerEntry) -> LedgerEntry:
+    """Return the same call, paid for a second time."""
+    return entry._replace(asked_at=entry.asked_at + 1)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[bytes, LedgerEntry]]:
     path = tmp_path_factory.mktemp("whole") / "ledger.db"
@@ -35,7 +40,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[bytes, L
 
     with Ledger(path) as ledger:
         asyncio.run(put(ledger, entries))
-        asyncio.run(put(ledger, entries[:1]))
+        asyncio.run(put(ledger, [again(entries[0])]))
         ledger.remember_graded("m", gives=True)
         # what SQLite has not merged yet is in a file of its own, as after a crash
         shutil.copy(path, path.with_name("crash.db"))
@@ -92,9 +97,9 @@ def test_calls_that_are_not_merged_yet_are_saved(whole: tuple[Path, dict[bytes, 
     found = salvage(path)
     assert found.calls == whole[1]
     assert found.models == {"m": True}
-    first = whole[1][paid(0).key]
-    assert list(found.spent.values()) == [[first.asked_at, "m", "label", 1, None, 0, None]]
-    with Ledger(path.with_name("again.db")) as again:
-        again.restore(found.calls.values(), found.models.items(), found.spent.values())
-        assert (sum(bill.calls for bill in again.bills()), again.graded_models()) == (CALLS + 1, {"m": True})
+    second = again(whole[1][paid(0).key])
+    assert list(found.spent.values()) == [[second.asked_at, "m", "label", 1, None, 0, None]]
+    with Ledger(path.with_name("again.db")) as restored:
+        restored.restore(found.calls.values(), found.models.items(), found.spent.values())
+        assert (sum(bill.calls for bill in restored.bills()), restored.graded_models()) == (CALLS + 1, {"m": True})
     assert is_sound(path.with_name("again.db"))

@@ -43,6 +43,8 @@ CLOSING_SECONDS = 5.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 """Seconds between attempts to connect."""
 ENTRIES_AT_A_TIME = 2000
+RESTARTING, RESTART_SECONDS = "the database system is", 20.0
+"""What a server says that is shutting down or starting up, and how long such a one is waited for."""
 
 T = TypeVar("T")
 
@@ -72,10 +74,7 @@ class PostgresLedger(LedgerAdmin):
         self._waiting: list[Claim] = []
 
     def __enter__(self) -> PostgresLedger:
-        try:
-            self._connection = postgres.open_ledger_tables(self.address)
-        except psycopg.Error as error:
-            raise postgres.explained(error, self.address) from None
+        self._connection = self._open()
         self._thread = threading.Thread(target=self._carry_out_all, name="pcs-ledger", daemon=True)
         self._thread.start()
         try:
@@ -84,6 +83,19 @@ class PostgresLedger(LedgerAdmin):
             self.__exit__()
             raise
         return self
+
+    def _open(self) -> postgres.Connection:
+        """Connect to the server; if it is restarting, wait for it. One that is not there is an error at once."""
+        until = 0.0
+        while True:
+            try:
+                return postgres.open_ledger_tables(self.address)
+            except psycopg.Error as error:
+                if RESTARTING in str(error):
+                    until = until or time.monotonic() + RESTART_SECONDS
+                if time.monotonic() > until or not postgres.passes(error):
+                    raise postgres.explained(error, self.address) from None
+            time.sleep(LONGEST_PAUSE / 4)
 
     def __exit__(self, *_: object) -> None:
         if self._thread is not None:
