@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -387,3 +390,47 @@ def test_run_json_says_how_many_rows_there_are(data: Path, tmp_path: Path, sampl
     made(data, tmp_path / "run", ONE, limit=100)
     start = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
     assert (start["rows"], start["limit"]) == (100, 100)
+
+
+KILLED = """
+import sys, time
+from dataclasses import replace
+from pathlib import Path
+from pcs_annotator.asking.models.provider import providers
+from pcs_annotator.pipeline.large import large_table, stream, survey
+from pcs_annotator.pipeline.run import RunRequest, run
+from tests.pipeline.LARGE import ONE
+from tests.simulated import SimulatedProvider
+
+class Slow(SimulatedProvider):
+    def open(self, model, environment):
+        opened = super().open(model, environment)
+        opened.latency = 0.05
+        return opened
+
+providers._factories["simulated"] = Slow
+large_table.IN_MEMORY_ROWS, stream.CHUNK_ROWS, survey.SAMPLE_ROWS = 50, 30, 80
+config = replace(ONE, ask=replace(ONE.ask, concurrency=4))
+run(RunRequest(data=Path(sys.argv[1]), folder=Path(sys.argv[2]), config=config))
+"""
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_while_it_labels_all_rows_repeats_at_most_the_calls_in_flight(
+    data: Path, tmp_path: Path, sampling: None
+) -> None:
+    folder = tmp_path / "run"
+    script = KILLED.replace("tests.pipeline.LARGE", __name__)
+    process = subprocess.Popen([sys.executable, "-c", script, str(data), str(folder)], cwd=Path(__file__).parents[3])
+    while not (folder / "model.json").exists() or calls_in(folder) < 110:  # all rows are being asked about
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    paid = calls_in(folder)
+    assert 110 <= paid < ROWS
+    assert not (folder / "labels.csv").exists()
+    result = made(data, folder, ONE)
+    assert (result.tally.calls, result.tally.from_ledger) == (ROWS - paid, paid)
+    assert [row["id"] for row in labels_of(folder)] == [row["id"] for row in read_csv(data)]
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]  # what the kill left behind
