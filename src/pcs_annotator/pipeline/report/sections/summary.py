@@ -12,6 +12,8 @@ from pcs_annotator.pipeline.report.markup import Child, Markup, joined, section,
 from pcs_annotator.pipeline.report.view import View
 
 MOST_LABELS = 12
+LONGEST_LARGE = 6
+"""Characters of a number that fit into a tile in large print."""
 HELD_OUT = "held\N{NO-BREAK SPACE}out"
 DECISIONS = (
     ("accept", "accepted", "yes"),
@@ -119,7 +121,8 @@ def _quality_tiles(view: View) -> list[Markup]:
 
 
 def _tile(value: str, title: str, detail: Child) -> Markup:
-    return tag("div", tag("b", value), tag("span", title), tag("small", detail), class_="tile")
+    shown = tag("b", value, class_="long") if len(value) > LONGEST_LARGE else tag("b", value)
+    return tag("div", shown, tag("span", title), tag("small", detail), class_="tile")
 
 
 def promise(view: View) -> Markup:
