@@ -52,7 +52,6 @@ bench: .venv/dev  ## benchmarks on this machine
 	$(BIN)/python -m benchmarks.service
 	$(BIN)/python -m benchmarks.batch 1 500 simulated
 	$(BIN)/python -m benchmarks.chaos
-	$(BIN)/python -m benchmarks.review_speed
 
 clean:
 	rm -rf .venv site pcs-demo dist .coverage

@@ -82,6 +82,12 @@ def fitted(ask: Callable[[str], RunRequest]) -> RunRequest:
     return request
 
 
+def copied(made: RunRequest, folder: Path) -> RunRequest:
+    """Return the request of the same run in a folder of its own, for tests that pay for more calls."""
+    shutil.copytree(made.folder, folder)
+    return replace(made, folder=folder)
+
+
 def test_a_run_in_batches_writes_the_labels_of_a_live_one_at_half_the_price(ask: Callable[[str], RunRequest]) -> None:
     live, said = fitted(ask), list[str]()
     batch = replace(
@@ -100,7 +106,7 @@ def test_a_run_in_batches_writes_the_labels_of_a_live_one_at_half_the_price(ask:
 def test_new_texts_are_labelled_in_waves_as_they_are_live(
     ask: Callable[[str], RunRequest], stub: StubProcess, tmp_path: Path
 ) -> None:
-    made, other = fitted(ask), tmp_path / "other"
+    made, other = copied(fitted(ask), tmp_path / "made"), tmp_path / "other"
     shutil.copytree(made.folder, other)
     data = write(tmp_path / "new.csv", range(1000, 1400), gold=False)
     request = replace(made, data=data, config=Config())
@@ -172,7 +178,7 @@ def test_no_batch_api_and_no_such_executor_are_errors_that_say_what_to_do(
 def test_tables_that_are_read_in_chunks_are_asked_about_in_waves_too(
     ask: Callable[[str], RunRequest], stub: StubProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, other = fitted(ask), tmp_path / "other"
+    made, other = copied(fitted(ask), tmp_path / "made"), tmp_path / "other"
     shutil.copytree(made.folder, other)
     data = write(tmp_path / "large.csv", range(3000, 3200), gold=False)
     request = replace(made, data=data, config=Config())
