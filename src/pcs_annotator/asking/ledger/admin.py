@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from math import inf
@@ -28,7 +29,7 @@ PriceOf = Callable[[str, int, int], float | None]
 """Model, tokens in, tokens out → dollars; None if the price is unknown."""
 
 
-class LedgerAdmin:
+class LedgerAdmin(ABC):
     """Sums over the calls of a ledger, and deleting them; a subclass says how SQL is run.
 
     Statements have `?` in place of values.
@@ -37,21 +38,21 @@ class LedgerAdmin:
     _day: str
     """SQL for the day of `asked_at`."""
 
+    @abstractmethod
     def _rows(self, query: str, values: Sequence[object] = ()) -> list[Row]:
         """Return the rows that a query finds."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _change(self, *statements: tuple[str, Sequence[object]]) -> list[int]:
         """Run statements, all of them or none, and return how many rows each has changed."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _insert(self, calls: Sequence[Row]) -> int:
         """Store calls that are not there yet, and return how many those are."""
-        raise NotImplementedError
 
+    @abstractmethod
     def entries(self) -> Iterator[Row]:
         """Yield every call, in no particular order."""
-        raise NotImplementedError
 
     def graded_models(self) -> dict[str, bool]:
         """Return model → whether it gives log-probabilities, for those that were asked for them."""
