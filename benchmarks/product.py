@@ -21,8 +21,9 @@ from pcs_annotator.files.config import AskSettings, Config, RelationSettings, Ta
 from pcs_annotator.judging.fit_model import Learning, learn_model
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc
 from pcs_annotator.pipeline.learn import one_thread
-from pcs_annotator.pipeline.run import RunRequest, run
+from pcs_annotator.pipeline.run import run
 from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline.run_request import RunRequest
 
 TWEETS = Path(__file__).resolve().parents[2] / "shared" / "data" / "texts" / "tweets_sentiment.csv"
 LABELS = ("negative", "neutral", "positive")

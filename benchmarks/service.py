@@ -24,7 +24,7 @@ import aiohttp
 
 from pcs_annotator.files.config import Config
 from pcs_annotator.pipeline.label import Saving, label
-from pcs_annotator.pipeline.run import RunRequest
+from pcs_annotator.pipeline.run_request import RunRequest
 from tests.faces.serve.processes import ServiceProcess, service_process, stub_run
 from tests.stub import Behaviour, StubProcess, stub_process
 

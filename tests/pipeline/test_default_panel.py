@@ -14,7 +14,9 @@ from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.files.config import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.pipeline.default_panel import DefaultPanel, default_panel
-from pcs_annotator.pipeline.run import RunPlan, RunRequest, plan, run
+from pcs_annotator.pipeline.plan import RunPlan, plan
+from pcs_annotator.pipeline.run import run
+from pcs_annotator.pipeline.run_request import RunRequest
 from tests.stub import Behaviour, StubProcess, stub_process
 
 GRADED = ("original", "order")

@@ -17,8 +17,9 @@ from pcs_annotator.files.review_log import append_events, read_review
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.pipeline.exchange import Choice, Imported, Tool, export_rows, import_answers
 from pcs_annotator.pipeline.review.session import Review
-from pcs_annotator.pipeline.run import RunRequest, run
+from pcs_annotator.pipeline.run import run
 from pcs_annotator.pipeline.run_folder import Recorded
+from pcs_annotator.pipeline.run_request import RunRequest
 from tests.simulated import MODELS, QUICK, RELATIONS, copy_run, read_csv, simulated_models, truth_of
 
 HOSTILE = ('"quoted", <b>&amp;</b>', "007", "$text", "naïve \u202e右", "' OR 1=1 --", "=cmd()", "x" * 300)

@@ -15,7 +15,9 @@ from pcs_annotator.files.config import AskSettings, Config, RelationSettings, Ta
 from pcs_annotator.files.runs import RunFolder, read_json
 from pcs_annotator.pipeline import ask, ledgers
 from pcs_annotator.pipeline.evaluate import EvaluateRequest, Splitting, evaluate_source
-from pcs_annotator.pipeline.run import RunRequest, fit_run, open_run, run
+from pcs_annotator.pipeline.fit import fit_run, open_run
+from pcs_annotator.pipeline.run import run
+from pcs_annotator.pipeline.run_request import RunRequest
 from pcs_annotator.relations.base import relations
 from pcs_annotator.relations.function import relation
 from tests.simulated import QUICK, simulated_models, write_csv

@@ -8,8 +8,8 @@ import pytest
 
 from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.files.tables import Columns, read_dataset
+from pcs_annotator.pipeline.fit import fit_run
 from pcs_annotator.pipeline.human_review import MOST_ROWS_TO_LABEL, FromPeople, gold_of
-from pcs_annotator.pipeline.run import fit_run
 from tests.simulated import QUICK, read_csv, simulated_run, truth_of, write_csv
 
 

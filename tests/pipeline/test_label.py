@@ -18,9 +18,10 @@ from pcs_annotator.core.tabular import table_place
 from pcs_annotator.errors import ConfigError, TableError
 from pcs_annotator.files.config import Config, LearnSettings
 from pcs_annotator.files.runs import read_json, write_json
+from pcs_annotator.pipeline.fit import fit_run
 from pcs_annotator.pipeline.human_review import FromPeople
 from pcs_annotator.pipeline.label import Labelled, Saving, default_out, label, plan_labelling
-from pcs_annotator.pipeline.run import RunRequest, fit_run
+from pcs_annotator.pipeline.run_request import RunRequest
 from tests.simulated import (
     MODELS,
     copy_run,

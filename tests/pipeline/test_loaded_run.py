@@ -18,7 +18,7 @@ from pcs_annotator.errors import AccessDenied, ConfigError, LedgerError, ServerT
 from pcs_annotator.files.config import Config
 from pcs_annotator.pipeline.label import label
 from pcs_annotator.pipeline.loaded_run import NO_TEXT, NOT_TEXT, LoadedRun
-from pcs_annotator.pipeline.run import RunRequest
+from pcs_annotator.pipeline.run_request import RunRequest
 from tests.simulated import SimulatedProvider, copy_run, read_csv, simulated_models, simulated_run, write_texts
 
 NEW = range(1000, 1060)

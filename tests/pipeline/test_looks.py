@@ -10,9 +10,9 @@ from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.pipeline.certificate_text import promised
+from pcs_annotator.pipeline.fit import fit_run
 from pcs_annotator.pipeline.human_review import FromPeople
 from pcs_annotator.pipeline.looks import Look, Looks, read_looks
-from pcs_annotator.pipeline.run import fit_run
 from tests.simulated import simulated_run, truth_of, write_csv
 
 

@@ -14,9 +14,11 @@ import pytest
 from pcs_annotator.errors import ConfigError, GoldError
 from pcs_annotator.faces import python as public
 from pcs_annotator.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
+from pcs_annotator.pipeline.fit import fit_run, open_run
 from pcs_annotator.pipeline.human_review import FromPeople
-from pcs_annotator.pipeline.run import RunRequest, default_folder, fit_run, open_run, run
+from pcs_annotator.pipeline.run import run
 from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline.run_request import RunRequest, default_folder
 from tests.simulated import MODELS, read_csv, simulated_models, truth_of, write_csv, write_texts
 
 QUICK = LearnSettings(optimiser="uniform", folds=3, resamples=0, max_error=None)

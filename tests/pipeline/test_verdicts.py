@@ -15,11 +15,11 @@ from pcs_annotator.files.review_log import read_review
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.files.tables import Columns, Dataset
 from pcs_annotator.judging.promising.certificate import Certificate, audit
+from pcs_annotator.pipeline.fit import fit_run, open_run
 from pcs_annotator.pipeline.human_review import Gold, gold_of
 from pcs_annotator.pipeline.report.page import render
 from pcs_annotator.pipeline.review.session import Review
 from pcs_annotator.pipeline.review.values import ReviewOptions
-from pcs_annotator.pipeline.run import fit_run, open_run
 from pcs_annotator.pipeline.run_folder import Recorded, RunResult
 from pcs_annotator.pipeline.verdicts import Verdicts, read_verdicts, with_reviewed_audit
 from tests.pipeline.report.reading import Page, section

@@ -16,7 +16,8 @@ from pcs_annotator.files.config import AskSettings, Config, LearnSettings, Relat
 from pcs_annotator.pipeline.label import Saving, label
 from pcs_annotator.pipeline.large import large_table
 from pcs_annotator.pipeline.ledgers import paid_bills
-from pcs_annotator.pipeline.run import RunRequest, run
+from pcs_annotator.pipeline.run import run
+from pcs_annotator.pipeline.run_request import RunRequest
 from tests.pipeline.asking_in_batches import KEY, MODELS
 from tests.simulated import read_csv
 from tests.stub import Behaviour, StubProcess, stub_process

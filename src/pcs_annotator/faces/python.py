@@ -18,6 +18,7 @@ from pcs_annotator.pipeline import run as running
 from pcs_annotator.pipeline.loaded_run import LoadedRun, LoadOptions
 from pcs_annotator.pipeline.resolve_config import Flags, flags_only, read_settings
 from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline.run_request import RunRequest, default_folder
 
 PathLike = str | Path
 
@@ -58,9 +59,9 @@ def run(  # noqa: PLR0913  # what `pcs run` takes
             `prices`, `optimiser`, `seed`, `calibration`, `max_error`, `certainty`, `promise`, `per_label`, `sets`.
     """
     flags = _flags(settings)
-    folder = running.default_folder(table_place(data)) if out is None else Path(out)
+    folder = default_folder(table_place(data)) if out is None else Path(out)
     learn = running.learn_defaults(folder)
-    request = running.RunRequest(
+    request = RunRequest(
         data=table_place(data),
         folder=folder,
         config=flags_only(flags, learn) if config is None else read_settings(Path(config), Path.cwd(), flags, learn),
@@ -108,7 +109,7 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
         saving: `ask_all`, `cascade`, `max_calls`, `max_tokens`, `budget_usd`, `budget_per_day_usd` or `prices`, as for
             `pcs label`.
     """
-    request = running.RunRequest(
+    request = RunRequest(
         data=table_place(data),
         folder=Path(folder),
         config=flags_only(Flags(text_column=text_column, id_column=id_column, ledger=ledger)),

@@ -28,8 +28,9 @@ from pcs_annotator.judging.evaluation.experiments import EXPERIMENTS, Settings, 
 from pcs_annotator.judging.evaluation.methods import method_name
 from pcs_annotator.pipeline import learn, resolve_config
 from pcs_annotator.pipeline.evaluate import RecordedVotes, Splitting, all_baselines, check_folder, write_result
-from pcs_annotator.pipeline.run import RunRequest, run
+from pcs_annotator.pipeline.run import run
 from pcs_annotator.pipeline.run_folder import Recorded
+from pcs_annotator.pipeline.run_request import RunRequest
 from pcs_annotator.version import __version__
 
 ALL = "all"

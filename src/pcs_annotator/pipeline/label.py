@@ -40,8 +40,8 @@ from pcs_annotator.pipeline.large.stream import (
 )
 from pcs_annotator.pipeline.large.survey import sampled_rows, survey
 from pcs_annotator.pipeline.other_work import lost_rows
-from pcs_annotator.pipeline.run import RunRequest
 from pcs_annotator.pipeline.run_folder import Recorded, started
+from pcs_annotator.pipeline.run_request import RunRequest
 
 # The prices of models are compared on a question and an answer of typical length.
 TYPICAL_TOKENS = (500, 20)

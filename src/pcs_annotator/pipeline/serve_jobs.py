@@ -20,7 +20,7 @@ from pcs_annotator.files import runs, tables
 from pcs_annotator.files.config import Config
 from pcs_annotator.pipeline import resolve_config
 from pcs_annotator.pipeline.label import new_texts
-from pcs_annotator.pipeline.run import RunRequest
+from pcs_annotator.pipeline.run_request import RunRequest
 from pcs_annotator.pipeline.serve import Service
 
 ENDINGS = {"csv": ".csv", "jsonl": ".jsonl", "parquet": ".parquet"}

@@ -16,7 +16,8 @@ from pcs_annotator.files.config import AskSettings, Config, LearnSettings, Relat
 from pcs_annotator.files.review_log import read_review
 from pcs_annotator.pipeline.review.session import Review
 from pcs_annotator.pipeline.review.values import ReviewOptions
-from pcs_annotator.pipeline.run import RunRequest, run
+from pcs_annotator.pipeline.run import run
+from pcs_annotator.pipeline.run_request import RunRequest
 from tests.faces.web.serving import serving
 from tests.simulated import MODELS, simulated_models, truth_of
 

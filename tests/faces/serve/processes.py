@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pcs_annotator.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.pipeline.run import RunRequest, run
+from pcs_annotator.pipeline.run import run
+from pcs_annotator.pipeline.run_request import RunRequest
 
 LABELS = ("positive", "negative")
 _ROOT = Path(__file__).resolve().parents[3]

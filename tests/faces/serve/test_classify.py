@@ -14,8 +14,9 @@ from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.pipeline import judge_together
 from pcs_annotator.pipeline import serve as pipeline_serve
+from pcs_annotator.pipeline.fit import fit_run
 from pcs_annotator.pipeline.label import Saving, label
-from pcs_annotator.pipeline.run import RunRequest, fit_run
+from pcs_annotator.pipeline.run_request import RunRequest
 from pcs_annotator.pipeline.serve import Service
 from tests.faces.serve.running import Running, running
 from tests.postgres import PostgresServer

@@ -11,8 +11,8 @@ from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.pipeline import ask
 from pcs_annotator.pipeline.label import Saving, label, open_fitted
 from pcs_annotator.pipeline.large.chunks import ChunkLabeller, LabelledChunk
-from pcs_annotator.pipeline.run import RunRequest
 from pcs_annotator.pipeline.run_folder import Recorded
+from pcs_annotator.pipeline.run_request import RunRequest
 from tests.simulated import simulated_models, simulated_run, write_texts
 
 

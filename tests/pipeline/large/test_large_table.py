@@ -23,12 +23,14 @@ from pcs_annotator.core.chat import Request
 from pcs_annotator.errors import ConfigError, LabelError, ModelError, PcsWarning, TableError
 from pcs_annotator.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.pipeline.fit import fit_run, open_run
 from pcs_annotator.pipeline.human_review import FromPeople
 from pcs_annotator.pipeline.label import Saving, label
 from pcs_annotator.pipeline.large import large_table, stream, survey
 from pcs_annotator.pipeline.merge import merge
-from pcs_annotator.pipeline.run import RunRequest, fit_run, open_run, run
+from pcs_annotator.pipeline.run import run
 from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline.run_request import RunRequest
 from tests.simulated import MODELS, RELATIONS, SimulatedProvider, read_csv, simulated_models, write_csv, write_texts
 
 ROWS = 170
@@ -398,7 +400,8 @@ from dataclasses import replace
 from pathlib import Path
 from pcs_annotator.asking.models.provider import providers
 from pcs_annotator.pipeline.large import large_table, stream, survey
-from pcs_annotator.pipeline.run import RunRequest, run
+from pcs_annotator.pipeline.run import run
+from pcs_annotator.pipeline.run_request import RunRequest
 from tests.pipeline.LARGE import ONE
 from tests.simulated import SimulatedProvider
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.faces.cli.main import main
-from pcs_annotator.pipeline.run import open_run
+from pcs_annotator.pipeline.fit import open_run
 from tests.pipeline.report.reading import section
 
 FIGURES = ["reliability.svg", "risk-coverage.svg", "roc.svg"]

@@ -21,11 +21,11 @@ from pcs_annotator.files.config import Config, RelationSettings, TaskSettings
 from pcs_annotator.files.human_files import GivenGold, write_gold
 from pcs_annotator.files.review_log import append_events
 from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.pipeline.fit import fit_run, open_run
 from pcs_annotator.pipeline.review.record import Record
 from pcs_annotator.pipeline.review.rows import DECISIONS, Rows, asked_questions
 from pcs_annotator.pipeline.review.search import counts, matching
 from pcs_annotator.pipeline.review.values import Query
-from pcs_annotator.pipeline.run import fit_run, open_run
 from tests.simulated import simulated_models
 
 

@@ -89,12 +89,12 @@ def command(
                 "-o, --model-out and --labels are for a table of votes: a run folder has files and labels"
             )
         from pcs_annotator.faces.cli import run_view  # imports the code that asks; a table of votes does not need it
-        from pcs_annotator.pipeline import run
+        from pcs_annotator.pipeline import fit as fitting
 
         with options.gathered_warnings() as notes:
             say = partial(options.say, shown=not (to_json or quiet))
             how = {"spreadsheet_safe": spreadsheet_safe, "spare_looks": spare_looks}
-            result = run.fit_run(table, changes, people, ledger=ledger, say=say, **how)
+            result = fitting.fit_run(table, changes, people, ledger=ledger, say=say, **how)
         options.show(run_view.run_json, run_view.print_run, result, notes, to_json=to_json, quiet=quiet)
         return exit_codes.exit_code(result.unlabelled)
     if people.audit or people.verdicts or spare_looks or ledger:

@@ -12,7 +12,8 @@ import click
 from rich.console import Console
 
 from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
-from pcs_annotator.pipeline import findings, label, resolve_config, run
+from pcs_annotator.pipeline import findings, label, resolve_config
+from pcs_annotator.pipeline.run_request import RunRequest
 
 
 @click.command("label")
@@ -61,7 +62,7 @@ def command(
     """
     flags = resolve_config.Flags(text_column=text_column, id_column=id_column, ledger=ledger)
     shown = not (to_json or quiet)
-    request = run.RunRequest(
+    request = RunRequest(
         data=data,
         folder=folder,
         config=resolve_config.flags_only(flags),

@@ -11,8 +11,10 @@ from rich.console import Console
 
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli import label, options, result_view, run_view
-from pcs_annotator.pipeline import panel_design, resolve_config, run
+from pcs_annotator.pipeline import panel_design, resolve_config
+from pcs_annotator.pipeline import plan as planning
 from pcs_annotator.pipeline.label import Saving, plan_labelling
+from pcs_annotator.pipeline.run_request import RunRequest, default_folder
 
 DEFAULT_CALLS = 8.0
 
@@ -56,12 +58,12 @@ def command(
         )
         options.show(design_json, print_design, panel_design.design(request), to_json=to_json)
         return
-    planned = run.RunRequest(data=data, folder=folder or run.default_folder(data), config=settings, limit=limit)
+    planned = RunRequest(data=data, folder=folder or default_folder(data), config=settings, limit=limit)
     if folder is not None:
         both = plan_labelling(planned, saving)
         options.show(label.label_plan_json, label.print_label_plan, both, to_json=to_json)
     else:
-        options.show(run_view.plan_json, run_view.print_plan, run.plan(planned), to_json=to_json)
+        options.show(run_view.plan_json, run_view.print_plan, planning.plan(planned), to_json=to_json)
 
 
 def _costs(given: Mapping[str, tuple[float, ...]]) -> dict[str, float]:

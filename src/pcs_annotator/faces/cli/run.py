@@ -10,6 +10,7 @@ import click
 
 from pcs_annotator.faces.cli import exit_codes, models, options, run_view
 from pcs_annotator.pipeline import resolve_config, run
+from pcs_annotator.pipeline.run_request import RunRequest, default_folder
 
 
 @click.command("run")
@@ -37,10 +38,10 @@ def command(
     After an interruption, the same command resumes and asks only what is missing. Weights are learned from the rows
     with a gold label; all rows get a label.
     """
-    folder = out or run.default_folder(data)
+    folder = out or default_folder(data)
     flags = options.take(resolve_config.Flags, given)
     settings = resolve_config.read_settings(config, Path.cwd(), flags, run.learn_defaults(folder))
-    request = run.RunRequest(
+    request = RunRequest(
         data=data,
         folder=folder,
         config=settings,

@@ -13,7 +13,7 @@ from pcs_annotator.core.bill import Plan
 from pcs_annotator.faces.cli import learned_view, result_view
 from pcs_annotator.pipeline.batch.ways_to_ask import WayToAsk
 from pcs_annotator.pipeline.default_panel import DefaultPanel
-from pcs_annotator.pipeline.run import RunPlan
+from pcs_annotator.pipeline.plan import RunPlan
 from pcs_annotator.pipeline.run_folder import SILENCES, RunResult
 
 REASONS_SHOWN = 3

@@ -6,6 +6,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from pcs_annotator.pipeline import resolve_config, run, run_folder
+from pcs_annotator.pipeline.run_request import RunRequest
 
 LABELS = ("world", "sports", "business", "technology")
 INSTRUCTION = "What is this news item about?"
@@ -28,5 +29,5 @@ def run_tour(folder: Path, *, progress: bool, limit: int | None = None) -> run_f
     with as_file(files("pcs_annotator.faces.demo") / "news.csv") as data:
         config = resolve_config.flags_only(flags)
         return run.run(
-            run.RunRequest(data=data, folder=folder, config=config, limit=limit, progress=progress, replace=True)
+            RunRequest(data=data, folder=folder, config=config, limit=limit, progress=progress, replace=True)
         )

@@ -1,0 +1,72 @@
+"""`pcs plan`: what a run would ask, and the most that it can cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+from pcs_annotator.core.bill import Plan
+from pcs_annotator.core.task import Item
+from pcs_annotator.core.variant import ORIGINAL
+from pcs_annotator.files.config import Config
+from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.pipeline import ask, resolve_config
+from pcs_annotator.pipeline.batch.ways_to_ask import WayToAsk, ways_to_run
+from pcs_annotator.pipeline.default_panel import DefaultPanel
+from pcs_annotator.pipeline.large.large_table import is_large, open_large
+from pcs_annotator.pipeline.run_request import RunRequest
+
+
+class RunPlan(NamedTuple):
+    """What a run would ask.
+
+    Attributes:
+        plan: Calls and the most that they can cost.
+        panel: The questions that were chosen; None when the user named them.
+        alternatives: Option that would ask otherwise → its plan.
+        ways: Cost and time of asking live and in batches.
+    """
+
+    plan: Plan
+    panel: DefaultPanel | None = None
+    alternatives: Mapping[str, Plan] = MappingProxyType({})
+    ways: Sequence[WayToAsk] = ()
+
+
+def plan(request: RunRequest) -> RunPlan:
+    """Return what a run would ask and the most that it can cost; no model is called."""
+    stream = request.open_data()
+    if is_large(stream):
+        large = open_large(stream, RunFolder(request.folder), request.config)
+        dataset, rows = large.sample, large.rows
+    else:
+        dataset = request.read_data(stream)
+        rows = len(dataset.items)
+    config = resolve_config.resolve(request.config, dataset)
+    if config.relations.use:
+        planned, ways = _planned(request, config, dataset.items, rows)
+        return RunPlan(planned, ways=ways)
+    panel = request.recorded_panel(config)
+    if panel is None:
+        panel = request.support(config).panel()
+    others = {
+        f"--relations {','.join(other)}": replace(config, relations=replace(config.relations, use=other))
+        for other in ((ORIGINAL,), resolve_config.with_papers_relations(config).relations.use)
+        if other != panel.relations
+    }
+    if config.ask.answers != "hard" and panel.graded:
+        hard = replace(config, ask=replace(config.ask, answers="hard"))
+        others["--answers hard"] = request.support(hard).panel().applied_to(hard)
+    planned, ways = _planned(request, panel.applied_to(config), dataset.items, rows)
+    alternatives = {option: _planned(request, other, dataset.items, rows)[0] for option, other in others.items()}
+    return RunPlan(planned, panel, alternatives, ways)
+
+
+def _planned(request: RunRequest, config: Config, items: Sequence[Item], rows: int) -> tuple[Plan, list[WayToAsk]]:
+    """Return the plan for a table of so many rows, given all of them or a sample."""
+    settings = resolve_config.collect_settings_of(config, request.environment)
+    job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
+    planned = ask.plan_job(job, items, settings).for_rows(rows)
+    return planned, ways_to_run(job, planned, settings.in_flight)

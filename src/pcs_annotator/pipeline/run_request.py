@@ -1,0 +1,102 @@
+"""What a run is asked to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pcs_annotator.asking.ledger.lock import Say, warn_user
+from pcs_annotator.core.tabular import table_stem
+from pcs_annotator.files import sources, tables
+from pcs_annotator.files.config import Config
+from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.files.table_stream import Shard, TableStream
+from pcs_annotator.pipeline import human_review, ledgers, resolve_config
+from pcs_annotator.pipeline.batch.batches import BatchSettings
+from pcs_annotator.pipeline.default_panel import DefaultPanel, Support
+from pcs_annotator.pipeline.run_folder import started
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """What to run.
+
+    Attributes:
+        data: The user's table: a path, a pattern or an address.
+        folder: The run folder.
+        config: Settings, including those of the command line.
+        limit: Maximum number of rows; None for all.
+        fresh: Whether to ask everything again; the ledger is kept under another name.
+        wait: Whether to wait while another process asks with the same ledger; otherwise that is an error.
+        progress: Whether to show progress.
+        to_label: How many rows to write for a person to label, as long as there is no promise.
+        spreadsheet_safe: Whether labels are written so that a spreadsheet runs no cell as a formula.
+        replace: Whether to set aside what the folder has of other data, labels or instruction.
+        gold_wins: Whether to accept gold labels that contradict each other; those of people override the data's.
+        shard: Which part of the rows, such as `2/8`; empty for all.
+        ask: Whether models may be called; otherwise, only answers in the ledger are used.
+        environment: Keys and base URLs; None for those of the process and of `.env`.
+        announce: Called with the questions that were chosen, before they are asked.
+        say: Called with whom the run waits for, and where an earlier ledger is kept.
+    """
+
+    data: Path | str
+    folder: Path
+    config: Config
+    limit: int | None = None
+    fresh: bool = False
+    wait: bool = True
+    progress: bool = False
+    to_label: int = human_review.ROWS_TO_LABEL
+    spreadsheet_safe: bool = False
+    replace: bool = False
+    gold_wins: bool = False
+    shard: str = ""
+    ask: bool = True
+    environment: Mapping[str, str] | None = field(default=None, repr=False)
+    announce: Callable[[DefaultPanel], None] | None = None
+    say: Say = warn_user
+
+    def batches(self, executor: str) -> BatchSettings | None:
+        """Return how to ask in batches; None if another executor asks."""
+        if executor != "batch":
+            return None
+        records = RunFolder(self.folder).batches
+        return BatchSettings(records=records, say=self.say, environment=self.environment)
+
+    def open_data(self) -> TableStream:
+        """Open the user's table, to be read in chunks."""
+        shard = Shard.parse(self.shard) if self.shard else None
+        return sources.open_stream(self.data, resolve_config.columns_of(self.config), self.limit, shard)
+
+    def read_data(self, stream: TableStream | None = None) -> tables.Dataset:
+        """Read all rows of the user's table."""
+        stream = stream or self.open_data()
+        return tables.dataset_of(stream.table(), stream.name, resolve_config.columns_of(self.config))
+
+    def support(self, config: Config) -> Support:
+        """Return what tells which questions the models can answer."""
+        return Support(
+            task=resolve_config.task_of(config),
+            annotators=config.ask.models,
+            ledger=ledgers.ledger_of(RunFolder(self.folder), config),
+            settings=resolve_config.collect_settings_of(config, self.environment),
+        )
+
+    def recorded_panel(self, config: Config) -> DefaultPanel | None:
+        """Return the questions of an earlier run in this folder, so that going on with it pays for nothing twice."""
+        folder = RunFolder(self.folder)
+        if self.fresh or not folder.settings.exists():
+            return None
+        earlier = started(folder)[0]
+        same = (earlier.ask.models, earlier.task.labels) == (config.ask.models, config.task.labels)
+        if not same or config.ask.answers not in ("auto", earlier.ask.answers) or not earlier.relations.use:
+            return None
+        reason = f"as in the earlier run in {self.folder}: {', '.join(earlier.relations.use)}"
+        return DefaultPanel(relations=earlier.relations.use, questions=earlier.ask.questions, reasons=(reason,))
+
+
+def default_folder(data: Path | str) -> Path:
+    """Return the run folder to use if none is given."""
+    return Path("runs") / table_stem(data)
