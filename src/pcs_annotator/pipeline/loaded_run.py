@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-import numpy as np
-
 from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
@@ -26,6 +24,7 @@ from pcs_annotator.pipeline import ask
 from pcs_annotator.pipeline.fitted import FittedRun
 from pcs_annotator.pipeline.label import Saving, open_fitted
 from pcs_annotator.pipeline.large.chunks import ChunkLabeller, LabelledChunk
+from pcs_annotator.pipeline.large.result_columns import result_columns
 from pcs_annotator.pipeline.ledgers import ledger_of
 from pcs_annotator.pipeline.run_folder import Recorded, started
 
@@ -289,23 +288,16 @@ def _added(chunk: LabelledChunk, fitted: FittedRun, errors: Sequence[str], failu
     """Return the new columns; `errors` are of rows, `failure` is why rows without answers have none."""
     import pyarrow as pa
 
-    votes, silent = chunk.votes, chunk.votes.silent
+    silent, schema = chunk.votes.silent, _new_columns(chunk.votes.labels)
     why = [
         (error or failure or "; ".join(chunk.missing.get(row, ())) or NO_ANSWER) if silent[row] else None
         for row, error in enumerate(errors)
     ]
-    outcomes = list(fitted.model.judge(votes, chunk.judged))
-    shares = np.round(chunk.judged.deciding, SCORE_DECIMALS)
-    confidences = [None if one.confidence is None else round(one.confidence, SCORE_DECIMALS) for one in outcomes]
-    columns = [
-        [one.label for one in outcomes],
-        confidences,
-        [one.decision for one in outcomes],
-        [one.reason for one in outcomes],
-        *(pa.array(shares[:, at], mask=silent) for at in range(len(votes.labels))),
-        why,
-    ]
-    return pa.table(columns, schema=_new_columns(votes.labels))
+    columns: dict[str, Any] = result_columns(fitted.model, chunk.votes, chunk.judged)
+    shares = chunk.judged.deciding.round(SCORE_DECIMALS)
+    columns |= {f"p_{label}": pa.array(shares[:, at], mask=silent) for at, label in enumerate(chunk.votes.labels)}
+    columns["pcs_error"] = why  # last: a label may be named like that
+    return pa.table([columns[name] for name in schema.names], schema=schema)
 
 
 def _unlabelled(labels: Sequence[str], rows: int, why: str) -> pa.Table:

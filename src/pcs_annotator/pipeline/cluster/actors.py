@@ -197,11 +197,7 @@ class WorkerActor:
         if self._opening is None:
             raise NotReady
         asker = self._asker.part(self._asker.shared)
-        asker.shared.tasks += 1
-        try:
-            await _to_the_end(run_job(self._prepared, items, asker, self._work.strategy))
-        finally:
-            asker.shared.tasks -= 1
+        await _to_the_end(run_job(self._prepared, items, asker, self._work.strategy))
         spent = asker.tracker
         cost = Cost(None if spent.price_unknown else spent.usd, spent.tokens, spent.output_tokens)
         return Done(asker.tally, cost)

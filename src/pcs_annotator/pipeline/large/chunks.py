@@ -1,4 +1,4 @@
-"""A fitted run that labels texts chunk by chunk: large tables, `label_table` and the workers of a cluster."""
+"""A fitted run that labels texts chunk by chunk: large tables and `label_table`."""
 
 from __future__ import annotations
 
@@ -72,9 +72,5 @@ class ChunkLabeller:
 
     async def _label(self, items: Sequence[Item], asker: Asker) -> LabelledChunk:
         missing: Missing = {}
-        asker.shared.tasks += 1
-        try:
-            votes = await run_job(self._prepared, items, asker, self.fitted.strategy, missing)
-        finally:
-            asker.shared.tasks -= 1
+        votes = await run_job(self._prepared, items, asker, self.fitted.strategy, missing)
         return LabelledChunk(votes, self.fitted.model.judged(votes), asker.tally, missing)
