@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from pcs_annotator.core import table_files, table_formats
+from pcs_annotator.core.table_files import Dialect
 from pcs_annotator.core.table_formats import local_file
 from pcs_annotator.core.tabular import as_arrow
 from pcs_annotator.errors import TableError
@@ -189,3 +190,18 @@ def test_json_lines_in_another_encoding_are_refused(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes('{"text": "café"}'.encode("latin-1"))
         with pytest.raises(TableError, match=rf"{name} is not UTF-8"):
             as_arrow(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("data", "dialect"),
+    [
+        (b"id,text\n1,a\n", Dialect()),
+        (b"\xef\xbb\xbfid;text\r\n1;a\r\n", Dialect(delimiter=";", bom=True, line_end="\r\n")),
+        (b'"id"\t"text"\n"1"\t"a"\n', Dialect(delimiter="\t", quote_all=True)),
+        (b'"id",text\n1,a\n', Dialect()),
+    ],
+)
+def test_dialect_of_a_csv_file_is_what_it_was_written_with(tmp_path: Path, data: bytes, dialect: Dialect) -> None:
+    path = tmp_path / "texts.csv"
+    path.write_bytes(data)
+    assert local_file(path).contents().dialect == dialect

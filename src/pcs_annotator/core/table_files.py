@@ -27,16 +27,37 @@ MOST_BYTES_UNPACKED = 2 * 1024**3
 """A small file can hold terabytes when it is compressed."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How a CSV file is written, so that labels can be written alike.
+
+    Attributes:
+        delimiter: What stands between two cells.
+        encoding: Its encoding, as Python calls it; without the byte order mark (`utf-8`, never `utf-8-sig`).
+        bom: Whether it begins with a byte order mark.
+        line_end: What ends a row.
+        quote_all: Whether all cells are in quotes, rather than those that need them.
+    """
+
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    bom: bool = False
+    line_end: str = "\n"
+    quote_all: bool = False
+
+
 class Contents(NamedTuple):
     """What can be known about a file before its rows are read.
 
     Attributes:
         schema: Names and types of its columns.
         rows: Number of its rows; None if only reading them tells.
+        dialect: How it is written, if it is a CSV file.
     """
 
     schema: pa.Schema
     rows: int | None
+    dialect: Dialect | None = None
 
 
 class FileName(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -19,6 +20,7 @@ from pcs_annotator.core.table_files import (
     JSON_LINES,
     PARQUET,
     Contents,
+    Dialect,
     TableFile,
     ending_of,
     first_line,
@@ -70,12 +72,12 @@ class CsvFile(TableFile):
         """Return the columns of the header."""
         self._refuse_empty()
         with self._explained():
-            names, _ = self._header()
+            names, dialect = self._header()
             if not names:
                 raise EOFError("it has no header line")
         refuse_too_many(len(names), self.name)
         refuse_repeated(names, self.name)
-        return Contents(schema_of_texts(names), None)
+        return Contents(schema_of_texts(names), None, dialect)
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the rows, about as many at a time as fit into a block."""
@@ -95,7 +97,7 @@ class CsvFile(TableFile):
         from pyarrow import csv as arrow_csv
 
         ragged: list[Any] = []
-        names, delimiter = self._header()
+        names, dialect = self._header()
 
         def set_aside(row: Any) -> str:
             ragged.append(row)
@@ -107,7 +109,7 @@ class CsvFile(TableFile):
                 # with threads, pyarrow does not know the row number
                 read_options=arrow_csv.ReadOptions(use_threads=False, block_size=block),
                 parse_options=arrow_csv.ParseOptions(
-                    delimiter=delimiter, newlines_in_values=True, invalid_row_handler=set_aside
+                    delimiter=dialect.delimiter, newlines_in_values=True, invalid_row_handler=set_aside
                 ),
                 convert_options=arrow_csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False, include_columns=wanted
@@ -115,21 +117,29 @@ class CsvFile(TableFile):
             )
             for batch in chain(reader, [None]):
                 if ragged:
-                    raise _ragged(ragged[0], self.name, delimiter)
+                    raise _ragged(ragged[0], self.name, dialect.delimiter)
                 if batch is not None and skip < len(batch):
                     yield pa.Table.from_batches([batch.slice(skip)])
                 skip -= min(skip, len(batch or ()))
 
-    def _header(self) -> tuple[list[str], str]:
-        """Return column names and delimiter, from the first line that is not empty."""
+    def _header(self) -> tuple[list[str], Dialect]:
+        """Return column names, from the first line that is not empty, and how the file is written."""
         with self._stream() as stream:
-            if b"\0" in stream.read(1 << 16):
-                raise TableError(f"{self.name} is not a text file: give a CSV or Parquet file")
+            start = stream.read(1 << 16)
+        if b"\0" in start:
+            raise TableError(f"{self.name} is not a text file: give a CSV or Parquet file")
         with io.TextIOWrapper(self._stream(), encoding="utf-8-sig", newline="") as lines:
             short = iter(lambda: lines.readline(BLOCK), "")
             line = next((line for line in short if line.strip("\r\n")), "")
             delimiter = max(DELIMITERS, key=line.count)
-            return next(csv.reader(chain([line], short), delimiter=delimiter), []), delimiter
+            names = next(csv.reader(chain([line], short), delimiter=delimiter), [])
+        quoted = delimiter.join(f'"{name}"' for name in names)
+        return names, Dialect(
+            delimiter=delimiter,
+            bom=start.startswith(codecs.BOM_UTF8),
+            line_end="\r\n" if line.endswith("\r\n") else "\n",
+            quote_all=bool(names) and line.rstrip("\r\n") == quoted,
+        )
 
 
 def _ragged(row: Any, name: str, delimiter: str) -> TableError:

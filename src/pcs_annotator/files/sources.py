@@ -63,7 +63,7 @@ def open_stream(
     """
     if is_public_set(spec):
         return _stream_of(_load(str(spec)), str(spec), columns, limit, shard)
-    parts, (schema, rows) = open_parts(spec, limit)
+    parts, (schema, rows, dialect) = open_parts(spec, limit)
     name = source_name(spec)
     refuse_repeated(schema.names, name)
     return TableStream(
@@ -75,6 +75,7 @@ def open_stream(
         versions=lambda: [part.version() for part in parts],
         packed=any(part.file.packed for part in parts),
         parquet=ending_of(parts[0].file.name).kind in PARQUET,
+        dialect=dialect,
         limit=limit,
         shard=shard,
     )

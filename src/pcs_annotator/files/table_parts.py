@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pcs_annotator.core.table_files import ENDINGS, JSON_LINES, PARQUET, Contents, TableFile, ending_of
+from pcs_annotator.core.table_files import ENDINGS, JSON_LINES, PARQUET, Contents, Dialect, TableFile, ending_of
 from pcs_annotator.core.table_formats import local_file, table_file
 from pcs_annotator.core.tabular import has_wildcards, is_address
 from pcs_annotator.errors import TableError
@@ -37,7 +37,7 @@ class Parts(NamedTuple):
 
     Attributes:
         parts: The files, in the order of their names.
-        contents: All columns of them, and the number of all rows where it is known.
+        contents: All columns of them, the number of all rows where it is known, and how the first is written.
     """
 
     parts: Sequence[Part]
@@ -131,6 +131,7 @@ def _with_contents(spec: Path | str, parts: Sequence[Part], limit: int | None) -
     used: list[Part] = []
     schema: pa.Schema | None = None
     rows: int | None = 0
+    dialect: Dialect | None = None
     for part in parts:
         left = None if limit is None or rows is None else limit - rows
         if left is not None and left <= 0:
@@ -138,10 +139,11 @@ def _with_contents(spec: Path | str, parts: Sequence[Part], limit: int | None) -
         contents = part.file.contents(left)
         rows = None if rows is None or contents.rows is None else rows + contents.rows
         schema = contents.schema if schema is None else _together(schema, used[0].file, contents.schema, part.file)
+        dialect = dialect if used else contents.dialect
         used.append(part)
     if schema is None or not schema.names:
         raise TableError(f"{source_name(spec)} has no rows")
-    return Parts(used, Contents(schema, rows))
+    return Parts(used, Contents(schema, rows, dialect))
 
 
 def _together(schema: pa.Schema, first: TableFile, more: pa.Schema, file: TableFile) -> pa.Schema:

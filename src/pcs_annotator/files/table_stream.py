@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.table_files import gathered
+from pcs_annotator.core.table_files import Dialect, gathered
 from pcs_annotator.core.tabular import text_column
 from pcs_annotator.errors import ConfigError, TableError
 from pcs_annotator.files.tables import Columns, Dataset, chunk_of, item_ids, refuse_header_row, same_id
@@ -79,6 +79,7 @@ class TableStream:
         versions: Returns, for every file, what changes whenever the file does.
         packed: Whether it can be much larger in memory than in its files.
         parquet: Whether its files are Parquet.
+        dialect: How its first file is written, if that is a CSV file.
         limit: Maximum number of rows; None for all.
         shard: Which of these rows; None for all.
     """
@@ -91,6 +92,7 @@ class TableStream:
     versions: Callable[[], Iterable[str]]
     packed: bool = False
     parquet: bool = False
+    dialect: Dialect | None = None
     limit: int | None = None
     shard: Shard | None = None
 
