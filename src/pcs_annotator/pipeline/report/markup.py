@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from html import escape
 
+LONGEST_LARGE = 6
+"""Characters of a number that fit into a tile in large print."""
 VOID = frozenset({"br", "col", "input", "line", "link", "meta", "rect"})
 # A browser replaces or drops these, and a lone surrogate cannot be written at all.
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -99,3 +101,9 @@ def figure(title: str, *children: Child) -> Markup:
 def sentence(*children: Child, kind: str | None = None, **attributes: str | bool | None) -> Markup:
     """Return a paragraph."""
     return tag("p", *children, class_=kind, **attributes)
+
+
+def tile(value: str, title: str, detail: Child) -> Markup:
+    """Return a number in large print, with its name and a detail."""
+    shown = tag("b", value, class_="long") if len(value) > LONGEST_LARGE else tag("b", value)
+    return tag("div", shown, tag("span", title), tag("small", detail), class_="tile")

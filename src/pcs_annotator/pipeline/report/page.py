@@ -1,14 +1,11 @@
-"""The whole page: one file, no network access, and only its own script may run."""
+"""The report of a run: which sections it has, and where it is written."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from importlib.resources import files
 from pathlib import Path
 
 from pcs_annotator.files.runs import check_ending, make_way, refuse_existing, write_page
-from pcs_annotator.pipeline.report.markup import Markup, joined, tag
+from pcs_annotator.pipeline.report.document import document, title_of
 from pcs_annotator.pipeline.report.sections.answers import distribution, flips, silences
 from pcs_annotator.pipeline.report.sections.cost import cost, saved
 from pcs_annotator.pipeline.report.sections.curves import curves, plots
@@ -51,11 +48,7 @@ def write_report(result: RunResult, path: Path | None = None, *, replace: bool =
 
 
 def _is_report(path: Path, result: RunResult) -> bool:
-    return str(_title(view_of(result).data_name)).encode("utf-8", "replace") in path.read_bytes()
-
-
-def _title(name: str) -> Markup:
-    return tag("title", f"{name} · perceived-confidence")
+    return str(title_of(view_of(result).data_name)).encode("utf-8", "replace") in path.read_bytes()
 
 
 def write_figures(result: RunResult, folder: Path) -> list[Path]:
@@ -71,37 +64,4 @@ def write_figures(result: RunResult, folder: Path) -> list[Path]:
 def render(result: RunResult) -> str:
     """Return the page of a run; the same run gives the same page."""
     view = view_of(result)
-    links = [tag("a", title, href=f"#{name}") for name, title, _ in SECTIONS]
-    body = tag(
-        "body",
-        tag("a", "Skip to the rows", href="#rows", class_="skip"),
-        headline(view),
-        tag("nav", *links, aria_label="Sections"),
-        tag("main", *(show(view) for _, _, show in SECTIONS)),
-        tag("script", _asset("explore.js")),
-    )
-    return f"<!DOCTYPE html>\n{tag('html', _head(view.data_name), body, lang='en')}\n"
-
-
-def _head(name: str) -> Markup:
-    style, script = joined(*map(_asset, ("colours.css", "style.css", "charts.css"))), _asset("explore.js")
-    policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
-    )
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name_="color-scheme", content="light dark"),
-        _title(name),
-        tag("style", style),
-    )
-
-
-def _asset(name: str) -> Markup:
-    return joined(Markup(files(__package__).joinpath(name).read_text(encoding="utf-8")))
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    return document(view.data_name, headline(view), [(name, title, show(view)) for name, title, show in SECTIONS])

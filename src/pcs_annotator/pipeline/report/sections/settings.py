@@ -39,25 +39,28 @@ def _answers(graded: Mapping[str, int]) -> dict[str, Any]:
 
 def _part(name: str, values: Mapping[str, Any]) -> Markup:
     entries = [
-        tag("div", tag("dt", key.replace("_", " ")), tag("dd", user_text(_text(value)))) for key, value in _flat(values)
+        tag("div", tag("dt", key.replace("_", " ")), tag("dd", user_text(setting_text(value))))
+        for key, value in flat_settings(values)
     ]
     return tag("div", tag("h3", name), tag("dl", *entries))
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flat_settings(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the name and the value of every setting, those of nested tables included."""
     for key, value in values.items():
         if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{prefix}{key} · ")
+            yield from flat_settings(value, f"{prefix}{key} · ")
         else:
             yield f"{prefix}{key}", value
 
 
-def _text(value: Any) -> str:
+def setting_text(value: Any) -> str:
+    """Return a setting as it is shown, without passwords; a dash if it is not set."""
     if value is None or value == "" or (isinstance(value, Mapping | Sequence) and not value):
         return DASH
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
-        return ", ".join(map(_text, value))
+        return ", ".join(map(setting_text, value))
     text = _PASSWORD.sub("", str(value))
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -8,12 +8,10 @@ from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.pipeline.certificate_text import Promised, about_confidence, promised, without_gold
 from pcs_annotator.pipeline.findings import what_to_look_at
 from pcs_annotator.pipeline.report.formats import capital, count, counted, interval, number, percent, stack, total_cost
-from pcs_annotator.pipeline.report.markup import Child, Markup, joined, section, sentence, tag, user_text
+from pcs_annotator.pipeline.report.markup import Child, Markup, joined, section, sentence, tag, tile, user_text
 from pcs_annotator.pipeline.report.view import View
 
 MOST_LABELS = 12
-LONGEST_LARGE = 6
-"""Characters of a number that fit into a tile in large print."""
 HELD_OUT = "held\N{NO-BREAK SPACE}out"
 DECISIONS = (
     ("accept", "accepted", "yes"),
@@ -75,11 +73,11 @@ def _tiles(view: View) -> Markup:
     bills = result.bills
     calls = sum(bill.calls for bill in bills)
     tiles = [
-        _tile(count(labelled), "rows labelled", f"of {count(rows)}"),
+        tile(count(labelled), "rows labelled", f"of {count(rows)}"),
         *_reviewed_tile(view),
         *_accepted_tile(view),
         *_quality_tiles(view),
-        _tile(count(calls), "model calls" if calls != 1 else "model call", total_cost([b.usd for b in bills])),
+        tile(count(calls), "model calls" if calls != 1 else "model call", total_cost([b.usd for b in bills])),
     ]
     return tag("div", *tiles, class_="tiles")
 
@@ -88,7 +86,7 @@ def _reviewed_tile(view: View) -> list[Markup]:
     counts = view.result.verdicts.counts
     if not counts["rows"]:
         return []
-    return [_tile(count(counts["rows"]), "rows reviewed", f"{count(counts['learned_from'])} of them learned from")]
+    return [tile(count(counts["rows"]), "rows reviewed", f"{count(counts['learned_from'])} of them learned from")]
 
 
 def _accepted_tile(view: View) -> list[Markup]:
@@ -98,17 +96,17 @@ def _accepted_tile(view: View) -> list[Markup]:
     accepted = view.decisions["accept"]
     review = f"{counted(rows - accepted, 'row')} for review"
     detail = "for lack of gold labels" if view.result.learned.model.by_agreement else review
-    return [_tile(percent(accepted, rows), "accepted", detail)]
+    return [tile(percent(accepted, rows), "accepted", detail)]
 
 
 def _quality_tiles(view: View) -> list[Markup]:
     if not view.result.learned.figures:
         gold = counted(view.gold_rows, "gold row") if view.gold_rows else "no gold rows"
-        return [_tile("unknown", "quality", f"{gold}: see below")]
+        return [tile("unknown", "quality", f"{gold}: see below")]
     first = view.result.learned.figures[0]
     return [
         *(
-            _tile(number(found.value), title, f"{interval(found.interval)} {HELD_OUT}")
+            tile(number(found.value), title, f"{interval(found.interval)} {HELD_OUT}")
             for found, title in (
                 (first.auroc, "class AUROC"),
                 (first.auroc_confidence, "confidence AUROC"),
@@ -116,13 +114,8 @@ def _quality_tiles(view: View) -> list[Markup]:
             )
             if found is not None
         ),
-        _tile(count(view.gold_rows), "gold rows" if view.gold_rows != 1 else "gold row", "for learning and testing"),
+        tile(count(view.gold_rows), "gold rows" if view.gold_rows != 1 else "gold row", "for learning and testing"),
     ]
-
-
-def _tile(value: str, title: str, detail: Child) -> Markup:
-    shown = tag("b", value, class_="long") if len(value) > LONGEST_LARGE else tag("b", value)
-    return tag("div", shown, tag("span", title), tag("small", detail), class_="tile")
 
 
 def promise(view: View) -> Markup:
