@@ -81,7 +81,8 @@ def text_hash(text: str) -> str:
 def same_text(cell: str, text: str) -> bool:
     """Return whether a cell of a spreadsheet holds this text."""
     found, expected = plain_text(cell), plain_text(text)
-    return found == expected or (len(cell) >= LONGEST_CELL and expected.startswith(found))
+    cut = len(cell.encode("utf-16-le", "replace")) // 2 >= LONGEST_CELL  # as Excel counts
+    return found == expected or (cut and expected.startswith(found))
 
 
 def _aligned(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> list[object]:
