@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,14 +14,20 @@ from pcs_annotator.errors import TableError
 from pcs_annotator.files.tables import Columns, Dataset, read_dataset, with_outcomes, write_table
 
 
-def outcome(name: str, label: str | None = "fake") -> Outcome:
+def outcome(
+    name: str,
+    label: str | None = "fake",
+    labels: Sequence[str] = ("fake", "real"),
+    probabilities: Mapping[str, float] | None = None,
+) -> Outcome:
     return Outcome(
         id=name,
         label=label,
-        scores={"fake": 0.75, "real": 0.25},
+        scores=dict(zip(labels, (0.75, 0.25, 0.0), strict=False)),
         confidence=None if label is None else 0.123456789,
         decision="review" if label is None else None,
         reason="no votes" if label is None else "",
+        probabilities=probabilities or {},
     )
 
 
@@ -45,6 +52,16 @@ def test_a_name_the_user_has_taken_is_not_overwritten() -> None:
     table = with_outcomes({"label": ["mine"], "pcs_label": ["too"]}, [outcome("a")], ["fake", "real"])
     assert table["label"].to_pylist() == ["mine"]
     assert table["pcs_pcs_label"].to_pylist() == ["fake"]
+
+
+def test_probabilities_of_labels_have_columns_whose_names_never_collide() -> None:
+    labels = ["x", "p_x", "_x"]
+    sure = outcome("a", "x", labels=labels, probabilities={"x": 0.123456789, "p_x": 0.5, "_x": 0.376543211})
+    table = with_outcomes({"p_x": ["mine", "too"]}, [sure, outcome("b", None, labels=labels)], labels)
+    assert table.column_names[-6:] == ["pcs_x", "pcs_p_x", "pcs__x", "pcs_pcs_p_x", "p_p_x", "p__x"]
+    assert table["p_x"].to_pylist() == ["mine", "too"]
+    assert table["pcs_pcs_p_x"].to_pylist() == [table["confidence"][0].as_py(), None]
+    assert [table[name][0].as_py() for name in ("p_p_x", "p__x")] == [0.5, 0.376543]
 
 
 def test_a_table_with_a_row_per_vote_becomes_one_with_a_row_per_item() -> None:

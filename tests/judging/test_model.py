@@ -38,7 +38,9 @@ def test_confidence_is_the_calibrated_probability_of_the_label() -> None:
     raised = {"fake": (0.27 / 1.04) ** 0.7 * np.exp(0.2), "real": (0.77 / 1.04) ** 0.7 * np.exp(-0.2)}
     assert first.label == "real"
     assert first.confidence == pytest.approx(raised["real"] / sum(raised.values()))
-    assert silent.confidence is None
+    assert first.probabilities["real"] == first.confidence
+    assert sum(first.probabilities.values()) == pytest.approx(1)
+    assert (silent.confidence, silent.probabilities) == (None, {})
 
 
 def test_the_label_is_the_most_probable_one_even_if_another_has_the_higher_score() -> None:

@@ -25,6 +25,7 @@ class Outcome:
             requested and the item has votes.
         reason: Why, in plain words; empty when there is nothing to explain.
         label_set: The labels that cannot be ruled out; empty unless requested.
+        probabilities: The probability of every label, that of `label` being `confidence`; empty where there is none.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Outcome:
     decision: Decision | None
     reason: str = ""
     label_set: tuple[str, ...] = ()
+    probabilities: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -149,7 +149,7 @@ def with_outcomes(
 ) -> pa.Table:
     """Return the user's columns, then label, confidence, decision, reason and `pcs_<label>` for every label.
 
-    If label sets were requested, `label_set` lists the labels that cannot be ruled out, separated by `|`. If `people`
+    If labels have a confidence, `p_<label>` is the probability of every label. If label sets were requested, `label_set` lists the labels that cannot be ruled out, separated by `|`. If `people`
     have reviewed rows, `verdict` is the label that they gave, `reviewer` who decided, and `final_label` the verdict or,
     where there is none, the models' label.
 
@@ -172,6 +172,8 @@ def with_outcomes(
         columns["label_set"] = pa.array(["|".join(outcome.label_set) for outcome in given], pa.string())
     for label in labels:
         columns[f"pcs_{label}"] = pa.array([_rounded(outcome.scores[label]) for outcome in given], pa.float64())
+    for label in labels if any(outcome.probabilities for outcome in given) else ():
+        columns[f"p_{label}"] = pa.array([_rounded(one.probabilities.get(label)) for one in given], pa.float64())
     if people:
         columns |= people_columns(people, [outcome.label for outcome in given])
     return with_columns(arrow, columns)

@@ -78,6 +78,9 @@ class Model:
                 decision="review" if silent else decided[row],
                 reason=f"{UNCALIBRATED}: {why[row]}" if self.by_agreement and not silent else why[row],
                 label_set=() if plausible is None else tuple(np.array(votes.labels)[plausible[row]].tolist()),
+                probabilities={}
+                if silent or sure is None
+                else dict(zip(votes.labels, sure[row].tolist(), strict=True)),
             )
 
     def judged(self, votes: Votes) -> Verdicts:
