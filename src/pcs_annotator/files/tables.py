@@ -149,9 +149,10 @@ def with_outcomes(
 ) -> pa.Table:
     """Return the user's columns, then label, confidence, decision, reason and `pcs_<label>` for every label.
 
-    If labels have a confidence, `p_<label>` is the probability of every label. If label sets were requested, `label_set` lists the labels that cannot be ruled out, separated by `|`. If `people`
-    have reviewed rows, `verdict` is the label that they gave, `reviewer` who decided, and `final_label` the verdict or,
-    where there is none, the models' label.
+    If labels have a confidence, `p_<label>` is the probability of every label. If label sets were requested,
+    `label_set` lists the labels that cannot be ruled out, separated by `|`. If `people` have reviewed rows, `verdict`
+    is the label that they gave, `reviewer` who decided, and `final_label` the verdict or, where there is none, the
+    models' label.
 
     A table with several rows per item is replaced by one with only an `id` column. A new column whose name is already
     taken gets the prefix `pcs_`.

@@ -44,6 +44,7 @@ def result_columns(model: Model, votes: Votes, judged: Verdicts) -> dict[str, pa
         columns["label_set"] = pa.array(names, pa.string()).take(pa.array(places.ravel()))
     for code, label in enumerate(votes.labels):
         columns[f"pcs_{label}"] = pa.array(judged.scores[:, code].round(SCORE_DECIMALS), pa.float64())
-    for code, label in enumerate(votes.labels if sure is not None else ()):
-        columns[f"p_{label}"] = pa.array(sure[:, code].round(SCORE_DECIMALS), pa.float64(), mask=silent)
+    if sure is not None:
+        for code, label in enumerate(votes.labels):
+            columns[f"p_{label}"] = pa.array(sure[:, code].round(SCORE_DECIMALS), pa.float64(), mask=silent)
     return columns
