@@ -1,11 +1,12 @@
 """`--executor ray` on two local workers, against a server that takes 200 ms per answer: speed, losses, limits.
 
-Run it with `python -m benchmarks.cluster [speed|worker|coordinator|rate|budget ...]`.
+Run it with `python -m benchmarks.cluster [speed|worker|coordinator|rate|budgets ...]`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 import tempfile
 import threading
@@ -32,12 +33,21 @@ IN_FLIGHT = 32
 SERVER = Behaviour(labels=("good", "bad"), logprobs="ignored", latency_s=LATENCY, record_times=True)
 
 
+class Spending(NamedTuple):
+    """What the ledger says was paid for."""
+
+    calls: int
+    tokens: int
+    usd: float
+
+
 class Asked(NamedTuple):
     """What came of a run: votes, what the server saw, and how many calls are in the ledger."""
 
     votes: Votes
     seen: Stats
     stored: int
+    paid: Spending
 
     @property
     def lost(self) -> int:
@@ -67,6 +77,7 @@ def asked(
         in_flight=IN_FLIGHT,
         budget=budget or Budget(),
         max_per_second=max_per_second,
+        prices={f"{stub.url}#m": (1.0, 2.0)},
         environment={},
         answers="hard",
         cluster=ask.ClusterSettings(workers=workers),
@@ -89,7 +100,9 @@ def asked(
         if disturb is not None:
             disturbing.join()
         with Ledger(ledger) as opened:
-            return Asked(votes, stub.stats(full=True), opened.count())
+            (bill,) = opened.bills()
+            paid = Spending(bill.calls, bill.input_tokens + bill.output_tokens, bill.usd or 0.0)
+            return Asked(votes, stub.stats(full=True), opened.count(), paid)
 
 
 def speed(stub: StubProcess) -> None:
@@ -108,20 +121,32 @@ def lost(stub: StubProcess, kind: str) -> None:
 
 
 def rate(stub: StubProcess) -> None:
-    found = asked(stub, 2000, max_per_second=100)
-    times = sorted(found.seen.arrivals)
+    for load in (0, 2):
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(load)]
+        try:
+            found = asked(stub, 3000, max_per_second=100)
+        finally:
+            for process in busy:
+                process.kill()
+        times = sorted(found.seen.arrivals)
+        most = {
+            seconds: max(bisect_left(times, start + seconds) - place for place, start in enumerate(times)) / seconds
+            for seconds in (1, 5)
+        }
+        print(
+            f"--max-per-second 100, {load} other busy processes: {found.per_second:.1f} calls/s; at most {most[1]:.0f} "
+            f"over 1 s, {most[5]:.1f} over 5 s"
+        )
 
-    def most(seconds: float) -> float:
-        return max(bisect_left(times, start + seconds) - place for place, start in enumerate(times)) / seconds
 
-    print(
-        f"--max-per-second 100: {found.per_second:.1f} calls/s; at most {most(1):.0f} over 1 s, {most(5):.1f} over 5 s"
-    )
-
-
-def budget(stub: StubProcess) -> None:
-    found = asked(stub, 2000, budget=Budget(calls=500))
-    print(f"--max-calls 500: {found.seen.answered} calls, {found.lost} of 2000 rows without a vote")
+def budgets(stub: StubProcess) -> None:
+    for limit in (Budget(calls=500), Budget(tokens=30_000), Budget(usd=0.05)):
+        found = asked(stub, 2000, budget=limit)
+        per_call = found.paid.tokens / found.paid.calls
+        print(
+            f"{limit}: {found.paid.calls} calls, {found.paid.tokens} tokens, {found.paid.usd:.5f} dollars; a call has "
+            f"{per_call:.0f} tokens; {found.lost} of 2000 rows without a vote"
+        )
 
 
 PARTS: dict[str, Callable[[StubProcess], None]] = {
@@ -129,7 +154,7 @@ PARTS: dict[str, Callable[[StubProcess], None]] = {
     "worker": lambda stub: lost(stub, "WorkerActor"),
     "coordinator": lambda stub: lost(stub, "CoordinatorActor"),
     "rate": rate,
-    "budget": budget,
+    "budgets": budgets,
 }
 
 if __name__ == "__main__":

@@ -1,20 +1,21 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
-from pcs_annotator.asking.engine.coordinator import LOOK_AHEAD, Coordinator, Grants, Wishes
-from pcs_annotator.asking.engine.pace import LATE_SECONDS, CallsPerSecond
+from pcs_annotator.asking.engine.coordinator import Coordinator, Grants, Wishes
+from pcs_annotator.asking.engine.pace import CallsPerSecond
 from pcs_annotator.asking.engine.remote_calls import RemoteBudget, RemoteCalls
 from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry, entry_of
 from pcs_annotator.core.chat import Reply, Usage
 from pcs_annotator.errors import BudgetReached, LedgerError
+from tests.asking.virtual_time import VirtualLoop, run_virtually
 
 KEY = b"k" * 16
 pytestmark = pytest.mark.asyncio
@@ -156,31 +157,65 @@ async def test_models_without_log_probabilities_are_remembered_by_all(tmp_path: 
         assert one.graded_models() == here.coordinator.graded_models() == {"m": False}
 
 
-async def test_workers_together_keep_the_rate(tmp_path: Path) -> None:
+Turn = Callable[[], Awaitable[None]]
+
+
+def times_of_calls(turns_of: Callable[[CallsPerSecond], Sequence[Turn]], *, stall: float) -> list[float]:
+    """Make 100 calls per second in virtual time, which jumps now and then as if the process had stalled."""
+    times: list[float] = []
+
+    async def call(turn: Turn, loop: VirtualLoop) -> None:
+        for _ in range(30):
+            await turn()
+            times.append(loop.time())
+
+    async def stalls(loop: VirtualLoop) -> None:
+        while True:
+            await asyncio.sleep(1.7)
+            loop._now += stall
+
+    async def start() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        stalling = asyncio.create_task(stalls(loop))
+        turns = turns_of(CallsPerSecond(100, clock=loop.time))
+        await asyncio.gather(*(call(turn, loop) for turn in turns for _ in range(20)))
+        stalling.cancel()
+
+    run_virtually(start)
+    return times
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.02, 0.4])
+@pytest.mark.parametrize("workers", [0, 2])
+async def test_the_rate_is_held_in_every_second_also_after_a_stall(stall: float, workers: int, tmp_path: Path) -> None:
+    def turns_of(limit: CallsPerSecond) -> Sequence[Turn]:
+        here = Site(Coordinator(ledger, BudgetTracker(Budget()), limit))
+        return [here.worker(str(number)).turn for number in range(workers)] or [limit.turn]
+
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        times = await asyncio.to_thread(times_of_calls, turns_of, stall=stall)
+    assert max(bisect_right(times, start + 1.0) - place for place, start in enumerate(times)) <= 105
+    assert len(times) / (times[-1] - times[0]) >= 99 * 1.7 / (1.7 + stall)  # no more is lost than in the stalls
+
+
+async def test_a_turn_that_is_cancelled_takes_no_other_call_s_place(tmp_path: Path) -> None:
     async with site(tmp_path, rate=200) as here:
-        times: list[float] = []
-
-        async def call(calls: RemoteCalls) -> None:
-            await calls.turn()
-            times.append(time.monotonic())
-
-        workers = [here.worker("one"), here.worker("other")]
-        cancelled = asyncio.create_task(call(workers[0]))
-        await asyncio.gather(
-            *(call(worker) for worker in workers for _ in range(40)), asyncio.sleep(0, cancelled.cancel())
-        )
-        assert len(times) == 80
-        # a busy machine may be slower than the limit, but never faster than it and what is made up for
-        assert times[-1] - times[0] >= 78 / 200 - LATE_SECONDS
+        calls = here.worker("one")
+        turns = [asyncio.create_task(calls.turn()) for _ in range(20)]
+        await asyncio.sleep(0)
+        turns[3].cancel()
+        results = await asyncio.gather(*turns, return_exceptions=True)
+        assert [place for place, result in enumerate(results) if result is not None] == [3]
 
 
-async def test_moments_are_a_step_apart_and_only_a_short_delay_is_made_up_for() -> None:
+async def test_moments_are_a_step_apart_and_those_that_have_passed_are_lost() -> None:
     now = 100.0
     limit = CallsPerSecond(10, clock=lambda: now)
-    assert limit.moments(3, 1.0) == pytest.approx([0.0, 0.1, 0.2])
-    assert limit.moments(9, LOOK_AHEAD) == []
+    assert limit.moments(3, 1.0) == pytest.approx([100.0, 100.1, 100.2])
+    assert limit.moments(9, 0.25) == []
     now = 200.0
-    assert limit.moments(99, 0.1) == pytest.approx([0.0, 0.05])
+    assert limit.moments(99, 0.1) == pytest.approx([200.0, 200.1])
 
 
 async def test_an_error_of_the_ledger_reaches_all_that_wait(tmp_path: Path) -> None:

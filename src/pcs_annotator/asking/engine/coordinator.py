@@ -16,7 +16,7 @@ from pcs_annotator.asking.ledger.ledger import CallStore, LedgerEntry
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.errors import BudgetReached
 
-LOOK_AHEAD = 0.25
+LOOK_AHEAD = 1.0
 """Seconds before it may be made that a call is promised its moment; so much is unknown after a restart."""
 
 
@@ -54,7 +54,8 @@ class Grants:
         claimed: Keys of calls that the worker may make; those neither found nor claimed are being made elsewhere.
         reserved: Ticket → an empty text if reserved, else why never; those not listed have to wait.
         calls_left: About how many more calls the budget allows.
-        moments: For some of the calls that wait, seconds until they may be made.
+        moments: When some of the calls that wait may be made, by the clock of the coordinator.
+        now: What that clock says.
     """
 
     found: dict[bytes, Reply] = field(default_factory=dict)
@@ -62,6 +63,7 @@ class Grants:
     reserved: dict[int, str] = field(default_factory=dict)
     calls_left: float = float("inf")
     moments: list[float] = field(default_factory=list)
+    now: float = 0.0
 
 
 class Coordinator:
@@ -94,6 +96,7 @@ class Coordinator:
         grants.claimed = claimed - grants.found.keys()
         if wishes.moments and self._rate is not None:
             grants.moments = self._rate.moments(wishes.moments, LOOK_AHEAD)
+            grants.now = self._rate.clock()
         return grants
 
     def forget(self, worker: str) -> None:

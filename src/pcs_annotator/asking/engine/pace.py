@@ -20,7 +20,8 @@ SHORTEST_MEASUREMENT = 0.5
 FEW_ANSWERS = 20
 MOSTLY_REFUSED = 0.6
 SHORT_PAUSE = 0.1
-LATE_SECONDS = 0.05
+LATE_SECONDS = 0.03
+"""How late a call may be and still count as made at its moment: a limit of 100 per second is passed by 3 at most."""
 LONGEST_PAUSE = 60.0
 
 
@@ -304,22 +305,25 @@ class CallsPerSecond:
     """Gives every call a moment of its own, at a fixed distance from the one before."""
 
     def __init__(self, rate: float, first_after: float = 0.0, clock: Callable[[], float] = time.monotonic) -> None:
-        self._step, self._clock = 1.0 / rate, clock
+        self._step, self.clock = 1.0 / rate, clock
         self._next = clock() + first_after
+        self._queue = asyncio.Lock()
 
     async def turn(self) -> None:
         """Wait until another call may be made."""
-        (seconds,) = self.moments(1, math.inf)
-        await asyncio.sleep(seconds)
+        async with self._queue:
+            while (seconds := self._next - self.clock()) > 0:
+                await asyncio.sleep(seconds)
+            # after a stall, only so much is made up for: calls must not come in a burst
+            self._next = max(self._next, self.clock() - LATE_SECONDS) + self._step
 
     def moments(self, wanted: int, look_ahead: float) -> list[float]:
-        """Return seconds until each of some calls may be made, of those that may within `look_ahead` seconds."""
-        now = self._clock()
-        # only the delay of a timer may be made up for
-        self._next = max(self._next, now - LATE_SECONDS)
+        """Return when each of some calls may be made by the clock, of those that may within `look_ahead` seconds."""
+        now = self.clock()
+        self._next = max(self._next, now)
         found: list[float] = []
         while len(found) < wanted and self._next <= now + look_ahead:
-            found.append(max(0.0, self._next - now))
+            found.append(self._next)
             self._next += self._step
         return found
 

@@ -7,9 +7,11 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from math import inf
 
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
 from pcs_annotator.asking.engine.coordinator import Grants, Wishes
+from pcs_annotator.asking.engine.pace import LATE_SECONDS
 from pcs_annotator.asking.ledger.ledger import LedgerEntry
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.errors import BudgetReached
@@ -17,6 +19,8 @@ from pcs_annotator.errors import BudgetReached
 GATHER_SECONDS = 0.005
 ASK_AGAIN_SECONDS = 0.05
 """Pause before the next look for a reply that another worker is getting, or for room in the budget."""
+CLOCK_DRIFT = 1e-3
+"""Seconds per second by which the clocks of two machines may drift apart, at the very most."""
 REFUSAL_SECONDS = 1.0
 """How long a budget that was said to be reached counts as that without asking again."""
 
@@ -31,8 +35,10 @@ class RemoteCalls:
         self._send, self._graded = send, dict(graded)
         self._wishes = Wishes()
         self._granted: asyncio.Future[Grants] | None = None
-        self._waiting: deque[asyncio.Future[float]] = deque()
-        self._moments: asyncio.Task[None] | None = None
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._moments: deque[float] = deque()
+        self._fetching: asyncio.Task[None] | None = None
+        self._clock_ahead, self._compared_at = -inf, 0.0
         self._sending: set[asyncio.Task[None]] = set()
 
     async def find(self, keys: Sequence[bytes]) -> dict[bytes, Reply]:
@@ -73,33 +79,60 @@ class RemoteCalls:
 
     async def turn(self) -> None:
         """Wait until the rate limit allows another call."""
-        moment: asyncio.Future[float] = asyncio.get_running_loop().create_future()
-        self._waiting.append(moment)
-        if self._moments is None:
-            self._moments = asyncio.create_task(self._hand_out_moments())
-        await asyncio.sleep(await moment)
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        self._want_moments()
+        await turn
 
-    async def _hand_out_moments(self) -> None:
+    def _want_moments(self) -> None:
+        if self._fetching is None and len(self._waiting) > len(self._moments):
+            self._fetching = asyncio.create_task(self._fetch_moments())
+
+    async def _fetch_moments(self) -> None:
+        """Get a moment for every call that waits."""
         try:
-            while self._waiting:
-                self._wishes.moments = len(self._waiting)
-                moments = (await self.granted()).moments
-                for seconds in moments:
-                    self._next_waiting(seconds)
-                if not moments:
+            while (missing := len(self._waiting) - len(self._moments)) > 0:
+                self._wishes.moments = missing
+                grants = await self.granted()
+                self._take_moments(grants)
+                if not grants.moments:
                     await asyncio.sleep(ASK_AGAIN_SECONDS)
         except Exception as error:
             while self._waiting:
-                if not (moment := self._waiting.popleft()).done():
-                    moment.set_exception(error)
+                if not (turn := self._waiting.popleft()).done():
+                    turn.set_exception(error)
         finally:
-            self._moments = None
+            self._fetching = None
 
-    def _next_waiting(self, seconds: float) -> None:
+    def _take_moments(self, grants: Grants) -> None:
+        if not grants.moments:
+            return
+        loop = asyncio.get_running_loop()
+        # The quickest answer so far tells best how far the clocks are apart; after a while, they may have drifted.
+        drift = CLOCK_DRIFT * (loop.time() - self._compared_at)
+        self._compared_at = loop.time()
+        self._clock_ahead = max(self._clock_ahead - drift, grants.now - self._compared_at)
+        if not self._moments:
+            loop.call_at(grants.moments[0] - self._clock_ahead, self._use_moments)
+        self._moments.extend(moment - self._clock_ahead for moment in grants.moments)
+
+    def _use_moments(self) -> None:
+        """Let calls through whose moment has come; after a stall only some of them, because all would be a burst."""
+        loop, moments = asyncio.get_running_loop(), self._moments
+        now = loop.time()
+        due = [moments.popleft() for _ in range(sum(moment <= now for moment in moments))]
+        in_time = sum(moment >= now - LATE_SECONDS for moment in due)
+        for _ in range(in_time or min(len(due), 1)):  # one at least, so that a slow machine gets somewhere
+            self._let_one_through()
+        if moments:
+            loop.call_at(moments[0], self._use_moments)
+        self._want_moments()
+
+    def _let_one_through(self) -> None:
         while self._waiting:
-            moment = self._waiting.popleft()
-            if not moment.done():  # not cancelled
-                moment.set_result(seconds)
+            turn = self._waiting.popleft()
+            if not turn.done():  # not cancelled
+                turn.set_result(None)
                 return
 
     async def reserve(self, ticket: int, cost: Cost) -> Grants:
