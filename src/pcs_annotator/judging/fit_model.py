@@ -186,6 +186,19 @@ def run_trial(
     return Trial(gold, scores, probabilities, votes.labels)
 
 
+def unseen_labels(votes: Votes, gold: Codes, distinct: Mask, model: Model, trial: Trial) -> Codes:
+    """Return for every row the label that it gets if its own gold has no part in it; negative where it has none.
+
+    Gold rows have it from the trial, which was run on the distinct ones; others from the model. Copies have none.
+    """
+    found = np.where(distinct & ~votes.silent, model.judged(votes).best, UNLABELLED).astype(np.int8)
+    rows, _ = labelled_rows(votes.take(distinct), gold[distinct])
+    codes = np.array(positions_of(trial.labels, votes.labels, "label"), dtype=np.int8)
+    held_out = np.where(rows.silent, UNLABELLED, codes[trial.judged.best])
+    found[positions_of(rows.ids, votes.ids, "item")] = held_out
+    return found
+
+
 def _calibrator(trial: Trial | None, method: str) -> Calibrator | None:
     if trial is None or method == "none":  # raw scores must not be shown as probabilities
         return None

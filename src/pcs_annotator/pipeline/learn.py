@@ -11,15 +11,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.copies import Once, once_per_text, same_grades, same_texts
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, listed
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Flag
 from pcs_annotator.errors import GoldError, PcsWarning, UndefinedMetric
 from pcs_annotator.files.config import LearnSettings
+from pcs_annotator.judging.evaluation.agreement import (
+    AgainstGold,
+    AmongCoders,
+    Resampling,
+    Scale,
+    against_gold,
+    among_coders,
+)
 from pcs_annotator.judging.evaluation.compare import Figures, cross_validate, references, with_holm
 from pcs_annotator.judging.evaluation.curves import Curves, curves_of
-from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows
+from pcs_annotator.judging.fit_model import Learning, Trial, fit_model, labelled_rows, unseen_labels
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
 from pcs_annotator.judging.promising.drift import Drift, drift, profile
@@ -52,6 +61,8 @@ class Learned:
         curves: Curves over held-out gold rows for the report; None when there was too little gold.
         spending: The share of questions that a new text would need; None when nothing is calibrated.
         drift: Whether the rows without gold are answered differently from those with; None without a promise.
+        against_gold: Labels of held-out gold rows against gold; None when there was too little gold.
+        among_coders: How far several people agree; None if fewer than two columns of labels were given.
     """
 
     model: Model
@@ -60,6 +71,8 @@ class Learned:
     curves: Curves | None = None
     spending: Spending | None = None
     drift: Drift | None = None
+    against_gold: AgainstGold | None = None
+    among_coders: AmongCoders | None = None
 
 
 class Looked(NamedTuple):
@@ -82,12 +95,16 @@ class KnownRows(NamedTuple):
         assumed: Those of them that we did not draw, so that the promise says that it relies on this; None for all.
         texts: The text of every row, because copies of a text count once; None if unknown.
         looked: What earlier looks at the gold labels mean for a promise.
+        ordered: Whether the labels are listed from the lowest to the highest.
+        coders: What several people said; None if that is unknown.
     """
 
     random_sample: Mask | None = None
     assumed: Mask | None = None
     texts: Sequence[str] | None = None
     looked: Looked = Looked()
+    ordered: bool = False
+    coders: Coders | None = None
 
 
 NOTHING_KNOWN = KnownRows()
@@ -127,9 +144,10 @@ def learn_if_possible(
     if any(gold):
         return learn(votes, gold, settings, known)
     check_learning(settings)  # a setting that cannot be used is an error even without gold
-    weights = fit_coded(votes, np.full(len(votes), UNLABELLED, dtype=np.int8), "uniform", seed=settings.seed)
+    nothing = np.full(len(votes), UNLABELLED, dtype=np.int8)
+    weights = fit_coded(votes, nothing, "uniform", seed=settings.seed)
     model = Model(weights=weights, calibrator=None, by_agreement=settings.max_error is not None)
-    return Learned(model=model, figures=(), no_figures=NO_GOLD)
+    return Learned(model=model, figures=(), no_figures=NO_GOLD, **_agreement(votes, nothing, None, known, settings))
 
 
 def learn(
@@ -139,8 +157,8 @@ def learn(
     known: KnownRows = NOTHING_KNOWN,
 ) -> Learned:
     """Learn weights, calibrator and promise from the rows that have gold, and compare with simple methods."""
-    random_sample, assumed, texts, looked = known
-    how = learning_of(settings, looked)
+    random_sample, assumed, texts = known.random_sample, known.assumed, known.texts
+    how = learning_of(settings, known.looked)
     codes = gold_codes(votes, gold)
     once = counted_once(votes, codes, texts, random_sample)
     _refuse_if_all_contradictory(once, votes, codes)
@@ -153,6 +171,7 @@ def learn(
             rows = int((at_random if assumed is None else at_random & assumed).sum())
             model = replace(model, certificate=replace(model.certificate, assumed_rows=rows))
         figures, no_figures = _figures(votes.take(once.distinct), codes[once.distinct], settings)
+        unseen = None if trial is None else unseen_labels(votes, codes, once.distinct, model, trial)
         return Learned(
             model=model,
             figures=figures,
@@ -160,7 +179,22 @@ def learn(
             curves=_curves(trial, settings),
             drift=_gold_drift(votes, at_random, ~labelled & once.distinct, model),
             spending=None if model.calibrator is None else spending_of(votes, exact_stop(votes, model)),
+            **_agreement(votes, np.where(labelled, codes, UNLABELLED).astype(np.int8), unseen, known, settings),
         )
+
+
+def _agreement(
+    votes: Votes, gold: Codes, unseen: Codes | None, known: KnownRows, settings: LearnSettings
+) -> dict[str, Any]:
+    """Return labels that the row's own gold had no part in against gold, and how far people and model agree."""
+    if not settings.resamples:  # then there are no intervals
+        return {}
+    scale = Scale.of(votes.labels, ordered=known.ordered)
+    how, rows, coders = Resampling(settings.resamples, settings.seed), gold != UNLABELLED, known.coders
+    return {
+        "against_gold": None if unseen is None else against_gold(unseen[rows], gold[rows], votes.labels, scale, how),
+        "among_coders": None if coders is None else among_coders(coders, unseen, votes.labels, scale, how),
+    }
 
 
 def counted_once(
@@ -266,12 +300,15 @@ def evaluation_file(learned: Learned) -> dict[str, Any]:
         "curves": learned.curves and learned.curves.to_dict(),
         "spending": learned.spending and learned.spending._asdict(),
         "drift": learned.drift and learned.drift._asdict(),
+        "against_gold": learned.against_gold and learned.against_gold.to_dict(),
+        "among_coders": learned.among_coders and learned.among_coders.to_dict(),
     }
 
 
 def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
     """Return the model with what `evaluation_file` wrote; parts that an earlier version did not write are None."""
     curves, spending, found = (evaluation.get(name) for name in ("curves", "spending", "drift"))
+    gold, coders = evaluation.get("against_gold"), evaluation.get("among_coders")
     return Learned(
         model=model,
         figures=with_holm([Figures.from_dict(values) for values in evaluation["figures"]]),
@@ -280,6 +317,8 @@ def learned_from(model: Model, evaluation: Mapping[str, Any]) -> Learned:
         curves=None if curves is None else Curves.from_dict(curves),
         spending=None if spending is None else Spending(**spending),
         drift=None if found is None else Drift(**found),
+        against_gold=None if gold is None else AgainstGold.from_dict(gold),
+        among_coders=None if coders is None else AmongCoders.from_dict(coders),
     )
 
 

@@ -78,7 +78,7 @@ class Figures(NamedTuple):
         """Return plain values for JSON."""
         return {
             "method": self.method,
-            **{name: _plain(getattr(self, name)) for name in ESTIMATES},
+            **{name: None if (found := getattr(self, name)) is None else found.to_dict() for name in ESTIMATES},
             **{name: None if (test := getattr(self, name)) is None else list(test) for name in TESTS},
             **{name: getattr(self, name) for name in ADJUSTED},
             "questions": self.questions,
@@ -88,20 +88,11 @@ class Figures(NamedTuple):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Figures:
         """Return the figures that `to_dict` wrote."""
-        estimates: dict[str, Any] = {name: _estimate(values.get(name)) for name in ESTIMATES}
+        known = {name: values[name] for name in ESTIMATES if values.get(name) is not None}
+        estimates: dict[str, Any] = {**dict.fromkeys(ESTIMATES), **{k: Estimate.from_dict(v) for k, v in known.items()}}
         tests: dict[str, Any] = {name: _test(values.get(name)) for name in TESTS}
         counted: dict[str, Any] = {name: values[name] for name in ("questions", "graded", *ADJUSTED) if name in values}
         return cls(method=values["method"], **estimates, **tests, **counted)
-
-
-def _plain(estimate: Estimate | None) -> dict[str, Any] | None:
-    if estimate is None:
-        return None
-    return {"value": estimate.value, "interval": list(estimate.interval), "n": estimate.n}
-
-
-def _estimate(values: Mapping[str, Any] | None) -> Estimate | None:
-    return None if values is None else Estimate(values["value"], Interval(*values["interval"]), values["n"])
 
 
 def _test(values: Sequence[Any] | None) -> BootstrapTest | None:

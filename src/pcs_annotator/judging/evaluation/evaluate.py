@@ -12,8 +12,9 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.variant import ORIGINAL
-from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.errors import MismatchError, UndefinedMetric, UnknownNameError
+from pcs_annotator.judging.evaluation.agreement import AgainstGold, Resampling, Scale, against_gold
 from pcs_annotator.judging.evaluation.methods import (
     ABOUT_AUROC,
     ABOUT_ECE,
@@ -32,6 +33,7 @@ from pcs_annotator.judging.evaluation.methods import (
 from pcs_annotator.judging.metrics.bootstrap import WIDENING
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest, PairedTest, bootstrap_test, delong, holm
+from pcs_annotator.judging.weighing.scoring import choose
 
 HARD_AND_GRADED = (
     "Graded class AUROC ranks rows by the score, hard class AUROC by the chosen label alone (1 for it, 0 for the "
@@ -51,6 +53,7 @@ class EvaluationOptions:
         resamples: Number of bootstrap resamples of the rows.
         calibration: Name of the calibration method.
         rewritten: Relations whose variants a model wrote, so that every variant cost a call.
+        order: The labels from the lowest to the highest; empty if they have no order.
     """
 
     folds: int = 5
@@ -59,6 +62,7 @@ class EvaluationOptions:
     resamples: int = 1000
     calibration: str = "softmax"
     rewritten: AbstractSet[str] = frozenset()
+    order: Sequence[str] = ()
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -115,6 +119,7 @@ class Evaluation:
         methods: In the order given, self-consistency at equal calls last.
         missing: Method → why it has no figures.
         notes: What readers of the figures need to know.
+        against_gold: The labels of the first method against gold.
     """
 
     n: int
@@ -122,6 +127,7 @@ class Evaluation:
     methods: Sequence[MethodFigures]
     missing: Mapping[str, str]
     notes: Sequence[str]
+    against_gold: AgainstGold
 
 
 def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: EvaluationOptions | None = None) -> Evaluation:
@@ -166,7 +172,18 @@ def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: Evaluati
     ]
     absent = [] if all("auroc_confidence" in one.figures for one in found) else [NO_CONFIDENCE_AUROC]
     notes = [HARD_AND_GRADED, *_notes(votes, gold, how), *absent, *notes]
-    return Evaluation(n=len(gold), how=how, methods=found, missing=missing, notes=notes)
+    against = _against_gold(entrants[0], fits[0], gold, how)
+    return Evaluation(n=len(gold), how=how, methods=found, missing=missing, notes=notes, against_gold=against)
+
+
+def _against_gold(entrant: Entrant, fits: Fits, gold: Codes, how: EvaluationOptions) -> AgainstGold:
+    """Return a method's held-out labels against gold; where splits differ, the label is that of their mean."""
+    labels = entrant.votes.labels
+    values = np.mean([fit.probabilities if fits.learns else fit.scores for fit in fits.splits], axis=0)
+    order = np.array(positions_of(labels, how.order or labels, "label"), dtype=np.int8)
+    given = np.where(entrant.votes.silent, UNLABELLED, order[choose(values, labels)]).astype(np.int8)
+    scale = Scale.of(how.order, ordered=bool(how.order))
+    return against_gold(given, order[gold], how.order or labels, scale, Resampling(how.resamples, how.seed))
 
 
 def labelled_rows(votes: Votes, gold: Codes, folds: int) -> tuple[Votes, Codes]:

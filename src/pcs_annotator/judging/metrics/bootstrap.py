@@ -46,7 +46,9 @@ def _counted(drawn: Integers, rows: int) -> Floats:
     return np.ascontiguousarray(counts.T, dtype=np.float64)
 
 
-def interval_around(value: float, resampled: Floats, least: float, widening: float = 1.0) -> Interval:
+def interval_around(
+    value: float, resampled: Floats, least: float, widening: float = 1.0, lowest: float = 0.0
+) -> Interval:
     """Return the 95 % interval of a figure from its values on resampled rows.
 
     Their quantiles are shifted so that their mean is the figure itself, because resampling repeats rows and that alone
@@ -58,10 +60,11 @@ def interval_around(value: float, resampled: Floats, least: float, widening: flo
         least: Lower end for a perfect figure on these rows, see `least_share` and `least_auroc`. No interval has a
             higher lower end than a perfect figure has, nor a lower upper end than a figure of 0.
         widening: Factor on both sides; `WIDENING` for cross-validated figures.
+        lowest: The lowest value that the figure can have.
     """
     low, high = value + widening * (np.quantile(resampled, [TAIL, 1 - TAIL]) - resampled.mean())
     most = max(1.0, float(resampled.max()))
-    return Interval(max(0.0, min(float(low), value, least)), min(max(float(high), value, 1 - least), most))
+    return Interval(max(lowest, min(float(low), value, least)), min(max(float(high), value, 1 - least), most))
 
 
 def least_share(rows: int) -> float:

@@ -9,8 +9,8 @@ resamples where it is undefined; `estimate_of` leaves these out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import betaincinv
@@ -41,6 +41,15 @@ class Estimate(NamedTuple):
     value: float
     interval: Interval
     n: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"value": self.value, "interval": list(self.interval), "n": self.n}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Estimate:
+        """Return what `to_dict` wrote."""
+        return cls(values["value"], Interval(*values["interval"]), values["n"])
 
 
 class ReliabilityBin(NamedTuple):
@@ -170,15 +179,17 @@ def bootstrap_estimate(
     raise UndefinedMetric(f"{len(gold)} rows are too few for a bootstrap interval: label more rows")
 
 
-def estimate_of(value: float, resampled: Floats, n: int, least: float) -> Estimate | None:
+def estimate_of(
+    value: float, resampled: Floats, n: int, least: float, *, widening: float = WIDENING, lowest: float = 0.0
+) -> Estimate | None:
     """Return a cross-validated figure with its interval; None if undefined (nan) on the rows or too many resamples.
 
-    For `least` see `interval_around`.
+    For `least`, `widening` and `lowest` see `interval_around`.
     """
     defined = resampled[~np.isnan(resampled)]
     if np.isnan(value) or len(defined) < LEAST_DEFINED * len(resampled):
         return None
-    return Estimate(value, interval_around(value, defined, least, WIDENING), n)
+    return Estimate(value, interval_around(value, defined, least, widening, lowest), n)
 
 
 def _once(gold: Codes) -> Floats:
