@@ -6,24 +6,34 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import fsspec
+import openpyxl
 import pyarrow as pa
 import pytest
 import zstandard
-from pyarrow import parquet
+from pyarrow import feather, parquet
+from python_calamine import CalamineWorkbook
 
-from pcs_annotator.errors import TableError
+from pcs_annotator.core.table_files import Dialect
+from pcs_annotator.core.tabular import as_arrow
+from pcs_annotator.errors import PcsWarning, TableError
 from pcs_annotator.files import table_writer
 from pcs_annotator.files.runs import set_aside
-from pcs_annotator.files.table_writer import WRITTEN, writing_table
+from pcs_annotator.files.table_writer import WRITTEN, TableStyle, writing_table
 from pcs_annotator.files.tables import write_table
 
 TABLE = pa.table({"text": ['says "no",\nthen yes', None, "=1+1"], "number": [1.5, None, float("nan")]})
 CSV = 'text,number\n"says ""no"",\nthen yes",1.5\n,\n=1+1,nan\n'
+TSV = 'text\tnumber\n"says ""no"",\nthen yes"\t1.5\n\t\n=1+1\tnan\n'
 JSON_LINES = (
     '{"text":"says \\"no\\",\\nthen yes","number":1.5}\n{"text":null,"number":null}\n{"text":"=1+1","number":null}\n'
 )
+
+
+def rows_of(path: Path, sheet: str = "rows") -> list[list[Any]]:
+    return CalamineWorkbook.from_path(path).get_sheet_by_name(sheet).to_python()
 
 
 def unpacked_zst(data: bytes) -> bytes:
@@ -39,14 +49,20 @@ def test_pieces_make_the_same_file_as_the_whole(tmp_path: Path, ending: str) -> 
         for row in range(3):
             writer.write(TABLE.slice(row, 1))
     write_table(tmp_path / f"whole{ending}", TABLE)
-    if ending in (".parquet", ".pq"):
-        assert parquet.read_table(tmp_path / f"pieces{ending}").to_pylist()[:2] == TABLE.to_pylist()[:2]
+    if ending in (".parquet", ".pq", ".feather"):
+        read = feather.read_table if ending == ".feather" else parquet.read_table
+        assert read(tmp_path / f"pieces{ending}").to_pylist()[:2] == TABLE.to_pylist()[:2]
+        return
+    if ending == ".xlsx":
+        pieces, whole = (rows_of(tmp_path / f"{name}{ending}") for name in ("pieces", "whole"))
+        assert pieces == whole == [["text", "number"], ['says "no",\nthen yes', 1.5], ["", ""], ["=1+1", ""]]
         return
     texts = [
         UNPACKED.get(path.suffix, bytes)(path.read_bytes()).decode()
         for path in (tmp_path / f"pieces{ending}", tmp_path / f"whole{ending}")
     ]
-    assert texts == [CSV if ending.startswith(".csv") else JSON_LINES] * 2
+    kind = ending.removesuffix(".gz").removesuffix(".zst")
+    assert texts == [{".csv": CSV, ".tsv": TSV, ".jsonl": JSON_LINES}[kind]] * 2
 
 
 def test_parquet_has_groups_of_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +80,7 @@ def test_values_that_json_lacks_are_texts(tmp_path: Path) -> None:
     assert (tmp_path / "t.jsonl").read_text(encoding="utf-8") == '{"day":"2026-01-02","raw":"b\'x\'","list":[1,2]}\n'
 
 
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".jsonl.zst", ".parquet"])
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".jsonl.zst", ".parquet", ".feather", ".xlsx"])
 def test_after_an_error_the_earlier_file_is_still_there_and_nothing_else(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"t{ending}"
     write_table(path, TABLE)
@@ -91,7 +107,7 @@ def no_file_larger_than(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".jsonl.zst", ".parquet"])
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".jsonl", ".jsonl.zst", ".parquet", ".feather", ".xlsx"])
 def test_when_there_is_no_room_the_earlier_file_stays(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"t{ending}"
     write_table(path, TABLE)
@@ -131,9 +147,9 @@ def test_a_file_that_cannot_be_sent_leaves_the_earlier_one(monkeypatch: pytest.M
     system.rm("/refused", recursive=True)
 
 
-@pytest.mark.parametrize("place", ["t.tsv", "t.xlsx", "t.gz", "t.parquet.gz", "memory://a/t.xlsx"])
+@pytest.mark.parametrize("place", ["t.ods", "t.xls", "t.gz", "t.parquet.gz", "t.xlsx.gz", "memory://a/t.ods"])
 def test_other_kinds_of_files_are_refused(tmp_path: Path, place: str) -> None:
-    with pytest.raises(TableError, match=r"cannot be written: use \.csv or \.jsonl or \.parquet"):
+    with pytest.raises(TableError, match=r"cannot be written: use \.csv or \.tsv or \.jsonl or \.parquet"):
         write_table(place if "://" in place else tmp_path / place, TABLE)
 
 
@@ -147,3 +163,39 @@ def test_a_compressed_table_set_aside_is_still_known_as_one(tmp_path: Path) -> N
     kept = set_aside(tmp_path / "t.csv.gz")
     assert kept.name.startswith("t-20")
     assert kept.name.endswith(".csv.gz")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "expected"),
+    [
+        (Dialect(delimiter=";", line_end="\r\n"), b"text;number\r\nna\xc3\xafve;1.5\r\n"),
+        (Dialect(bom=True, quote_all=True), b'\xef\xbb\xbf"text","number"\n"na\xc3\xafve","1.5"\n'),
+        (Dialect(encoding="cp1252"), b"text,number\nna\xefve,1.5\n"),
+        (Dialect(encoding="utf-16-le", bom=True), b"\xff\xfe" + "text,number\nnaïve,1.5\n".encode("utf-16-le")),
+        (Dialect(delimiter=";", decimal=","), b"text;number\nna\xc3\xafve;1,5\n"),
+    ],
+)
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz"])
+def test_csv_is_written_in_a_dialect(tmp_path: Path, dialect: Dialect, expected: bytes, ending: str) -> None:
+    path = tmp_path / f"t{ending}"
+    write_table(path, pa.table({"text": ["naïve"], "number": [1.5]}), TableStyle(dialect=dialect))
+    assert UNPACKED.get(path.suffix, bytes)(path.read_bytes()) == expected
+
+
+def test_character_that_an_encoding_lacks_makes_the_file_utf_8_with_a_warning(tmp_path: Path) -> None:
+    table = pa.table({"text": ["naïve", "≥ 3 😀"]})
+    with pytest.warns(PcsWarning, match=r"t\.csv is written in UTF-8, because cp1252 has no '≥'"):
+        write_table(tmp_path / "t.csv", table, TableStyle(dialect=Dialect(encoding="cp1252")))
+    assert (tmp_path / "t.csv").read_bytes().startswith(b"\xef\xbb\xbftext\n")
+    assert as_arrow(tmp_path / "t.csv").to_pylist() == table.to_pylist()
+
+
+def test_workbook_has_colours_by_decision_and_a_sheet_of_explanations(tmp_path: Path) -> None:
+    table = pa.table({"decision": ["mine"] * 2, "id": ["7", "8"], "pcs_decision": ["accept", "review"]})
+    write_table(tmp_path / "t.xlsx", table, TableStyle(about=[("accept", "can be trusted")]))
+    book = openpyxl.load_workbook(tmp_path / "t.xlsx")
+    colours = [book["rows"].cell(row, 1).fill.fgColor.rgb for row in (2, 3)]
+    assert len({*colours, "00000000"}) == 3
+    assert book["about"]["A2"].fill.fgColor.rgb == colours[0]
+    assert rows_of(tmp_path / "t.xlsx", "about") == [["name", "meaning"], ["accept", "can be trusted"]]
+    assert rows_of(tmp_path / "t.xlsx")[1] == ["mine", 7.0, "accept"]

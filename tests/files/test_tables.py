@@ -11,6 +11,7 @@ import pytest
 from pcs_annotator import Outcome
 from pcs_annotator.core.review import Reviewed, Verdict
 from pcs_annotator.errors import TableError
+from pcs_annotator.files.table_writer import TableStyle
 from pcs_annotator.files.tables import Columns, Dataset, read_dataset, with_outcomes, write_table
 
 
@@ -147,7 +148,7 @@ def test_labels_are_faithful_unless_they_are_to_be_safe_in_a_spreadsheet(tmp_pat
     path = tmp_path / "labels.csv"
     write_table(path, table)
     assert path.read_text(encoding="utf-8") == "=name,number\n=1+1,-1.5\nplain,2.0\n,\n"
-    write_table(path, table, spreadsheet_safe=True)
+    write_table(path, table, TableStyle(spreadsheet_safe=True))
     assert path.read_text(encoding="utf-8") == "'=name,number\n'=1+1,-1.5\nplain,2.0\n,\n"
 
 

@@ -311,8 +311,8 @@ def test_labels_are_written_beside_the_texts_under_their_whole_name(data: str, o
     assert default_out(table_place(data)) == Path(out)
 
 
-@pytest.mark.parametrize("name", ["out.xlsx", "out.tsv", "out.parquet.gz"])
+@pytest.mark.parametrize("name", ["out.ods", "out.doc", "out.parquet.gz"])
 def test_a_kind_of_file_that_is_not_written_is_refused_before_any_call(name: str, folder: Path) -> None:
-    with pytest.raises(TableError, match=rf"{name} cannot be written: use \.csv or \.jsonl or \.parquet"):
+    with pytest.raises(TableError, match=rf"{name} cannot be written: use \.csv or \.tsv or \.jsonl or \.parquet"):
         label(request(folder), folder.parent / name)
     assert not (folder.parent / name).exists()

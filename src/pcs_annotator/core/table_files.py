@@ -21,6 +21,8 @@ PARQUET = (".parquet", ".pq")
 JSON_LINES = (".jsonl", ".ndjson")
 ENDINGS = (".csv", ".tsv", ".txt", ".json", *JSON_LINES, *PARQUET)
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+STDIO = PurePath("-")
+"""Standard input or output instead of a file."""
 MOST_COLUMNS = 10_000
 MOST_ROWS = 100_000_000
 MOST_BYTES_UNPACKED = 2 * 1024**3
@@ -37,6 +39,7 @@ class Dialect:
         bom: Whether it begins with a byte order mark.
         line_end: What ends a row.
         quote_all: Whether all cells are in quotes, rather than those that need them.
+        decimal: The decimal sign of the numbers that are written.
     """
 
     delimiter: str = ","
@@ -44,6 +47,7 @@ class Dialect:
     bom: bool = False
     line_end: str = "\n"
     quote_all: bool = False
+    decimal: str = "."
 
 
 class Contents(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, get_args
 
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.errors import TableError
-from pcs_annotator.files.table_writer import original_cell
+from pcs_annotator.files.table_writer import TableStyle, original_cell
 from pcs_annotator.files.tables import write_table
 
 SampleKind = Literal["at random", "informative", "for review", "for audit", "by a person"]
@@ -141,7 +141,7 @@ def _write(path: Path, names: Sequence[str], rows: Sequence[tuple[str, ...]]) ->
 
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     arrays = [pa.array(column, pa.string()) for column in columns]
-    write_table(path, pa.table(arrays, names=list(names)), spreadsheet_safe=True)
+    write_table(path, pa.table(arrays, names=list(names)), TableStyle(spreadsheet_safe=True))
 
 
 def _columns(path: Path, needed: Sequence[str]) -> dict[str, list[str]]:

@@ -1,32 +1,45 @@
-"""Writing tables, at once or in pieces: CSV and JSON Lines (also `.gz` and `.zst`) and Parquet; here or elsewhere."""
+"""Writing tables, at once or in pieces: CSV and JSON Lines (also compressed), Parquet, Feather and Excel workbooks."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import errno
 import io
 import os
 import re
+import sys
 import tempfile
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from pcs_annotator.core.table_files import COMPRESSIONS, JSON_LINES, PARQUET, Ending, ending_of
+from pcs_annotator.core.table_files import COMPRESSIONS, JSON_LINES, PARQUET, STDIO, Dialect, ending_of, split_name
 from pcs_annotator.core.tabular import is_address
-from pcs_annotator.errors import TableError
+from pcs_annotator.errors import PcsWarning, TableError
 from pcs_annotator.files import remote
 from pcs_annotator.files.runs import atomic_path, check_ending
+from pcs_annotator.files.workbook import DECISION_COLOURS, WORKBOOK, Book, OpenSheet, Sheet, number_cells
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_TEXTS = (".csv", ".jsonl")
-WRITTEN = (*_TEXTS, *PARQUET, *(f"{ending}{packed}" for ending in _TEXTS for packed in COMPRESSIONS))
+_TEXTS = (".csv", ".tsv", ".jsonl")
+FEATHER = ".feather"
+WRITTEN = (
+    *_TEXTS,
+    *PARQUET,
+    FEATHER,
+    WORKBOOK,
+    *(f"{ending}{packed}" for ending in _TEXTS for packed in COMPRESSIONS),
+)
 """Extensions of the tables that we write."""
+BOM = "\ufeff"
 GROUP_ROWS = 50_000
 GROUP_BYTES = 32 * 1024**2
 """How much of a Parquet file is written at a time: many small groups of rows would be slow to read."""
@@ -46,37 +59,75 @@ class TableWriter(ABC):
         """Write what is left to be written."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableStyle:
+    """How tables are written for people.
+
+    Attributes:
+        dialect: How CSV files are written; a `.tsv` file always has tabs.
+        spreadsheet_safe: Whether cells of CSV files that look like formulas get an apostrophe; see `safe_cell`.
+        about: What the second sheet of a workbook explains: names, and what they mean.
+        kind: The format of a file without an extension, and of standard output: `csv`, `tsv` or `jsonl`.
+    """
+
+    dialect: Dialect = field(default_factory=Dialect)
+    spreadsheet_safe: bool = False
+    about: Sequence[tuple[str, str]] = ()
+    kind: str = "csv"
+
+
+PLAIN = TableStyle()
+"""For programs: UTF-8, with commas."""
+
+
 @contextmanager
-def writing_table(place: Path | str, *, spreadsheet_safe: bool = False) -> Iterator[TableWriter]:
+def writing_table(place: Path | str, style: TableStyle = PLAIN) -> Iterator[TableWriter]:
     """Yield what adds rows to a new file, which replaces an earlier one at the end; if there is an error, it does not.
 
     The extension says how the table is written. A file for an address is written on this machine (`TMPDIR`) first.
-    With `spreadsheet_safe`, cells of a CSV file that look like formulas get an apostrophe; see `safe_cell`.
+    On standard output, rows appear as they come.
     """
-    with _temporary(place) as temporary:
-        file = temporary.open("wb")
-        try:
-            writer = _writer(file, ending_of(str(place)), spreadsheet_safe)
-            try:
-                yield writer
-            except BaseException:
-                with suppress(Exception):  # the first error is the one to report
-                    writer.close()
-                raise
+    name = PurePosixPath(place).name
+    with _opened(place) as file, _closing(_writer(file, name, style)) as writer:
+        yield writer
+
+
+@contextmanager
+def _opened(place: Path | str) -> Iterator[BinaryIO]:
+    if place == STDIO:
+        with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as file:
+            yield file
+    else:
+        with _temporary(place) as temporary, temporary.open("wb") as file:
+            yield file
+
+
+@contextmanager
+def _closing(writer: TableWriter) -> Iterator[TableWriter]:
+    try:
+        yield writer
+    except BaseException:
+        with suppress(Exception):  # the first error is the one to report
             writer.close()
-            file.close()
-        finally:
-            with suppress(OSError):
-                file.close()
+        raise
+    writer.close()
 
 
-def _writer(file: BinaryIO, ending: Ending, spreadsheet_safe: bool) -> TableWriter:
+def _writer(file: BinaryIO, name: str, style: TableStyle) -> TableWriter:
     import pyarrow as pa
 
+    ending = ending_of(name if split_name(PurePath(name)).ending else f"{name}.{style.kind}")
     if ending.kind in PARQUET:
         return _ParquetWriter(file)
+    if ending.kind == FEATHER:
+        return _FeatherWriter(file)
+    if ending.kind == WORKBOOK:
+        return _WorkbookWriter(Book(file, name), style.about)
     packed = file if ending.compression is None else pa.CompressedOutputStream(file, ending.compression)
-    return _JsonLinesWriter(packed) if ending.kind in JSON_LINES else _CsvWriter(packed, spreadsheet_safe)
+    if ending.kind in JSON_LINES:
+        return _JsonLinesWriter(packed)
+    dialect = replace(style.dialect, delimiter="\t") if ending.kind == ".tsv" else style.dialect
+    return _CsvWriter(packed, name, dialect, spreadsheet_safe=style.spreadsheet_safe)
 
 
 @contextmanager
@@ -130,10 +181,20 @@ def original_cell(cell: str) -> str:
 
 
 class _CsvWriter(TableWriter):
-    def __init__(self, file: Any, spreadsheet_safe: bool) -> None:
-        self._file = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    def __init__(self, file: Any, name: str, dialect: Dialect, *, spreadsheet_safe: bool) -> None:
+        self._file, self._name, self._dialect = file, name, dialect
+        # whether an encoding has all characters is known at the end
+        self._waiting = None if dialect.encoding == "utf-8" else tempfile.TemporaryFile()  # noqa: SIM115
+        self._text = io.TextIOWrapper(self._waiting or file, encoding="utf-8", newline="")
+        if self._waiting is None and dialect.bom:
+            self._text.write(BOM)
         # pyarrow would quote every text
-        self._writer = csv.writer(self._file, lineterminator="\n")
+        self._writer = csv.writer(
+            self._text,
+            delimiter=dialect.delimiter,
+            lineterminator=dialect.line_end,
+            quoting=csv.QUOTE_ALL if dialect.quote_all else csv.QUOTE_MINIMAL,
+        )
         self._safe = partial(map, safe_cell) if spreadsheet_safe else iter
         self._begun = False
 
@@ -142,11 +203,74 @@ class _CsvWriter(TableWriter):
             self._writer.writerow(self._safe(table.column_names))
             self._begun = True
         for batch in table.to_batches():
-            rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            rows = zip(*(self._cells(column) for column in batch.columns), strict=True)
             self._writer.writerows(map(self._safe, rows))
 
+    def _cells(self, column: pa.Array) -> list[Any]:
+        import pyarrow as pa
+
+        cells: list[Any] = column.to_pylist()
+        if self._dialect.decimal == "." or not pa.types.is_floating(column.type):
+            return cells
+        return [None if cell is None else str(cell).replace(".", self._dialect.decimal) for cell in cells]
+
     def close(self) -> None:
-        self._file.close()
+        if self._waiting is not None:
+            self._text.flush()
+            self._encode(self._waiting)
+            self._file.close()
+        self._text.close()
+
+    def _encode(self, waiting: BinaryIO) -> None:
+        """Copy all rows in the encoding of the dialect; in UTF-8, with a warning, if that lacks a character."""
+        encoding, bom = self._dialect.encoding, self._dialect.bom
+        try:
+            for text in _pieces(waiting):
+                text.encode(encoding)
+        except UnicodeEncodeError as error:
+            warnings.warn(
+                f"{self._name} is written in UTF-8, because {encoding} has no {error.object[error.start]!r}",
+                PcsWarning,
+                stacklevel=5,
+            )
+            encoding, bom = "utf-8", True
+        self._file.write((BOM if bom else "").encode(encoding))
+        for text in _pieces(waiting):
+            self._file.write(text.encode(encoding))
+
+
+def _pieces(file: BinaryIO) -> Iterator[str]:
+    """Yield a text in UTF-8 in pieces, from its beginning."""
+    file.seek(0)
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    while data := file.read(1 << 20):
+        yield decoder.decode(data)
+
+
+class _WorkbookWriter(TableWriter):
+    def __init__(self, book: Book, about: Sequence[tuple[str, str]]) -> None:
+        self._book, self._about = book, about
+        self._sheet: OpenSheet | None = None
+
+    def write(self, table: pa.Table) -> None:
+        if self._sheet is None:
+            decision = _last_named("decision", table.column_names)
+            colour = None if decision is None else lambda row: DECISION_COLOURS.get(row[decision], "")
+            self._sheet = self._book.open_sheet(Sheet(name="rows", header=table.column_names, colour=colour))
+        columns = [number_cells(column.to_pylist()) for column in table.columns]
+        self._sheet.write(zip(*columns, strict=True))
+
+    def close(self) -> None:
+        if self._about:
+            about = Sheet(name="about", header=["name", "meaning"], colour=lambda row: DECISION_COLOURS.get(row[0], ""))
+            self._book.open_sheet(about).write(self._about)
+        self._book.close()
+
+
+def _last_named(name: str, names: Sequence[str]) -> int | None:
+    """Return the last column with a name, also if it has the prefix `pcs_` because the name was taken."""
+    places = [place for place, one in enumerate(names) if re.fullmatch(f"(pcs_)*{name}", one)]
+    return places[-1] if places else None
 
 
 class _JsonLinesWriter(TableWriter):
@@ -188,5 +312,22 @@ class _ParquetWriter(TableWriter):
     def close(self) -> None:
         if self._waiting:
             self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
+
+class _FeatherWriter(TableWriter):
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._writer: Any = None
+
+    def write(self, table: pa.Table) -> None:
+        import pyarrow as pa
+
+        if self._writer is None:
+            self._writer = pa.ipc.new_file(self._file, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
+        self._writer.write_table(table)
+
+    def close(self) -> None:
         if self._writer is not None:
             self._writer.close()

@@ -12,7 +12,7 @@ from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.core.task import Item
 from pcs_annotator.errors import TableError
-from pcs_annotator.files.table_writer import writing_table
+from pcs_annotator.files.table_writer import PLAIN, TableStyle, writing_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -206,7 +206,7 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, SCORE_DECIMALS)
 
 
-def write_table(path: Path | str, table: pa.Table, *, spreadsheet_safe: bool = False) -> None:
+def write_table(path: Path | str, table: pa.Table, style: TableStyle = PLAIN) -> None:
     """Write a table whole or not at all; see `writing_table`."""
-    with writing_table(path, spreadsheet_safe=spreadsheet_safe) as writer:
+    with writing_table(path, style) as writer:
         writer.write(table)

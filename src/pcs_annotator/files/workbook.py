@@ -25,7 +25,7 @@ MOST_ROWS = 1_048_575
 """An Excel sheet has one row more, for the header."""
 MOST_CHARACTERS = 32_767
 """In a cell; counted as Excel does, which counts an emoji as two."""
-ACCENT = {"accept": "#DCEAF7", "agree": "#E9E9E9", "review": "#FDE8CF"}
+DECISION_COLOURS = {"accept": "#DCEAF7", "agree": "#E9E9E9", "review": "#FDE8CF"}
 """Decision → colour of its rows; blue and orange differ for everybody, and the decision is also in words."""
 
 LISTS = "choices"
@@ -169,7 +169,7 @@ class OpenSheet:
         place = (self._rows, column)
         if self._rows <= _MEASURED_ROWS:
             self._widths[column] = max(self._widths[column], _width(cell))
-        if cell is None or (isinstance(cell, Real | Decimal) and not math.isfinite(cell)):
+        if cell is None or cell == "" or (isinstance(cell, Real | Decimal) and not math.isfinite(cell)):
             self._sheet.write_blank(*place, None, self._book.format(colour))
         elif isinstance(cell, bool):
             self._sheet.write_boolean(*place, cell, self._book.format(colour))

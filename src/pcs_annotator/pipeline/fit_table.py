@@ -19,7 +19,7 @@ from pcs_annotator.core.votes import Votes, VoteTable, read_vote_table
 from pcs_annotator.errors import PcsWarning, TableError
 from pcs_annotator.files import runs, tables
 from pcs_annotator.files.config import LearnSettings
-from pcs_annotator.files.table_writer import WRITTEN
+from pcs_annotator.files.table_writer import WRITTEN, TableStyle
 from pcs_annotator.pipeline import human_review
 from pcs_annotator.pipeline.findings import Facts
 from pcs_annotator.pipeline.learn import KnownRows, Learned, learn_if_possible, model_file
@@ -104,7 +104,7 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     written = dict(earlier.get("written", {}))
     if files.labels_out is not None:
         labelled = tables.with_outcomes(arrow, outcomes, table.votes.labels)
-        tables.write_table(files.labels_out, labelled, spreadsheet_safe=files.spreadsheet_safe)
+        tables.write_table(files.labels_out, labelled, TableStyle(spreadsheet_safe=files.spreadsheet_safe))
         written.update(runs.signature(files.labels_out, files.model.parent))
     made = {"table": files.table.name, "written": written}
     runs.write_json(files.model, {**model_file(learned, settings, table.votes.labels), **made})

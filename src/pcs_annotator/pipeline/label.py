@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.job import Job
@@ -15,16 +15,18 @@ from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.gold import gold_codes
 from pcs_annotator.core.outcome import Counts, Outcome
+from pcs_annotator.core.table_files import STDIO, ending_of
 from pcs_annotator.core.tabular import has_wildcards, table_stem
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError, TableError
-from pcs_annotator.files import runs, sources, tables
+from pcs_annotator.files import runs, tables
 from pcs_annotator.files.table_stream import TableStream
 from pcs_annotator.files.table_writer import WRITTEN
+from pcs_annotator.files.workbook import WORKBOOK, refuse_too_many_rows
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.judging.spending.frugal import Frugal, Spending, learn_frugal, rounds_of
-from pcs_annotator.pipeline import ask, learn, ledgers, resolve_config
+from pcs_annotator.pipeline import ask, label_files, learn, ledgers, resolve_config
 from pcs_annotator.pipeline.batch.ways_to_ask import WayToAsk, ways_to_label
 from pcs_annotator.pipeline.cluster import ray_cluster
 from pcs_annotator.pipeline.fitted import FittedRun, job_of
@@ -39,7 +41,6 @@ from pcs_annotator.pipeline.large.stream import (
     write_all,
 )
 from pcs_annotator.pipeline.large.survey import sampled_rows, survey
-from pcs_annotator.pipeline.other_work import lost_rows
 from pcs_annotator.pipeline.run_folder import Recorded, started
 from pcs_annotator.pipeline.run_request import RunRequest
 
@@ -131,7 +132,8 @@ def label(request: RunRequest, out: Path | str, saving: Saving | None = None) ->
     dated name.
     """
     folder = runs.RunFolder(request.folder)
-    runs.check_ending(out, WRITTEN)
+    if out != STDIO:
+        runs.check_ending(out, WRITTEN)
     # raises if this is no run folder, before a lock is put there
     config, _ = started(folder, request.config.ask.ledger)
     request = _without_gold(request)
@@ -141,13 +143,15 @@ def label(request: RunRequest, out: Path | str, saving: Saving | None = None) ->
     with ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say):
         if dataset is None:
             return _label_large(request, stream, out, saving or Saving())
-        return _label(request, dataset, out, saving or Saving())
+        return _label(request, stream, dataset, out, saving or Saving())
 
 
-def _label(request: RunRequest, dataset: tables.Dataset, out: Path | str, saving: Saving) -> Labelled:
+def _label(
+    request: RunRequest, stream: TableStream, dataset: tables.Dataset, out: Path | str, saving: Saving
+) -> Labelled:
     recorded = Recorded.read(runs.RunFolder(request.folder), request.config.ask.ledger)
-    in_the_way = _in_the_way(out, recorded.folder, dataset)
-    _refuse(request, out, in_the_way)
+    in_the_way = label_files.in_the_way(out, recorded.folder, dataset)
+    _refuse(request, out, in_the_way, len(dataset.items))
     opened = _opened(request, recorded, saving, len(dataset.items))
     ledger, tally = ledgers.ledger_of(recorded.folder, recorded.config), opened.settings.tally
     votes = run_sync(lambda: ray_cluster.ask_job(opened.job, dataset.items, ledger, opened.settings, opened.strategy))
@@ -157,8 +161,8 @@ def _label(request: RunRequest, dataset: tables.Dataset, out: Path | str, saving
     labels = tables.with_outcomes(dataset.table, outcomes, votes.labels)
     if in_the_way:
         request.say(f"{out} is kept as {runs.keep_earlier(out)}")
-    tables.write_table(out, labels, spreadsheet_safe=request.spreadsheet_safe)
-    _note_written(recorded.folder, out)
+    tables.write_table(out, labels, label_files.style_of(request, stream, out, model))
+    label_files.note_written(recorded.folder, out)
     return Labelled(
         dataset=dataset,
         votes=votes,
@@ -179,7 +183,9 @@ def _opened(request: RunRequest, recorded: Recorded, saving: Saving, rows: int) 
     return replace(opened, settings=replace(opened.settings, progress=request.progress, tally=tally, batches=batches))
 
 
-def _refuse(request: RunRequest, out: Path | str, in_the_way: str) -> None:
+def _refuse(request: RunRequest, out: Path | str, in_the_way: str, rows: int) -> None:
+    if ending_of(str(out)).kind == WORKBOOK:
+        refuse_too_many_rows(rows, str(out))
     if in_the_way and not request.replace:
         raise TableError(
             f"{out} {in_the_way}: name another file with -o, or add --replace, which keeps it under a dated name"
@@ -190,11 +196,11 @@ def _label_large(request: RunRequest, stream: TableStream, out: Path | str, savi
     """Label a table that is larger than memory in chunks; drift is looked for in a sample of its rows."""
     recorded = Recorded.read(runs.RunFolder(request.folder), request.config.ask.ledger)
     rows, data = stream.check_ids(), data_hash_of(stream)
-    in_the_way = _large_in_the_way(out, recorded.folder, data)
-    _refuse(request, out, in_the_way)
+    in_the_way = label_files.large_in_the_way(out, recorded.folder, data)
+    _refuse(request, out, in_the_way, rows)
     opened = _opened(request, recorded, saving, rows)
     maker = RowMaker(model=opened.model, is_sampled=partial(sampled_rows, of=rows))
-    files = OutFiles(out, None, request.spreadsheet_safe)
+    files = OutFiles(out, None, label_files.style_of(request, stream, out, opened.model))
     ledger = ledgers.ledger_of(recorded.folder, recorded.config)
 
     async def label_all() -> Written:
@@ -204,7 +210,7 @@ def _label_large(request: RunRequest, stream: TableStream, out: Path | str, savi
     if in_the_way:
         request.say(f"{out} is kept as {runs.keep_earlier(out)}")
     written = run_sync(label_all)
-    _note_written(recorded.folder, out, data)
+    label_files.note_written(recorded.folder, out, data)
     dataset, votes = joined(written.sample)
     model = with_counted_coverage(opened.model, written.counts)
     return Labelled(
@@ -231,44 +237,6 @@ def open_fitted(recorded: Recorded, saving: Saving, environment: Mapping[str, st
     frugal = _frugal(recorded, fitted, job, settings, saving)
     model = fitted if frugal is None else _like_the_run(frugal.model, fitted)
     return FittedRun(job=job, settings=settings, model=model, frugal=frugal)
-
-
-def _written(folder: runs.RunFolder) -> Mapping[str, str]:
-    """Return path → hash of the files of labels that a run has written."""
-    if not folder.labelled.exists():
-        return {}
-    remedy = "remove it; files of labels that are there are then not overwritten without --replace"
-    with runs.expecting(folder.labelled, remedy):
-        return dict(runs.read_json(folder.labelled, remedy)["files"])
-
-
-def _note_written(folder: runs.RunFolder, out: Path | str, data: str = "") -> None:
-    """Note that this run wrote a file of labels, and of what large table."""
-    known = runs.read_json(folder.labelled) if folder.labelled.exists() else {}
-    (place, mark), *_ = runs.signature(out, folder.path).items()
-    of_data = {**known.get("data", {}), place: data} if data else known.get("data", {})
-    values: dict[str, Any] = {"files": {**_written(folder), place: mark}}
-    runs.write_json(folder.labelled, {**values, "data": of_data} if of_data else values)
-
-
-def _large_in_the_way(out: Path | str, folder: runs.RunFolder, data: str) -> str:
-    """Return why a file must not be overwritten with the labels of a large table; empty if it may be."""
-    marks = runs.signature(out, folder.path)
-    if not marks.items() <= _written(folder).items():
-        return "exists, and was not written by this run, or has been changed since"
-    known = runs.read_json(folder.labelled).get("data", {}) if marks else {}
-    return "" if all(known.get(place) == data for place in marks) else "has labels of other data"
-
-
-def _in_the_way(out: Path | str, folder: runs.RunFolder, dataset: tables.Dataset) -> str:
-    """Return why a file must not be overwritten with the labels of these texts; empty if it may be."""
-    marks = runs.signature(out, folder.path)
-    if not marks:
-        return ""
-    if not marks.items() <= _written(folder).items():
-        return "exists, and was not written by this run, or has been changed since"
-    lost = lost_rows(sources.read_source(out, replace(dataset.columns, gold=None)).items, dataset)
-    return lost and f"has labels {lost}"
 
 
 class LabelPlan(NamedTuple):

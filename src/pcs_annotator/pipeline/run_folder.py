@@ -24,6 +24,7 @@ from pcs_annotator.errors import ConfigError, LedgerError, PcsWarning, TableErro
 from pcs_annotator.files import tables, vote_files
 from pcs_annotator.files.config import Config, LearnSettings, config_from_dict, known_learn_settings
 from pcs_annotator.files.runs import RunFolder, expecting, read_json, read_origin, set_aside, write_json
+from pcs_annotator.files.table_writer import TableStyle
 from pcs_annotator.files.whole_table import WholeTable, read_whole
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate, fingerprint, in_force
@@ -243,7 +244,7 @@ class Recorded:
         outcomes = list(learned.model.judge(self.votes))
         people = self.gold.verdicts.by_place(len(outcomes))
         labelled = tables.with_outcomes(self.dataset.table, outcomes, self.votes.labels, people)
-        tables.write_table(self.folder.labels, labelled, spreadsheet_safe=spreadsheet_safe)
+        tables.write_table(self.folder.labels, labelled, TableStyle(spreadsheet_safe=spreadsheet_safe))
         return outcomes
 
     def write_learned(self, learned: Learned, settings: LearnSettings, fits: Mapping[str, Any]) -> None:

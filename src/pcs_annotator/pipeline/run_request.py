@@ -32,6 +32,8 @@ class RunRequest:
         progress: Whether to show progress.
         to_label: How many rows to write for a person to label, as long as there is no promise.
         spreadsheet_safe: Whether labels are written so that a spreadsheet runs no cell as a formula.
+        excel: Whether files of labels that the user names are CSV files as Excel expects them on this computer.
+        format: Format of labels in a file without an extension, and on standard output: `csv`, `tsv` or `jsonl`.
         replace: Whether to set aside what the folder has of other data, labels or instruction.
         gold_wins: Whether to accept gold labels that contradict each other; those of people override the data's.
         shard: Which part of the rows, such as `2/8`; empty for all.
@@ -50,6 +52,8 @@ class RunRequest:
     progress: bool = False
     to_label: int = human_review.ROWS_TO_LABEL
     spreadsheet_safe: bool = False
+    excel: bool = False
+    format: str = "csv"
     replace: bool = False
     gold_wins: bool = False
     shard: str = ""

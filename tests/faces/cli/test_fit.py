@@ -230,16 +230,16 @@ def test_the_model_of_another_table_is_kept_under_a_dated_name(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["fit", "votes.csv", "-o", "labels.xlsx"], r"labels\.xlsx cannot be written: use \.csv or"),
+        (["fit", "votes.csv", "-o", "labels.ods"], r"labels\.ods cannot be written: use \.csv or"),
         (["fit", "votes.csv", "--model-out", "model.txt"], r"model\.txt cannot be written: use \.json"),
         (["fit", "folder", "-o", "labels.csv"], "for a table of votes"),
         (["evaluate", "votes.csv", "--out", "tables.xlsx"], r"tables\.xlsx .*name a folder"),
         (["evaluate", "votes.csv", "--out", "votes.csv"], r"votes\.csv is a file"),
         (["experiment", "rq1", "votes.csv", "--out", "tables.csv"], r"tables\.csv .*name a folder"),
-        (["relations", "check", "votes.csv", "-o", "variants.tsv"], r"variants\.tsv cannot be written"),
+        (["relations", "check", "votes.csv", "-o", "variants.ods"], r"variants\.ods cannot be written"),
         (["relations", "check", "votes.csv", "-o", "votes.csv"], r"votes\.csv is what is read here"),
-        (["relations", "audit", "votes.csv", "-o", "verdicts.xlsx"], r"verdicts\.xlsx cannot be written"),
-        (["ledger", "export", "ledger.db", "calls.xlsx"], r"calls\.xlsx cannot be written"),
+        (["relations", "audit", "votes.csv", "-o", "verdicts.ods"], r"verdicts\.ods cannot be written"),
+        (["ledger", "export", "ledger.db", "calls.ods"], r"calls\.ods cannot be written"),
         (["ledger", "export", "ledger.db", "ledger.db"], r"ledger\.db is what is read here"),
     ],
 )

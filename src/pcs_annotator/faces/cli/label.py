@@ -11,6 +11,8 @@ from typing import Any
 import click
 from rich.console import Console
 
+from pcs_annotator.core.table_files import STDIO
+from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
 from pcs_annotator.pipeline import findings, label, resolve_config
 from pcs_annotator.pipeline.run_request import RunRequest
@@ -24,7 +26,15 @@ from pcs_annotator.pipeline.run_request import RunRequest
     "--out",
     type=options.TABLE,
     metavar="PATH",
-    help="File or address to write; default: DATA-labels.csv beside DATA.",
+    help="File or address to write (.xlsx, .csv, .tsv, .jsonl, .parquet, .feather), or - for standard output; default: "
+    "DATA-labels.csv beside DATA.",
+)
+@click.option(
+    "--format",
+    default="csv",
+    show_default=True,
+    type=click.Choice(["csv", "tsv", "jsonl"]),
+    help="Format on standard output.",
 )
 @options.TEXT_COLUMN
 @options.ID_COLUMN
@@ -35,6 +45,7 @@ from pcs_annotator.pipeline.run_request import RunRequest
 @options.SHARD
 @options.REPLACE
 @options.SPREADSHEET_SAFE
+@options.EXCEL
 @options.NO_WAIT
 @options.JSON
 @options.QUIET
@@ -48,9 +59,6 @@ def command(
     ledger: str,
     limit: int | None,
     shard: str,
-    replace: bool,
-    spreadsheet_safe: bool,
-    wait: bool,
     to_json: bool,
     quiet: bool,
     **given: Any,
@@ -60,7 +68,10 @@ def command(
     Asks the questions with the most weight first, and stops asking about a text when no further answer can change its
     label.
     """
+    if to_json and out == STDIO:
+        raise ConfigError("-o - and --json both write to standard output: leave one of them out")
     flags = resolve_config.Flags(text_column=text_column, id_column=id_column, ledger=ledger)
+    saving = options.take(label.Saving, given)
     shown = not (to_json or quiet)
     request = RunRequest(
         data=data,
@@ -68,15 +79,13 @@ def command(
         config=resolve_config.flags_only(flags),
         limit=limit,
         shard=shard,
-        replace=replace,
-        spreadsheet_safe=spreadsheet_safe,
         progress=shown,
-        wait=wait,
         say=partial(options.say, shown=shown),
+        **given,
     )
     path = out or label.default_out(data)
     with options.gathered_warnings() as notes:
-        labelled = label.label(request, path, options.take(label.Saving, given))
+        labelled = label.label(request, path, saving)
     options.show(labelled_json, print_labelled, labelled, notes, to_json=to_json, quiet=quiet)
     return exit_codes.exit_code(labelled.unlabelled, labelled.tally.failed)
 
@@ -102,7 +111,8 @@ def labelled_json(labelled: label.Labelled, notes: Sequence[str]) -> dict[str, A
 
 def print_labelled(labelled: label.Labelled, notes: Sequence[str]) -> None:
     """Print how many rows got each label, what was asked, and what is promised."""
-    console = Console(highlight=False)
+    to_stdout = labelled.out == STDIO
+    console = Console(highlight=False, stderr=to_stdout)
     for name, count in Counter(labelled.counts.labels).most_common():
         console.print(f"{count:>8,}  {name}", markup=False)
     tally = labelled.tally
@@ -116,7 +126,8 @@ def print_labelled(labelled: label.Labelled, notes: Sequence[str]) -> None:
     learned_view.print_promise(labelled, labelled.counts, console)
     cut = [flag.detail for flag in findings.texts_cut(tally.cut, labelled.counts.rows)]
     learned_view.print_notes([*notes, *cut], labelled.unlabelled, console)
-    console.print(f"\nlabels  {labelled.out}", style="bold", markup=False)
+    if not to_stdout:
+        console.print(f"\nlabels  {labelled.out}", style="bold", markup=False)
 
 
 def label_plan_json(plan: label.LabelPlan) -> dict[str, Any]:

@@ -56,8 +56,12 @@ SPREADSHEET_SAFE = click.option(
     is_flag=True,
     help="Put an apostrophe before cells that a spreadsheet would run as a formula.",
 )
-
-
+EXCEL = click.option(
+    "--excel",
+    is_flag=True,
+    help="Write .csv as Excel expects it on this computer: delimiter and decimal sign of the locale, and no cell is "
+    "run as a formula; .xlsx needs no option.",
+)
 SHARD = click.option(
     "--shard",
     metavar="I/N",

@@ -21,7 +21,7 @@ from pcs_annotator.files import human_files, review_log, sources, tables, vote_f
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder, signature
 from pcs_annotator.files.table_stream import TableStream
-from pcs_annotator.files.table_writer import original_cell
+from pcs_annotator.files.table_writer import TableStyle, original_cell
 from pcs_annotator.files.whole_table import WholeTable, read_whole, write_whole
 from pcs_annotator.files.written_votes import VoteAxes
 from pcs_annotator.judging.model import Model
@@ -153,7 +153,7 @@ def label_whole(
     fitted = FittedRun(job=job, settings=settings, model=model, frugal=None)
     graded = any(one.can_grade and annotator.answers != "hard" for annotator, one in job.annotators)
     maker = RowMaker(model=model, graded=graded, people=_people(recorded))
-    out = OutFiles(_labels_file(folder, large.stream), folder.all_votes, spreadsheet_safe)
+    out = OutFiles(_labels_file(folder, large.stream), folder.all_votes, TableStyle(spreadsheet_safe=spreadsheet_safe))
 
     async def label() -> Counts:
         results = label_locally(large.stream, fitted, ledger, maker)
@@ -185,7 +185,7 @@ def relabel_whole(recorded: Recorded, learned: Learned, *, spreadsheet_safe: boo
     _, start = started(folder)
     axes = VoteAxes((), recorded.votes.annotators, start["relations"], recorded.votes.labels, recorded.config.ask.draws)
     people = _people(recorded)
-    out = OutFiles(folder.labels, None, spreadsheet_safe)
+    out = OutFiles(folder.labels, None, TableStyle(spreadsheet_safe=spreadsheet_safe))
     rows = _RowReader(folder.labels, whole)
     with writing_rows(out) as writer:
         for votes in vote_files.read_parts(folder.all_votes, axes):

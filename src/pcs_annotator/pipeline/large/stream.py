@@ -23,7 +23,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import TableError
 from pcs_annotator.files import vote_files
 from pcs_annotator.files.table_stream import CHUNK_ROWS, TableStream
-from pcs_annotator.files.table_writer import writing_table
+from pcs_annotator.files.table_writer import PLAIN, TableStyle, writing_table
 from pcs_annotator.files.tables import Dataset, people_columns, with_columns
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.pipeline import ask
@@ -172,12 +172,12 @@ class OutFiles(NamedTuple):
     Attributes:
         labels: The user's rows with their labels.
         votes: All votes; None if they are not kept.
-        spreadsheet_safe: Whether a spreadsheet must run no cell as a formula.
+        style: How the rows are written.
     """
 
     labels: Path | str
     votes: Path | None = None
-    spreadsheet_safe: bool = False
+    style: TableStyle = PLAIN
 
 
 class Written(NamedTuple):
@@ -209,7 +209,7 @@ class RowWriter:
 def writing_rows(out: OutFiles) -> Iterator[RowWriter]:
     """Yield what writes rows; the files appear at the end, and not at all after an error."""
     with (
-        writing_table(out.labels, spreadsheet_safe=out.spreadsheet_safe) as labels,
+        writing_table(out.labels, out.style) as labels,
         nullcontext() if out.votes is None else vote_files.writing_votes(out.votes) as votes,
     ):
         yield RowWriter(labels, votes)

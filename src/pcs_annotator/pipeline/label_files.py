@@ -1,0 +1,116 @@
+"""Files of labels that users name: how they are written, what they explain, and which may be overwritten."""
+
+from __future__ import annotations
+
+import locale
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pcs_annotator.core.table_files import STDIO, Dialect, ending_of
+from pcs_annotator.files import runs, sources, tables
+from pcs_annotator.files.table_stream import TableStream
+from pcs_annotator.files.table_writer import TableStyle
+from pcs_annotator.judging.model import Model
+from pcs_annotator.pipeline.certificate_text import about_confidence, promised
+from pcs_annotator.pipeline.other_work import lost_rows
+from pcs_annotator.pipeline.run_request import RunRequest
+from pcs_annotator.version import __version__
+
+
+def style_of(request: RunRequest, stream: TableStream, out: Path | str, model: Model) -> TableStyle:
+    """Return how a file of labels is written: a CSV file like the data, or for Excel if that was requested."""
+    dialect = stream.dialect or Dialect()
+    if dialect.delimiter == "\t" and ending_of(stream.name).kind != ending_of(str(out)).kind:
+        dialect = replace(dialect, delimiter=",")  # the tabs of .tsv are not expected in .csv
+    return TableStyle(
+        dialect=excel_dialect() if request.excel else dialect,
+        spreadsheet_safe=request.spreadsheet_safe or request.excel,
+        about=list(_about(model, request.folder, stream.name)),
+        kind=request.format,
+    )
+
+
+def excel_dialect() -> Dialect:
+    """Return how Excel expects a CSV file on this computer: where the decimal sign is a comma, it is not a delimiter.
+
+    Excel takes a file without a byte order mark for one in an old encoding.
+    """
+    before = locale.setlocale(locale.LC_NUMERIC)
+    try:
+        locale.setlocale(locale.LC_NUMERIC, "")
+        decimal = str(locale.localeconv()["decimal_point"])
+    except locale.Error:  # the locale of the user is not installed
+        decimal = "."
+    finally:
+        locale.setlocale(locale.LC_NUMERIC, before)
+    return Dialect(delimiter=";" if decimal == "," else ",", bom=True, line_end="\r\n", decimal=decimal)
+
+
+def _about(model: Model, folder: Path, data: str) -> Iterator[tuple[str, str]]:
+    """Yield what the sheet of explanations has: where the labels come from, and what columns and decisions mean."""
+    yield "data", data
+    yield "run", str(folder)
+    yield "written", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+    yield "software", f"perceived-confidence {__version__}"
+    if model.certificate is None:
+        yield "promise", "nothing is promised"
+    else:
+        headline, details = promised(model.certificate)
+        yield "promise", "\n".join([headline.removeprefix("promise: "), *details])
+    yield "label", "the most probable label"
+    rough = about_confidence(model)
+    yield "confidence", "probability that the label is right, learned from gold labels" + (rough and f"; {rough}")
+    yield "decision", "whether the label can be used as it is"
+    yield "accept", "the label can be used: the promise is about these rows"
+    yield "agree", "all answers give this label, which promises nothing, because there were too few gold labels"
+    yield "review", "a person should decide"
+    yield "reason", "why, in plain words"
+    yield "label_set", "the labels that cannot be ruled out, if such sets were requested"
+    yield "pcs_…", "Perceived Confidence Score of every label: its share of the weighted answers"
+    yield "p_…", "calibrated probability of every label"
+    yield "verdict, reviewer, final_label", "what people decided, who, and the label to use; only after a review"
+
+
+def in_the_way(out: Path | str, folder: runs.RunFolder, dataset: tables.Dataset) -> str:
+    """Return why a file must not be overwritten with the labels of these texts; empty if it may be."""
+    marks = _marks(out, folder)
+    if not marks:
+        return ""
+    if not marks.items() <= _written(folder).items():
+        return "exists, and was not written by this run, or has been changed since"
+    lost = lost_rows(sources.read_source(out, replace(dataset.columns, gold=None)).items, dataset)
+    return lost and f"has labels {lost}"
+
+
+def large_in_the_way(out: Path | str, folder: runs.RunFolder, data: str) -> str:
+    """Return why a file must not be overwritten with the labels of a large table; empty if it may be."""
+    marks = _marks(out, folder)
+    if not marks.items() <= _written(folder).items():
+        return "exists, and was not written by this run, or has been changed since"
+    known = runs.read_json(folder.labelled).get("data", {}) if marks else {}
+    return "" if all(known.get(place) == data for place in marks) else "has labels of other data"
+
+
+def note_written(folder: runs.RunFolder, out: Path | str, data: str = "") -> None:
+    """Note that this run wrote a file of labels, and of what large table."""
+    for place, mark in _marks(out, folder).items():
+        known = runs.read_json(folder.labelled) if folder.labelled.exists() else {}
+        of_data = {**known.get("data", {}), place: data} if data else known.get("data", {})
+        values: dict[str, Any] = {"files": {**_written(folder), place: mark}}
+        runs.write_json(folder.labelled, {**values, "data": of_data} if of_data else values)
+
+
+def _marks(out: Path | str, folder: runs.RunFolder) -> Mapping[str, str]:
+    return {} if out == STDIO else runs.signature(out, folder.path)
+
+
+def _written(folder: runs.RunFolder) -> Mapping[str, str]:
+    """Return path → hash of the files of labels that a run has written."""
+    if not folder.labelled.exists():
+        return {}
+    remedy = "remove it; files of labels that are there are then not overwritten without --replace"
+    with runs.expecting(folder.labelled, remedy):
+        return dict(runs.read_json(folder.labelled, remedy)["files"])

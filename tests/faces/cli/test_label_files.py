@@ -1,0 +1,127 @@
+"""Labels in the files that users name."""
+
+from __future__ import annotations
+
+import json
+import locale
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import openpyxl
+import pytest
+from pyarrow import feather
+
+from pcs_annotator.faces.cli.main import main
+from pcs_annotator.files import workbook
+
+HEADER = "id;text;gold;year"
+ROWS = ["7;The city; bought buses;good;2020", "8;naïve – nein;bad;2021", "9;=1+1;;2022"]
+LABEL = ["label", "data.csv", "--run", "runs/data", "-q"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("made")
+    lines = [HEADER, '7;"The city; bought buses";good;2020', *ROWS[1:]]
+    (home / "data.csv").write_text("".join(f"{line}\r\n" for line in lines), encoding="utf-8", newline="")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(home)
+        assert main(["run", "data.csv", "--labels", "good,bad", "--model", "scripted:hash", "-q"]) == 0
+    return home
+
+
+@pytest.fixture(autouse=True)
+def in_the_folder(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(made)
+
+
+def test_csv_is_written_as_the_data_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*LABEL, "-o", "same.csv"]) == 0
+    lines = Path("same.csv").read_bytes().decode().split("\r\n")
+    assert lines[0].startswith(f"{HEADER};label;confidence;decision;reason;")
+    assert lines[1].startswith('7;"The city; bought buses";good;2020;')
+    assert Path("runs/data/labels.csv").read_bytes().startswith(b"id,text,gold,year,label")
+
+
+def test_tabs_of_tsv_do_not_end_up_in_csv() -> None:
+    Path("tabs.tsv").write_text("id\ttext\n7\tThe city\n", encoding="utf-8")
+    for out, start in (("from-tsv.csv", "id,text,"), ("from-tsv.tsv", "id\ttext\t")):
+        assert main(["label", "tabs.tsv", "--run", "runs/data", "-q", "-o", out]) == 0
+        assert Path(out).read_text(encoding="utf-8").startswith(start)
+
+
+def test_workbook_explains_itself_and_keeps_numbers() -> None:
+    assert main([*LABEL, "-o", "labels.xlsx"]) == 0
+    book = openpyxl.load_workbook("labels.xlsx")
+    header, *rows = book["rows"].iter_rows(values_only=True)
+    assert list(header[:5]) == ["id", "text", "gold", "year", "label"]
+    assert [row[:4] for row in rows] == [
+        (7, "The city; bought buses", "good", 2020),
+        (8, "naïve – nein", "bad", 2021),
+        (9, "=1+1", None, 2022),
+    ]
+    scores = rows[0][header.index("pcs_good")]
+    assert isinstance(scores, int | float)
+    about = dict(book["about"].iter_rows(values_only=True))
+    assert (about["data"], about["run"]) == ("data.csv", "runs/data")
+    assert "2 gold rows are too few" in about["promise"]
+    named = {name for name in header[4:] if not name.startswith(("pcs_", "p_"))}
+    assert named | {"accept", "review", "agree"} <= set(about)
+
+
+def test_feather_has_numbers_as_numbers() -> None:
+    assert main([*LABEL, "-o", "labels.feather"]) == 0
+    table = feather.read_table("labels.feather")
+    assert table["id"].to_pylist() == ["7", "8", "9"]
+    assert str(table.schema.field("pcs_good").type) == "double"
+
+
+@pytest.mark.parametrize(
+    ("decimal", "header", "last"),
+    [(",", HEADER, b"9;'=1+1;;2022;"), (".", HEADER.replace(";", ","), b"9,'=1+1,,2022,")],
+)
+def test_excel_gets_the_delimiter_and_decimal_sign_of_the_locale(
+    decimal: str, header: str, last: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # this machine has no other locale
+    monkeypatch.setattr(locale, "localeconv", lambda: {"decimal_point": decimal})
+    out = f"excel{ord(decimal)}.csv"
+    assert main([*LABEL, "-o", out, "--excel"]) == 0
+    data = Path(out).read_bytes()
+    assert data.startswith(b"\xef\xbb\xbf" + header.encode())
+    assert data.count(b"\r\n") == 4
+    assert last in data
+    assert re.search(rb";0,\d+;0,\d+\r\n$" if decimal == "," else rb",0\.\d+,0\.\d+\r\n$", data)
+
+
+def test_rows_go_to_standard_output_and_all_else_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+    arguments = ["label", "data.csv", "--run", "runs/data", "-o", "-", "--format", "jsonl"]
+    assert main(arguments) == 0
+    found = capfd.readouterr()
+    assert [json.loads(line)["id"] for line in found.out.splitlines()] == ["7", "8", "9"]
+    assert "answers from the ledger" in found.err
+    assert main([*arguments, "--json"]) == 2
+    assert "both write to standard output" in capfd.readouterr().err
+
+
+def test_a_reader_that_stops_early_is_no_error() -> None:
+    Path("long.csv").write_text(f"text,more\n=1+1,{'x' * 500_000}\n", encoding="utf-8")  # longer than a pipe
+    command = [sys.executable, "-m", "pcs_annotator", "label", "long.csv", "--run", "runs/data", "-o", "-", "-q"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith(b"text,more,label,")
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def test_too_many_rows_for_a_sheet_are_refused_before_any_call(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(workbook, "MOST_ROWS", 2)
+    Path("new.csv").write_text("text\nnever\nasked\nbefore\n", encoding="utf-8")
+    assert main(["label", "new.csv", "--run", "runs/data", "-o", "new.xlsx", "--max-calls", "1"]) == 2
+    assert "an Excel sheet has at most 2 rows" in capsys.readouterr().err
+    assert not Path("new.xlsx").exists()
