@@ -3,6 +3,7 @@
 The names below are the public interface. They are loaded when first used, so that importing stays light.
 """
 
+import logging
 import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from perceived_confidence import CLASH, is_mixed
 if TYPE_CHECKING:
     from pcs_annotator.asking.annotators.annotator import Annotator
     from pcs_annotator.asking.models.provider import provider
-    from pcs_annotator.core.outcome import Decision, Outcome
+    from pcs_annotator.core.outcome import Decision, Outcome, Outcomes
     from pcs_annotator.core.task import Item, Task
     from pcs_annotator.core.variant import Expectation, Variant
     from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
     from pcs_annotator.errors import PcsError, PcsWarning, UserError
     from pcs_annotator.faces.classic.pcs import PCS
     from pcs_annotator.faces.classifier import PCSClassifier
-    from pcs_annotator.faces.python import evaluate, label, load_run, run
+    from pcs_annotator.faces.python import aevaluate, alabel, arun, evaluate, label, load_run, run
     from pcs_annotator.judging.weighing.fitting import fit_weights
     from pcs_annotator.judging.weighing.optimiser import Optimiser, optimiser
     from pcs_annotator.judging.weighing.scoring import score
     from pcs_annotator.pipeline.ask import CollectSettings, collect
+    from pcs_annotator.pipeline.loaded_run import LoadedRun
+    from pcs_annotator.pipeline.run_folder import RunResult
     from pcs_annotator.relations.base import Relation
     from pcs_annotator.relations.choose import RelationOptions
     from pcs_annotator.relations.function import relation
@@ -41,19 +44,25 @@ __all__ = [
     "Decision",
     "Expectation",
     "Item",
+    "LoadedRun",
     "Optimiser",
     "Outcome",
+    "Outcomes",
     "PCSClassifier",
     "PcsError",
     "PcsWarning",
     "PromptedRelation",
     "Relation",
     "RelationOptions",
+    "RunResult",
     "Task",
     "UserError",
     "Variant",
     "Votes",
     "Weights",
+    "aevaluate",
+    "alabel",
+    "arun",
     "collect",
     "evaluate",
     "fit_weights",
@@ -75,19 +84,25 @@ _HOMES = {
     "Decision": "core.outcome",
     "Expectation": "core.variant",
     "Item": "core.task",
+    "LoadedRun": "pipeline.loaded_run",
     "Optimiser": "judging.weighing.optimiser",
     "Outcome": "core.outcome",
+    "Outcomes": "core.outcome",
     "PCSClassifier": "faces.classifier",
     "PcsError": "errors",
     "PcsWarning": "errors",
     "PromptedRelation": "relations.prompted.prompted",
     "Relation": "relations.base",
     "RelationOptions": "relations.choose",
+    "RunResult": "pipeline.run_folder",
     "Task": "core.task",
     "UserError": "errors",
     "Variant": "core.variant",
     "Votes": "core.votes",
     "Weights": "core.weights",
+    "aevaluate": "faces.python",
+    "alabel": "faces.python",
+    "arun": "faces.python",
     "collect": "pipeline.ask",
     "evaluate": "faces.python",
     "fit_weights": "judging.weighing.fitting",
@@ -100,6 +115,7 @@ _HOMES = {
     "score": "judging.weighing.scoring",
 }
 
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 if is_mixed():
     warnings.warn(CLASH, stacklevel=2)

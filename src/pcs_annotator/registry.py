@@ -72,14 +72,15 @@ class Registry(Generic[T]):
         if name not in self._factories:
             self._load_plugins()
         if name not in self._factories:
-            raise UnknownNameError(self._unknown(name))
+            raise UnknownNameError(self.unknown(name))
 
     def create(self, name: str) -> T:
         """Return what the factory of that name makes."""
         self.check(name)
         return self._factories[name]()
 
-    def _unknown(self, name: str) -> str:
+    def unknown(self, name: str) -> str:
+        """Return that nothing is called like this, and what is."""
         bare = (known.partition(":")[2] for known in self._factories)
         close = difflib.get_close_matches(name, [*self._factories, *filter(None, bare)], n=1)
         hint = f"did you mean {close[0]!r}? " if close else ""

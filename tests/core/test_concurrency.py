@@ -6,11 +6,12 @@ import asyncio
 import os
 import signal
 import socket
+import threading
 import time
 
 import pytest
 
-from pcs_annotator.core.concurrency import deadline, gather_all, run_sync
+from pcs_annotator.core.concurrency import deadline, gather_all, run_in_thread, run_sync
 
 
 async def double(number: int) -> int:
@@ -100,3 +101,56 @@ def test_what_arrived_while_the_process_was_frozen_is_read_before_the_deadline_c
                 return await loop.sock_recv(near, 1)
 
     assert asyncio.run(read()) == b"!"
+
+
+def test_ordinary_code_runs_beside_the_loop_that_awaits_it() -> None:
+    def work() -> int:
+        assert woken.wait(10)
+        return run_sync(lambda: double(21))
+
+    async def both() -> int:
+        waiting = asyncio.ensure_future(run_in_thread(work))
+        await asyncio.sleep(0)
+        woken.set()  # it is the loop that lets the work go on
+        return await waiting
+
+    woken = threading.Event()
+    assert asyncio.run(both()) == 42
+
+
+def test_errors_of_ordinary_code_are_raised_where_it_is_awaited() -> None:
+    with pytest.raises(LookupError, match="nothing here"):
+        asyncio.run(run_in_thread(lambda: run_sync(fail)))
+
+
+def test_cancelling_lets_the_coroutine_clean_up_and_starts_no_other() -> None:
+    events: list[str] = []
+    started = threading.Event()
+
+    async def work() -> None:
+        started.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.1)
+            events.append("cleaned up")
+
+    def ordinary() -> None:
+        try:
+            run_sync(work)
+        finally:
+            with pytest.raises(KeyboardInterrupt):
+                run_sync(lambda: double(21))
+            events.append("stopped")
+
+    async def cancelled() -> None:
+        waiting = asyncio.ensure_future(run_in_thread(ordinary))
+        while not started.is_set():
+            await asyncio.sleep(0.01)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        events.append("cancelled")
+
+    asyncio.run(cancelled())
+    assert events == ["cleaned up", "stopped", "cancelled"]

@@ -1,4 +1,4 @@
-"""Asynchronous code called from ordinary code, awaitables that all run to the end, and deadlines."""
+"""Asynchronous code called from ordinary code and the reverse, awaitables that all run to the end, and deadlines."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 LONGEST_GRACE = 1.0
+_STOPPED: ContextVar[threading.Event | None] = ContextVar("_STOPPED", default=None)
+"""Set when the task that waits for this thread is cancelled; see `run_in_thread`."""
 
 
 def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -21,6 +23,9 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     Works in a script and where a loop is already running, such as a notebook. Ctrl-C cancels the coroutine, waits for
     its cleanup to finish, and is then raised here.
     """
+    stopped = _STOPPED.get()
+    if stopped is not None and stopped.is_set():
+        raise KeyboardInterrupt
     running: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = Future()
     result: Future[T] = Future()
 
@@ -38,7 +43,7 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     thread = threading.Thread(target=main, name="pcs-engine", daemon=True)
     thread.start()
     try:
-        _wait(result)
+        _wait(result, stopped)
     except KeyboardInterrupt:
         loop, task = running.result()
         loop.call_soon_threadsafe(task.cancel)
@@ -47,6 +52,33 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     finally:
         thread.join(timeout=10)
     return result.result()
+
+
+async def run_in_thread(work: Callable[[], T]) -> T:
+    """Run ordinary code in a thread of its own, so that the loop goes on, and return its result.
+
+    Cancelling does there what Ctrl-C does in a script: coroutines that `run_sync` runs are cancelled and clean up, and
+    only then is the cancellation raised here.
+    """
+    stopped = threading.Event()
+    result: Future[T] = Future()
+
+    def main() -> None:
+        _STOPPED.set(stopped)
+        try:
+            result.set_result(work())
+        except BaseException as error:
+            result.set_exception(error)
+
+    threading.Thread(target=copy_context().run, args=(main,), name="pcs-work", daemon=True).start()
+    waiting = asyncio.wrap_future(result)
+    try:
+        return await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        stopped.set()
+        await asyncio.wait([waiting])
+        waiting.exception()  # marked as retrieved: that it was stopped is no news
+        raise
 
 
 async def gather_all(work: Iterable[Awaitable[T]]) -> list[T]:
@@ -65,12 +97,13 @@ async def gather_all(work: Iterable[Awaitable[T]]) -> list[T]:
     return [result for result in results if not isinstance(result, BaseException)]
 
 
-def _wait(result: Future[Any]) -> None:
+def _wait(result: Future[Any], stopped: threading.Event | None = None) -> None:
     """Wait in short slices, because a wait without a timeout cannot be interrupted on every system."""
     done = threading.Event()
     result.add_done_callback(lambda _: done.set())
     while not done.wait(0.2):
-        pass
+        if stopped is not None and stopped.is_set():
+            raise KeyboardInterrupt
 
 
 class deadline:

@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pcs_annotator.core.display import html_table
+
 Decision = Literal["accept", "review", "agree"]
+MOST_SHOWN = 20
+"""Rows of a table in a notebook."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +40,26 @@ class Outcome:
     reason: str = ""
     label_set: tuple[str, ...] = ()
     probabilities: Mapping[str, float] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        sure = "" if self.confidence is None else f", confidence={self.confidence:.3f}"
+        decision = "" if self.decision is None else f", decision={self.decision!r}"
+        return f"{type(self).__name__}(id={self.id!r}, label={self.label!r}{sure}{decision}, reason={self.reason!r})"
+
+    def _repr_html_(self) -> str:
+        return Outcomes([self])._repr_html_()
+
+
+class Outcomes(list[Outcome]):
+    """The outcomes of several texts: a list that a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        columns = ("id", "label", "confidence", "decision", "reason")
+        rows = ((one.id, one.label, one.confidence, one.decision, one.reason) for one in self[:MOST_SHOWN])
+        counts = Counts.of(self)
+        found = [f"{count:,} {name}" for name, count in counts.decisions.items()]
+        more = f"the first {MOST_SHOWN} of {len(self):,}" if len(self) > MOST_SHOWN else ""
+        return html_table(" · ".join([f"{len(self):,} outcomes", *found]), columns, rows, more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,24 @@ def as_arrow(table: object) -> pa.Table:
     return arrow.drop_columns([name for name in arrow.column_names if name.startswith("__index_level_")])
 
 
+def place_or_table(data: object) -> Path | str | pa.Table:
+    """Return where a table is, or the table itself; a list or a column of texts is a table with the column `text`."""
+    if isinstance(data, str | os.PathLike):
+        return table_place(data)
+    if not isinstance(data, list | tuple) and len(getattr(data, "shape", ())) != 1:
+        return as_arrow(data)
+    import pyarrow as pa
+
+    texts: list[object] = list(data)  # type: ignore[call-overload]  # what has one dimension can be listed
+    try:
+        return pa.table({"text": pa.array(texts, pa.string(), from_pandas=True)})
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        number, odd = next((at, one) for at, one in enumerate(texts, 1) if not isinstance(one, str))
+        raise TableError(
+            f"number {number} of the list is a {type(odd).__name__}, not a text: give a list of texts, or a table"
+        ) from error
+
+
 def table_name(table: object) -> str:
     """Return the name of the table for messages."""
     return Path(table).name if isinstance(table, str | os.PathLike) else "the table"

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Floats, Integers, frozen
+from pcs_annotator.core.display import html_table
 from pcs_annotator.core.votes import Votes, check_unique, positions_of
 
 TOLERANCE = 1e-9
@@ -174,6 +175,24 @@ class Weights:
             diagnostics=diagnostics or Diagnostics(),
         )
 
+    def __repr__(self) -> str:
+        annotators, relations = (_rounded(names) for names in (self.by_annotator, self.by_relation))
+        return f"{type(self).__name__}(by_annotator={annotators}, by_relation={relations})"
+
+    def _repr_html_(self) -> str:
+        details = self.diagnostics
+        rows = [
+            (kind, name, weight, *(ends.get(name) or (None, None)))
+            for kind, weights, ends in (
+                ("annotator", self.by_annotator, details.annotator_intervals),
+                ("relation", self.by_relation, details.relation_intervals),
+            )
+            for name, weight in weights.items()
+        ]
+        learned = f"{details.optimiser}, from {details.gold_rows:,} gold rows" if details.optimiser else "weights"
+        flags = "; ".join(flag.detail for flag in details.flags)
+        return html_table(f"Weights: {learned}", ("", "name", "weight", "from", "to"), rows, flags)
+
     @property
     def by_annotator(self) -> dict[str, float]:
         """Annotator → weight."""
@@ -264,6 +283,10 @@ def _shares(
         return Share(weights[name] / total, ends and Interval(*(min(end / total, 1.0) for end in ends)))
 
     return {name: share(name) if name in voters else None for name in weights}
+
+
+def _rounded(weights: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(weight, 4) for name, weight in weights.items()}
 
 
 def _arrays(evidence: Mapping[str, Any]) -> dict[str, Floats]:

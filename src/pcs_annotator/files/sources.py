@@ -47,7 +47,7 @@ def read_source(spec: Path | str, columns: Columns, limit: int | None = None) ->
 
 
 def open_stream(
-    spec: Path | str, columns: Columns, limit: int | None = None, shard: Shard | None = None
+    spec: Path | str | pa.Table, columns: Columns, limit: int | None = None, shard: Shard | None = None
 ) -> TableStream:
     """Return the texts of a source, to be read in chunks; a look at its columns is all that is read here.
 
@@ -56,11 +56,14 @@ def open_stream(
     Args:
         spec: A file, a folder of files, or a pattern such as `parts/*.parquet`, here or at an address such as
             `s3://bucket/news.csv`; `fakenewsnet:FOLDER`, or `fakenewsnet:FOLDER/SITE` for one site; `sentiment:FILE`
-            for a file of the multiclass sentiment set; `hf:OWNER/NAME` or `hf:OWNER/NAME@SPLIT` from Hugging Face.
+            for a file of the multiclass sentiment set; `hf:OWNER/NAME` or `hf:OWNER/NAME@SPLIT` from Hugging Face; or a
+            table in memory.
         columns: Names of the columns for texts, ids and gold, as far as known.
         limit: Maximum number of rows; None for all.
         shard: Which of these rows; None for all.
     """
+    if not isinstance(spec, Path | str):
+        return _stream_of(spec, name_in_memory(spec), columns, limit, shard)
     if is_public_set(spec):
         return _stream_of(_load(str(spec)), str(spec), columns, limit, shard)
     parts, (schema, rows, dialect) = open_parts(spec, limit)
@@ -98,6 +101,11 @@ def _stream_of(table: pa.Table, name: str, columns: Columns, limit: int | None, 
         limit=limit,
         shard=shard,
     )
+
+
+def name_in_memory(table: pa.Table) -> str:
+    """Return what messages and run folders call a table that is in memory."""
+    return f"the table of {len(table):,} rows"
 
 
 def is_public_set(spec: Path | str) -> bool:

@@ -27,7 +27,6 @@ from pcs_annotator.asking.models.resolve import KnownAs, resolve_model
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.chat import Answers, ChatModel, Usage
 from pcs_annotator.core.concurrency import run_sync
-from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item, Task
@@ -36,7 +35,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError, PcsWarning
 from pcs_annotator.pipeline.batch.batches import BatchSettings
 from pcs_annotator.pipeline.batch.waves import ask_in_waves
-from pcs_annotator.relations.base import Relation
+from pcs_annotator.pipeline.own_objects import OwnObjects, RelationLike, as_relations, name_annotators
 from pcs_annotator.relations.choose import RelationOptions, choose_relations
 
 OwnPrices = Mapping[str, tuple[float, float]]
@@ -80,6 +79,7 @@ class CollectSettings:
         batches: Where batches are kept track of, if models are to be asked in batches; None to ask live.
         max_per_second: Maximum number of calls per second, to all models together; None for no limit.
         cluster: The cluster that asks; None for this machine.
+        own: Models and relations that are given as objects, for names that stand for them.
     """
 
     draws: int = 1
@@ -100,13 +100,14 @@ class CollectSettings:
     batches: BatchSettings | None = None
     max_per_second: float | None = None
     cluster: ClusterSettings | None = None
+    own: OwnObjects = field(default_factory=OwnObjects)
 
 
 async def collect(  # noqa: PLR0913  # the agreed signature
     task: Task,
     items: Iterable[Item] | AsyncIterable[Item],
     annotators: Sequence[object],
-    relations: Sequence[str | Relation] = (ORIGINAL,),
+    relations: Sequence[RelationLike] = (ORIGINAL,),
     *,
     ledger: LedgerAddress = "ledger.db",
     budget_usd: float | None = None,
@@ -123,7 +124,8 @@ async def collect(  # noqa: PLR0913  # the agreed signature
         items: The texts; read as they are needed.
         annotators: `Annotator`s, or anything that names a model: `provider:model`, a URL, a LangChain chat model, a
             function. `groq:gemma2-9b-it/1s-top-2` also asks that model for its two best guesses and their confidence.
-        relations: How texts are rewritten: names such as `"voice"` or `"rule:voice|llm:voice"`, or your own relations.
+        relations: How texts are rewritten: names such as `"voice"` or `"rule:voice|llm:voice"`, your own relations, or
+            functions that take a text and return its rewrite, or None where they do not apply.
         ledger: The file that keeps paid calls, or the address of a PostgreSQL server that does, `postgresql://…`.
         budget_usd: The most that may be spent in this ledger, earlier calls included; the price of every model must
             then be known.
@@ -228,26 +230,30 @@ def plan_job(job: Job, items: Iterable[Item], settings: CollectSettings) -> Plan
 
 
 def open_job(
-    task: Task, annotators: Sequence[object], relations: Sequence[str | Relation], settings: CollectSettings
+    task: Task, annotators: Sequence[object], relations: Sequence[RelationLike], settings: CollectSettings
 ) -> Job:
     """Return the job with all names resolved; a missing key or an unknown name is an error here, before any call."""
     environment = settings.environment
     if environment is None:
         environment = read_environment(Path.cwd())
     # Annotators that differ only in how they ask share one model, because it may be large.
-    named = cache(lambda name: resolve_model(name, environment))
+    own, named = settings.own, cache(lambda name: resolve_model(name, environment))
     bound = []
-    for given in annotators:
-        annotator = _settled(given if isinstance(given, Annotator) else _annotator(given), settings)
+    for given in name_annotators(annotators):
+        annotator = _settled(own.annotator(given), settings)
         if annotator.letters:
             letters_of(task.labels)
         spec = annotator.model
         bound.append((annotator, named(spec) if isinstance(spec, str) else resolve_model(spec, environment)))
-    rewriter = None if settings.rewriter is None else _rewriter(settings.rewriter, environment)
+    rewriter = None if settings.rewriter is None else _rewriter(own.model(settings.rewriter), environment)
+    choosing = settings.choosing
+    own_relations = {**choosing.own, **own.relations}
     return Job(
         task=task,
         annotators=bound,
-        relations=choose_relations(relations, replace(settings.choosing, rewriter=rewriter is not None)),
+        relations=choose_relations(
+            as_relations(relations), replace(choosing, own=own_relations, rewriter=rewriter is not None)
+        ),
         rewriter=rewriter,
         draws=settings.draws,
         on_variant=settings.on_variant,
@@ -267,13 +273,6 @@ def _settled(annotator: Annotator, settings: CollectSettings) -> Annotator:
     answers = settings.answers if annotator.answers is None else annotator.answers
     letters = settings.letters if annotator.letters is None else annotator.letters
     return replace(annotator, answers=answers, letters=letters)
-
-
-def _annotator(model: object) -> Annotator:
-    """Return the annotator of a model; `groq:gemma2-9b-it/1s-top-2` is asked for two guesses."""
-    if isinstance(model, str) and (kind := kind_of(model)):
-        return Annotator(base_annotator(model), elicitation=kind)
-    return Annotator(model)
 
 
 def pricing(own: OwnPrices) -> PriceOf:
@@ -313,14 +312,14 @@ class Panel:
     Attributes:
         task: What to decide.
         annotators: `Annotator`s, or anything that names a model.
-        relations: Names, or your own relations.
+        relations: Names, your own relations, or functions.
         ledger: The file or server that keeps paid calls.
         settings: How to ask.
     """
 
     task: Task
     annotators: Sequence[object]
-    relations: Sequence[str | Relation] = (ORIGINAL,)
+    relations: Sequence[RelationLike] = (ORIGINAL,)
     ledger: LedgerAddress = "ledger.db"
     settings: CollectSettings = field(default_factory=CollectSettings)
 

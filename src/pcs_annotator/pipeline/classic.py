@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.errors import ConfigError, MissingPackage, PcsError
+from pcs_annotator.errors import ConfigError, MissingPackage
 from pcs_annotator.files import runs, tables
 from pcs_annotator.judging.weighing import fitting, scoring
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.pipeline.ask import Panel
+from pcs_annotator.pipeline.own_objects import as_relations, is_relation, name_annotators
 from pcs_annotator.relations.base import Relation
 from pcs_annotator.relations.choose import choose_relations
 from pcs_annotator.relations.compose import InTurn
-from pcs_annotator.relations.function import FunctionRelation, Rewritten
+from pcs_annotator.relations.function import FunctionRelation, Rewriting
 from pcs_annotator.relations.parse import INSTALL, Parser
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
-from pcs_annotator.relations.rules.rule import NotApplicable
 from pcs_annotator.version import __version__
 
 if TYPE_CHECKING:
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
 
 RelationLike = str | Relation
 """A relation, or the name of one."""
-Rewriting = Callable[[str], Rewritten | Awaitable[Rewritten]]
 OwnRelation = str | Rewriting | Relation
 """A prompt, a function that returns a text or None, or a relation."""
 
@@ -90,11 +87,7 @@ def annotator_names(annotators: Sequence[object]) -> list[str]:
     """
     if not annotators:
         raise ConfigError("no annotators: name at least one model, as in annotators=['groq:llama-3.1-8b-instant']")
-    names = [(given if isinstance(given, Annotator) else Annotator(given)).name for given in annotators]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise ConfigError(f"annotators: {twice[0]!r} is named twice: name each once, or give Annotator(…, name=…)")
-    return names
+    return [one.name for one in name_annotators(annotators)]
 
 
 def check_relations(panel: Panel) -> None:
@@ -111,7 +104,7 @@ def relation_names(panel: Panel) -> list[str]:
     """
     rewriter = panel.settings.rewriter is not None
     try:
-        chosen = choose_relations(panel.relations, replace(panel.settings.choosing, rewriter=rewriter))
+        chosen = choose_relations(as_relations(panel.relations), replace(panel.settings.choosing, rewriter=rewriter))
     except ConfigError as error:
         raise error if rewriter else ConfigError(f"{error}; in PCS, the rewriter is the textmutator") from error
     parsed = [relation.name for relation in chosen if "parser" in relation.needs]
@@ -136,44 +129,16 @@ def own_relation(name: str, how: OwnRelation, checked: bool | None = None) -> Re
     elif is_relation(how):
         return how
     else:
-        made = FunctionRelation(name, _guarded(name, how), expects=OWN_PROMPT)
+        made = FunctionRelation(name, how, expects=OWN_PROMPT)  # type: ignore[arg-type]  # no relation
     if checked is None:
         checked = isinstance(how, str)
     # A combined relation is not checked, even if it has only one part.
     return made if checked else InTurn(name, (made,))
 
 
-def is_relation(thing: object) -> TypeGuard[Relation]:
-    """Return whether this is already a relation, not a prompt or a function."""
-    return not isinstance(thing, type) and hasattr(thing, "rewrite") and hasattr(thing, "name")
-
-
 def name_of(relation: RelationLike) -> str:
     """Return the name of a relation."""
     return relation if isinstance(relation, str) else relation.name
-
-
-def _guarded(name: str, function: Any) -> Rewriting:
-    """Return the function wrapped so that its errors name the relation."""
-
-    async def rewrite(text: str) -> Rewritten:
-        if not text.strip():
-            return NotApplicable("the text is empty")
-        try:
-            result = function(text)
-            if inspect.isawaitable(result):
-                result = await result
-        except PcsError:
-            raise
-        except Exception as error:
-            raise ConfigError(
-                f"relation {name!r}: its function raised {type(error).__name__}: {error}, on the text {text[:60]!r}"
-            ) from error
-        if result is None or isinstance(result, str | NotApplicable):
-            return result
-        raise ConfigError(f"relation {name!r}: its function returned {type(result).__name__}, not a string or None")
-
-    return rewrite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.gold import gold_codes
-from pcs_annotator.core.outcome import Counts, Outcome
+from pcs_annotator.core.outcome import Counts, Outcomes
 from pcs_annotator.core.table_files import STDIO, ending_of
 from pcs_annotator.core.tabular import has_wildcards, table_stem
 from pcs_annotator.core.votes import Votes
@@ -41,6 +41,7 @@ from pcs_annotator.pipeline.large.stream import (
     write_all,
 )
 from pcs_annotator.pipeline.large.survey import sampled_rows, survey
+from pcs_annotator.pipeline.own_objects import OwnObjects
 from pcs_annotator.pipeline.run_folder import Recorded, started
 from pcs_annotator.pipeline.run_request import RunRequest
 
@@ -88,7 +89,7 @@ class Labelled:
         votes: The votes on them.
         outcomes: A label for every text.
         tally: Counts of calls, answers and failures.
-        out: The file with the labels.
+        out: The file with the labels; None if none was written.
         model: The model that judged them; its certificate is about these texts.
         frugal: How questions were saved; None when everything was asked.
         drift: Whether the answers differ from those of the run; None when the run kept nothing to compare with.
@@ -97,9 +98,9 @@ class Labelled:
 
     dataset: tables.Dataset
     votes: Votes
-    outcomes: Sequence[Outcome]
+    outcomes: Outcomes
     tally: Tally
-    out: Path | str
+    out: Path | str | None
     model: Model
     frugal: Frugal | None = None
     drift: Drift | None = None
@@ -125,14 +126,14 @@ def default_out(data: Path | str) -> Path:
     return whole.with_name(name) if whole.name else whole / name
 
 
-def label(request: RunRequest, out: Path | str, saving: Saving | None = None) -> Labelled:
+def label(request: RunRequest, out: Path | str | None, saving: Saving | None = None) -> Labelled:
     """Ask the models of a fitted run about new texts and label them; of `request.config`, only columns are used.
 
     A file that this run did not write, or that has other rows, is an error; with `request.replace`, it is kept under a
-    dated name.
+    dated name. Without `out`, no file is written.
     """
     folder = runs.RunFolder(request.folder)
-    if out != STDIO:
+    if out is not None and out != STDIO:
         runs.check_ending(out, WRITTEN)
     # raises if this is no run folder, before a lock is put there
     config, _ = started(folder, request.config.ask.ledger)
@@ -142,27 +143,32 @@ def label(request: RunRequest, out: Path | str, saving: Saving | None = None) ->
     ledgers.check_ledger(config)
     with ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say):
         if dataset is None:
+            if out is None:
+                raise ConfigError(f"{stream.name} is too large to be labelled in memory: name a file with out=…")
             return _label_large(request, stream, out, saving or Saving())
         return _label(request, stream, dataset, out, saving or Saving())
 
 
 def _label(
-    request: RunRequest, stream: TableStream, dataset: tables.Dataset, out: Path | str, saving: Saving
+    request: RunRequest, stream: TableStream, dataset: tables.Dataset, out: Path | str | None, saving: Saving
 ) -> Labelled:
     recorded = Recorded.read(runs.RunFolder(request.folder), request.config.ask.ledger)
-    in_the_way = label_files.in_the_way(out, recorded.folder, dataset)
-    _refuse(request, out, in_the_way, len(dataset.items))
+    in_the_way = ""
+    if out is not None:
+        in_the_way = label_files.in_the_way(out, recorded.folder, dataset)
+        _refuse(request, out, in_the_way, len(dataset.items))
     opened = _opened(request, recorded, saving, len(dataset.items))
     ledger, tally = ledgers.ledger_of(recorded.folder, recorded.config), opened.settings.tally
     votes = run_sync(lambda: ray_cluster.ask_job(opened.job, dataset.items, ledger, opened.settings, opened.strategy))
     model = opened.model.with_coverage(votes)
     found = learn.check_drift(model, votes, [item.text for item in dataset.items])
-    outcomes = list(model.judge(votes))
+    outcomes = Outcomes(model.judge(votes))
     labels = tables.with_outcomes(dataset.table, outcomes, votes.labels)
-    if in_the_way:
-        request.say(f"{out} is kept as {runs.keep_earlier(out)}")
-    tables.write_table(out, labels, label_files.style_of(request, stream, out, model))
-    label_files.note_written(recorded.folder, out)
+    if out is not None:
+        if in_the_way:
+            request.say(f"{out} is kept as {runs.keep_earlier(out)}")
+        tables.write_table(out, labels, label_files.style_of(request, stream, out, model))
+        label_files.note_written(recorded.folder, out)
     return Labelled(
         dataset=dataset,
         votes=votes,
@@ -177,7 +183,7 @@ def _label(
 
 def _opened(request: RunRequest, recorded: Recorded, saving: Saving, rows: int) -> FittedRun:
     """Open a fitted run that shows its progress, and asks in batches if wanted."""
-    opened = open_fitted(recorded, saving, request.environment)
+    opened = open_fitted(recorded, saving, request.environment, request.own)
     batches = request.batches(saving.executor or recorded.config.ask.executor)
     tally = Tally(rows_expected=rows)
     return replace(opened, settings=replace(opened.settings, progress=request.progress, tally=tally, batches=batches))
@@ -216,7 +222,7 @@ def _label_large(request: RunRequest, stream: TableStream, out: Path | str, savi
     return Labelled(
         dataset=dataset,
         votes=votes,
-        outcomes=list(model.judge(votes)),
+        outcomes=Outcomes(model.judge(votes)),
         tally=opened.settings.tally,
         out=out,
         model=model,
@@ -226,11 +232,13 @@ def _label_large(request: RunRequest, stream: TableStream, out: Path | str, savi
     )
 
 
-def open_fitted(recorded: Recorded, saving: Saving, environment: Mapping[str, str] | None) -> FittedRun:
+def open_fitted(
+    recorded: Recorded, saving: Saving, environment: Mapping[str, str] | None, own: OwnObjects | None = None
+) -> FittedRun:
     """Open the models of a fitted run, and learn when to stop asking."""
     given = {name: getattr(saving, name) for name in resolve_config.EXECUTION}
     how = replace(recorded.config.ask, **{name: value for name, value in given.items() if value is not None})
-    settings = resolve_config.collect_settings_of(replace(recorded.config, ask=how), environment)
+    settings = resolve_config.collect_settings_of(replace(recorded.config, ask=how), environment, own)
     settings = _within_budget(settings, saving)
     fitted = recorded.model_in_force()
     job = job_of(recorded, settings)
@@ -261,7 +269,7 @@ def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPl
     stream = _without_gold(request).open_data()
     found = survey(stream)  # a smaller table is the whole sample
     rows, items = found.rows, found.sample.items
-    settings = resolve_config.collect_settings_of(recorded.config, request.environment)
+    settings = resolve_config.collect_settings_of(recorded.config, request.environment, request.own)
     settings = _within_budget(settings, saving or Saving())
     job = job_of(recorded, settings)
     everything = ask.plan_job(job, items, settings).for_rows(rows)

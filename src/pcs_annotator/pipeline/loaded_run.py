@@ -1,67 +1,49 @@
-"""A loaded run: labels Arrow tables wherever Python runs, so that any data engine can call it."""
+"""A loaded run: its results, and labels for further texts and Arrow tables, wherever Python runs."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import pickle
 import threading
 import weakref
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
-from pcs_annotator.core.ledger_address import LedgerAddress
+from pcs_annotator.core.concurrency import run_in_thread
+from pcs_annotator.core.display import Page
+from pcs_annotator.core.outcome import Outcome, Outcomes
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.core.task import Item
-from pcs_annotator.errors import AccessDenied, PcsError, UserError
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Weights
+from pcs_annotator.errors import TableError
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.files.tables import SCORE_DECIMALS, Columns, find_columns
-from pcs_annotator.pipeline import ask
-from pcs_annotator.pipeline.fitted import FittedRun
-from pcs_annotator.pipeline.label import Saving, open_fitted
-from pcs_annotator.pipeline.large.chunks import ChunkLabeller, LabelledChunk
+from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.pipeline.fit import open_run
 from pcs_annotator.pipeline.large.result_columns import result_columns
-from pcs_annotator.pipeline.ledgers import ledger_of
-from pcs_annotator.pipeline.run_folder import Recorded, started
+from pcs_annotator.pipeline.own_objects import OwnObjects
+from pcs_annotator.pipeline.report.page import write_report
+from pcs_annotator.pipeline.run_engine import Answered, LoadOptions, RunEngine
+from pcs_annotator.pipeline.run_folder import RunResult, started
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-T = TypeVar("T")
 MOST_ROWS = 10_000
 """Rows that are labelled at a time, so that memory does not grow with the table."""
 NO_TEXT, NOT_TEXT = "no text", "the text is not valid UTF-8"
-NO_ANSWER = "no model gave a usable answer"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadOptions:
-    """How a loaded run labels.
-
-    Attributes:
-        text_column: The column of texts; None to look for one with a usual name, or take the only column.
-        in_flight: Maximum number of concurrent calls per model, in each process; None for that of the run.
-        ledger: Where paid calls are kept, a file or `postgresql://…`; None for the run's own ledger.
-        environment: Keys and base URLs; None for those of the process and of `.env`, wherever tables are labelled.
-        saving: When to stop asking, and what may be spent by each process.
-    """
-
-    text_column: str | None = None
-    in_flight: int | None = None
-    ledger: LedgerAddress | None = field(default=None, repr=False)  # it may have a password
-    environment: Mapping[str, str] | None = field(default=None, repr=False)
-    saving: Saving = field(default_factory=Saving)
 
 
 class LoadedRun:
-    """A fitted run that labels tables.
+    """A fitted run: what it found out, and labels for further texts.
 
     It can be pickled, so that Ray, Spark and Daft can send it to other processes, and used by several threads. Models
-    and ledger are opened when the first table is labelled, in each process once. `close`, the end of a `with` block or
+    and ledger are opened when the first text is labelled, in each process once. `close`, the end of a `with` block or
     the end of the process closes them.
 
     Attributes:
@@ -72,10 +54,13 @@ class LoadedRun:
     def __init__(self, folder: Path, options: LoadOptions) -> None:
         self.folder, self.options = folder, options
         self._opening = threading.Lock()
-        self._open: _OpenRun | None = None
+        self._engine: RunEngine | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.folder)!r})"
+
+    def _repr_html_(self) -> str:
+        return self.result._repr_html_()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _of_this_process, (self.folder, self.options)
@@ -87,20 +72,89 @@ class LoadedRun:
         self.close()
 
     def close(self) -> None:
-        """Close models and ledger; the next table opens them again."""
+        """Close models and ledger; the next text opens them again."""
         with self._opening:
-            if self._open is not None:
-                self._open.close()
-            self._open = None
+            if self._engine is not None:
+                self._engine.close()
+            self._engine = None
 
     def check(self) -> None:
         """Raise if the folder is no run folder."""
         started(RunFolder(self.folder))
 
+    @cached_property
+    def result(self) -> RunResult:
+        """The result of the run, as `run` returned it; read from the folder once."""
+        return replace(open_run(self.folder), own=self.options.own)
+
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels of the run."""
         return started(RunFolder(self.folder))[0].task.labels
+
+    @property
+    def votes(self) -> Votes:
+        """The votes on the run's own texts."""
+        return self.result.votes
+
+    @property
+    def model(self) -> Model:
+        """What was learned: weights, calibrator and certificate."""
+        return self.result.model
+
+    @property
+    def weights(self) -> Weights:
+        """The weight of every annotator and every relation."""
+        return self.result.weights
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What is promised about accepted labels, or why nothing is; None if no promise was requested."""
+        return self.result.certificate
+
+    def outcomes(self) -> Outcomes:
+        """Return the labels of the run's own texts; of a large table, those of a sample."""
+        return Outcomes(self.result.outcomes)
+
+    def report(self) -> Page:
+        """Return the page of the run, which a notebook shows; it is written if it is missing."""
+        path = RunFolder(self.folder).report
+        return Page(path if path.exists() else write_report(self.result))
+
+    @overload
+    def label(self, texts: str) -> Outcome: ...  # type: ignore[overload-overlap]  # a str is iterable, too
+    @overload
+    def label(self, texts: Iterable[str], ids: Iterable[object] | None = None) -> Outcomes: ...
+    def label(self, texts: str | Iterable[str], ids: Iterable[object] | None = None) -> Outcome | Outcomes:
+        """Return the outcome of a text, or those of several.
+
+        A text that cannot be labelled raises nothing: its outcome has no label, and a reason.
+
+        Args:
+            texts: A text, or several.
+            ids: What the outcomes call the texts; by default numbers from 1.
+        """
+        items = _items(texts, ids)
+        found: list[Outcome] = []
+        for at in range(0, len(items), MOST_ROWS):
+            engine = self._opened()
+            part = items[at : at + MOST_ROWS]
+            found += _outcomes(engine.call(engine.label(part)), part)
+        return found[0] if isinstance(texts, str) else Outcomes(found)
+
+    @overload
+    async def alabel(self, texts: str) -> Outcome: ...  # type: ignore[overload-overlap]  # likewise
+    @overload
+    async def alabel(self, texts: Iterable[str], ids: Iterable[object] | None = None) -> Outcomes: ...
+    async def alabel(self, texts: str | Iterable[str], ids: Iterable[object] | None = None) -> Outcome | Outcomes:
+        """Async version of `label`; tasks that label at the same time share models, budget and pace."""
+        items = _items(texts, ids)
+        found: list[Outcome] = []
+        for at in range(0, len(items), MOST_ROWS):
+            engine = await self._aopened()
+            part = items[at : at + MOST_ROWS]
+            found += _outcomes(await engine.acall(engine.label(part)), part)
+        return found[0] if isinstance(texts, str) else Outcomes(found)
 
     def label_table(self, table: pa.Table | pa.RecordBatch, text_column: str | None = None) -> pa.Table:
         """Return the same rows in the same order, with more columns: what the run says about each text.
@@ -139,16 +193,21 @@ class LoadedRun:
 
     def _labelled(self, texts: Sequence[_Text]) -> pa.Table:
         """Return the new columns for some texts."""
-        opened = self._opened()
-        return opened.call(opened.label(texts))
+        engine = self._opened()
+        items = [Item(id=str(row), text=one.text) for row, one in enumerate(texts)]
+        return _added(engine.call(engine.label(items)), [one.error for one in texts])
 
-    def _opened(self) -> _OpenRun:
+    def _opened(self) -> RunEngine:
         with self._opening:
             # threads do not survive a fork, and connections must not be shared after one
-            if self._open is None or self._open.process != os.getpid():
-                self._open = _OpenRun.open(self.folder, self.options)
-                weakref.finalize(self, self._open.close)
-            return self._open
+            if self._engine is None or self._engine.process != os.getpid():
+                self._engine = RunEngine.open(self.folder, self.options)
+                weakref.finalize(self, self._engine.close)
+            return self._engine
+
+    async def _aopened(self) -> RunEngine:
+        engine = self._engine
+        return await run_in_thread(self._opened) if engine is None or engine.process != os.getpid() else engine
 
 
 _OF_THIS_PROCESS: dict[bytes, LoadedRun] = {}
@@ -156,7 +215,9 @@ _OF_THIS_PROCESS: dict[bytes, LoadedRun] = {}
 
 def _of_this_process(folder: Path, options: LoadOptions) -> LoadedRun:
     """Return the same loaded run for the same folder and options: engines unpickle it for every batch."""
-    return _OF_THIS_PROCESS.setdefault(pickle.dumps((folder, options)), LoadedRun(folder, options))
+    own = options.own  # functions cannot always be pickled
+    key = pickle.dumps((folder, replace(options, own=OwnObjects()), [*own.models], [*own.relations]))
+    return _OF_THIS_PROCESS.setdefault(key, LoadedRun(folder, options))
 
 
 class _Text(NamedTuple):
@@ -194,115 +255,44 @@ def _new_columns(labels: Iterable[str]) -> pa.Schema:
     return pa.schema([*first, *((f"p_{label}", pa.float64()) for label in labels), ("pcs_error", pa.string())])
 
 
-@dataclass(slots=True)
-class _OpenRun:
-    """A fitted run with its ledger and models open, and the thread whose event loop asks.
-
-    Attributes:
-        process: The process that opened it.
-    """
-
-    process: int
-    _loop: asyncio.AbstractEventLoop
-    _closing: AsyncExitStack
-    _labeller: ChunkLabeller
-    _closed: bool = False
-
-    @classmethod
-    def open(cls, folder: Path, options: LoadOptions) -> _OpenRun:
-        """Open a run; a missing key or a damaged folder is an error here."""
-        recorded = Recorded.read(RunFolder(folder))
-        fitted = open_fitted(recorded, options.saving, options.environment)
-        if options.in_flight is not None:
-            fitted = replace(fitted, settings=replace(fitted.settings, in_flight=options.in_flight))
-        ask.refuse_unknown_prices(fitted.job, ask.pricing(fitted.settings.prices), fitted.settings.budget)
-        ledger = open_ledger(options.ledger or ledger_of(recorded.folder, recorded.config))
-        loop = asyncio.new_event_loop()
-        threading.Thread(target=_run, args=(loop,), name="pcs-engine", daemon=True).start()
-        try:
-            return _wait_for(cls._enter(fitted, ledger), loop)
-        except BaseException:
-            loop.call_soon_threadsafe(loop.stop)
-            raise
-
-    @classmethod
-    async def _enter(cls, fitted: FittedRun, ledger: AnyLedger) -> _OpenRun:
-        # A file is not locked, so that processes label side by side: what two of them ask at the same moment is paid
-        # for twice, and every answer is found by all of them after that. On a server, calls are claimed.
-        async with AsyncExitStack() as stack:
-            stack.enter_context(ledger)
-            asker = ask.open_asker(ledger, fitted.settings)
-            labeller = await stack.enter_async_context(ChunkLabeller(fitted, asker))
-            return cls(os.getpid(), asyncio.get_running_loop(), stack.pop_all(), labeller)
-
-    def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine in the thread that asks, and return its result; Ctrl-C stops it and keeps paid answers."""
-        return _wait_for(work, self._loop)
-
-    def close(self) -> None:
-        """Close models and ledger, if this process opened them and they are still open."""
-        if self.process == os.getpid() and not self._closed:
-            self._closed = True
-            self.call(self._closing.aclose())
-            self._loop.call_soon_threadsafe(self._loop.stop)
-
-    async def label(self, texts: Sequence[_Text]) -> pa.Table:
-        """Return the new columns for some texts."""
-        items = [Item(id=str(row), text=one.text) for row, one in enumerate(texts)]
-        labeller, failure = self._labeller, ""
-        asker = labeller.asker
-        try:
-            chunk = await labeller.label(items)
-        except UserError:
-            raise
-        except PcsError as error:
-            if isinstance(error, AccessDenied) and not asker.tracker.calls:
-                raise  # wrong from the start, so for all rows
-            failure = str(error)
-            if labeller.asker is asker:  # its pace is closed for all texts; the next table tries again
-                labeller.asker = asker.restarted()
-            try:
-                chunk = await labeller.label_from_ledger(items)
-            except PcsError:  # the ledger itself has failed
-                return _unlabelled(labeller.fitted.job.task.labels, len(items), failure)
-        return _added(chunk, labeller.fitted, [one.error for one in texts], failure)
-
-
-def _run(loop: asyncio.AbstractEventLoop) -> None:
-    try:
-        loop.run_forever()
-    finally:
-        loop.close()
-
-
-def _wait_for(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
-    future = asyncio.run_coroutine_threadsafe(work, loop)
-    try:
-        return future.result()
-    except BaseException:
-        future.cancel()
-        raise
-
-
-def _added(chunk: LabelledChunk, fitted: FittedRun, errors: Sequence[str], failure: str) -> pa.Table:
-    """Return the new columns; `errors` are of rows, `failure` is why rows without answers have none."""
+def _added(answered: Answered, errors: Sequence[str]) -> pa.Table:
+    """Return the new columns; `errors` say why texts are none."""
     import pyarrow as pa
 
-    silent, schema = chunk.votes.silent, _new_columns(chunk.votes.labels)
-    why = [
-        (error or failure or "; ".join(chunk.missing.get(row, ())) or NO_ANSWER) if silent[row] else None
-        for row, error in enumerate(errors)
-    ]
-    columns: dict[str, Any] = result_columns(fitted.model, chunk.votes, chunk.judged)
+    why = [reason and (error or reason) for error, reason in zip(errors, answered.why, strict=True)]
+    chunk = answered.chunk
+    if chunk is None:
+        schema = _new_columns(answered.fitted.job.task.labels)
+        *empty, _ = (pa.nulls(len(why), column.type) for column in schema)
+        return pa.table([*empty, pa.array(answered.why, pa.string())], schema=schema)
+    schema = _new_columns(chunk.votes.labels)
+    columns: dict[str, Any] = result_columns(answered.fitted.model, chunk.votes, chunk.judged)
     shares = chunk.judged.deciding.round(SCORE_DECIMALS)
+    silent = chunk.votes.silent
     columns |= {f"p_{label}": pa.array(shares[:, at], mask=silent) for at, label in enumerate(chunk.votes.labels)}
     columns["pcs_error"] = why  # last: a label may be named like that
     return pa.table([columns[name] for name in schema.names], schema=schema)
 
 
-def _unlabelled(labels: Sequence[str], rows: int, why: str) -> pa.Table:
-    import pyarrow as pa
+def _items(texts: str | Iterable[str], ids: Iterable[object] | None) -> list[Item]:
+    given = [texts] if isinstance(texts, str) else list(texts)
+    names = range(1, len(given) + 1) if ids is None else list(ids)
+    if len(names) != len(given):
+        raise TableError(f"there are {len(given)} texts and {len(names)} ids: give one id per text")
+    for number, text in enumerate(given, 1):
+        if not isinstance(text, str):
+            raise TableError(f"number {number} of the texts is a {type(text).__name__}, not a text")
+    return [Item(id=str(name), text=text) for name, text in zip(names, given, strict=True)]
 
-    schema = _new_columns(labels)
-    *empty, _ = (pa.nulls(rows, column.type) for column in schema)
-    return pa.table([*empty, pa.array([why] * rows)], schema=schema)
+
+def _outcomes(answered: Answered, items: Sequence[Item]) -> list[Outcome]:
+    if answered.chunk is None:
+        return [
+            Outcome(id=item.id, label=None, scores={}, confidence=None, decision="review", reason=why or "")
+            for item, why in zip(items, answered.why, strict=True)
+        ]
+    judged = answered.fitted.model.judge(answered.chunk.votes, answered.chunk.judged)
+    return [
+        outcome if why is None else replace(outcome, reason=why if item.text.strip() else NO_TEXT)
+        for item, outcome, why in zip(items, judged, answered.why, strict=True)
+    ]

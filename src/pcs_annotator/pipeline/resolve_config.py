@@ -18,6 +18,7 @@ from pcs_annotator.errors import ConfigError, LabelError
 from pcs_annotator.files.config import AskSettings, Config, LearnSettings, read_config
 from pcs_annotator.files.tables import Columns, Dataset
 from pcs_annotator.pipeline.ask import ClusterSettings, CollectSettings
+from pcs_annotator.pipeline.own_objects import OwnObjects
 from pcs_annotator.pipeline.relations import DEFAULT, relation_options_of
 from pcs_annotator.relations.parse import Parser
 
@@ -155,8 +156,10 @@ def task_of(config: Config) -> Task:
     return Task(instruction, task.labels, task.meanings, task.wordings, task.written_wording)
 
 
-def collect_settings_of(config: Config, environment: Mapping[str, str] | None) -> CollectSettings:
-    """Return how to ask with these settings."""
+def collect_settings_of(
+    config: Config, environment: Mapping[str, str] | None, own: OwnObjects | None = None
+) -> CollectSettings:
+    """Return how to ask with these settings; `own` has the objects that some of their names stand for."""
     rewriter = config.relations.rewriter or None
     return CollectSettings(
         draws=config.ask.draws,
@@ -172,6 +175,7 @@ def collect_settings_of(config: Config, environment: Mapping[str, str] | None) -
         choosing=relation_options_of(config.relations, rewriter=rewriter is not None),
         max_per_second=config.ask.max_per_second,
         cluster=cluster_of(config.ask),
+        own=own or OwnObjects(),
     )
 
 

@@ -88,7 +88,7 @@ def _run(
     to_label = recorded.hand_out(learned, request.to_label)
     steps = {"prepare": asking - started, "ask": learning - asking, "learn": writing - learning}
     seconds = {**steps, "write": time.perf_counter() - writing}
-    result = recorded.result(learned, outcomes, tally=tally, seconds=seconds, to_label=to_label)
+    result = recorded.result(learned, outcomes, tally=tally, seconds=seconds, to_label=to_label, own=request.own)
     write_report(result)
     return result
 
@@ -113,7 +113,7 @@ def _kept_from_fits(folder: RunFolder, config: Config) -> dict[str, Any]:
 
 def _check_models(request: RunRequest, config: Config) -> None:
     """Raise for a model, key, price or relation that cannot be used, before the run folder is changed."""
-    settings = resolve_config.collect_settings_of(config, request.environment)
+    settings = resolve_config.collect_settings_of(config, request.environment, request.own)
     models, relations = config.ask.models, config.relations.use or (ORIGINAL,)
     settings = replace(settings, questions=settings.questions if config.relations.use else {})
     job = ask.open_job(resolve_config.task_of(config), models, relations, settings)
@@ -154,7 +154,7 @@ def _refuse_other_work(request: RunRequest, config: Config, dataset: tables.Data
 
 def _settings(request: RunRequest, config: Config, tally: Tally) -> ask.CollectSettings:
     """Return how to ask, with what is left of the budget."""
-    settings = resolve_config.collect_settings_of(config, request.environment)
+    settings = resolve_config.collect_settings_of(config, request.environment, request.own)
     settings = replace(settings, progress=request.progress, tally=tally)
     if not request.ask:
         return replace(settings, budget=Budget(calls=0), cluster=None)
@@ -189,7 +189,7 @@ def _asked(
         config = replace(config, task=replace(config.task, written_wording=found.written_wording))
     start: dict[str, Any] = {
         "version": __version__,
-        "data": str(request.data),
+        "data": request.data_name,
         "data_hash": data_hash(dataset.items) if large is None else large.data,
         "annotators": [annotator.name for annotator, _ in job.annotators],
         "relations": [relation.name for relation in job.relations],

@@ -14,12 +14,14 @@ import numpy as np
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.arrays import Codes, Mask
 from pcs_annotator.core.bill import Bill
+from pcs_annotator.core.display import Page, html_table
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.ledger_address import on_server
-from pcs_annotator.core.outcome import Counts, Outcome
+from pcs_annotator.core.outcome import Counts, Outcome, Outcomes
 from pcs_annotator.core.variant import VariantCount
 from pcs_annotator.core.vote import ABSTAINED
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import ConfigError, LedgerError, PcsWarning, TableError
 from pcs_annotator.files import tables, vote_files
 from pcs_annotator.files.config import Config, LearnSettings, config_from_dict, known_learn_settings
@@ -29,10 +31,11 @@ from pcs_annotator.files.whole_table import WholeTable, read_whole
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate, fingerprint, in_force
 from pcs_annotator.pipeline import folder_votes, human_review, ledgers, resolve_config
-from pcs_annotator.pipeline.certificate_text import fallen_away
+from pcs_annotator.pipeline.certificate_text import fallen_away, promised, without_gold
 from pcs_annotator.pipeline.findings import Facts
 from pcs_annotator.pipeline.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.pipeline.looks import key_of, read_looks, write_looks
+from pcs_annotator.pipeline.own_objects import OwnObjects
 from pcs_annotator.pipeline.verdicts import Verdicts, with_reviewed_audit
 from pcs_annotator.version import __version__
 
@@ -73,6 +76,7 @@ class RunResult:
         random_sample: Which gold rows were drawn at random or may be assumed to be; None for all.
         whole: What is known about all rows of a large table; everything else is about a sample of it. None for a table
             that is kept completely, and before all rows are labelled.
+        own: Models and relations that were given as objects.
     """
 
     folder: RunFolder
@@ -80,7 +84,7 @@ class RunResult:
     dataset: tables.Dataset
     votes: Votes
     learned: Learned
-    outcomes: Sequence[Outcome]
+    outcomes: Outcomes
     tally: Tally
     bills: Sequence[Bill]
     rewrites: Sequence[VariantCount] = ()
@@ -92,6 +96,41 @@ class RunResult:
     verdicts: Verdicts = field(default_factory=Verdicts)
     random_sample: Mask | None = None
     whole: WholeTable | None = None
+    own: OwnObjects = field(default_factory=OwnObjects, repr=False)
+
+    @property
+    def model(self) -> Model:
+        """What was learned: weights, calibrator and certificate."""
+        return self.learned.model
+
+    @property
+    def weights(self) -> Weights:
+        """The weight of every annotator and every relation."""
+        return self.model.weights
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What is promised about accepted labels, or why nothing is; None if no promise was requested."""
+        return self.model.certificate
+
+    def report(self) -> Page:
+        """Return the page of the run, which a notebook shows."""
+        return Page(self.folder.report)
+
+    def __repr__(self) -> str:
+        counts = self.counts
+        return f"{type(self).__name__}({str(self.folder.path)!r}, {counts.rows:,} rows, {self._decided()})"
+
+    def _repr_html_(self) -> str:
+        counts = self.counts
+        promise = "no promise was requested" if self.certificate is None else promised(self.certificate).headline
+        rows = ((label, rows, rows / counts.rows) for label, rows in counts.labels.items())
+        note = f"{promise if self.dataset.gold else without_gold(counts).headline} · report: {self.folder.report}"
+        return html_table(f"{counts.rows:,} rows · {self._decided()}", ("label", "rows", "share"), rows, note)
+
+    def _decided(self) -> str:
+        parts = [f"{rows:,} {decision}" for decision, rows in self.counts.decisions.items()]
+        return " · ".join(parts) or "no decisions"
 
     @property
     def counts(self) -> Counts:
@@ -279,7 +318,7 @@ class Recorded:
             dataset=replace(self.dataset, gold=self.gold.labels),
             votes=self.votes,
             learned=learned,
-            outcomes=outcomes,
+            outcomes=Outcomes(outcomes),
             bills=self._bills(),
             rewrites=tuple(vote_files.count_variants(self.folder.variants)),
             unreadable=counted.get("unreadable", {}),

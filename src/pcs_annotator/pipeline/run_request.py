@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pcs_annotator.asking.ledger.lock import Say, warn_user
 from pcs_annotator.core.tabular import table_stem
@@ -15,7 +16,11 @@ from pcs_annotator.files.table_stream import Shard, TableStream
 from pcs_annotator.pipeline import human_review, ledgers, resolve_config
 from pcs_annotator.pipeline.batch.batches import BatchSettings
 from pcs_annotator.pipeline.default_panel import DefaultPanel, Support
+from pcs_annotator.pipeline.own_objects import OwnObjects
 from pcs_annotator.pipeline.run_folder import started
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +28,7 @@ class RunRequest:
     """What to run.
 
     Attributes:
-        data: The user's table: a path, a pattern or an address.
+        data: The user's table: a path, a pattern or an address; or the table itself.
         folder: The run folder.
         config: Settings, including those of the command line.
         limit: Maximum number of rows; None for all.
@@ -39,11 +44,12 @@ class RunRequest:
         shard: Which part of the rows, such as `2/8`; empty for all.
         ask: Whether models may be called; otherwise, only answers in the ledger are used.
         environment: Keys and base URLs; None for those of the process and of `.env`.
+        own: The objects that some names of models and relations stand for.
         announce: Called with the questions that were chosen, before they are asked.
         say: Called with whom the run waits for, and where an earlier ledger is kept.
     """
 
-    data: Path | str
+    data: Path | str | pa.Table
     folder: Path
     config: Config
     limit: int | None = None
@@ -59,6 +65,7 @@ class RunRequest:
     shard: str = ""
     ask: bool = True
     environment: Mapping[str, str] | None = field(default=None, repr=False)
+    own: OwnObjects = field(default_factory=OwnObjects, repr=False)
     announce: Callable[[DefaultPanel], None] | None = None
     say: Say = warn_user
 
@@ -68,6 +75,11 @@ class RunRequest:
             return None
         records = RunFolder(self.folder).batches
         return BatchSettings(records=records, say=self.say, environment=self.environment)
+
+    @property
+    def data_name(self) -> str:
+        """What the run folder calls the data."""
+        return str(self.data) if isinstance(self.data, Path | str) else sources.name_in_memory(self.data)
 
     def open_data(self) -> TableStream:
         """Open the user's table, to be read in chunks."""
@@ -85,7 +97,7 @@ class RunRequest:
             task=resolve_config.task_of(config),
             annotators=config.ask.models,
             ledger=ledgers.ledger_of(RunFolder(self.folder), config),
-            settings=resolve_config.collect_settings_of(config, self.environment),
+            settings=resolve_config.collect_settings_of(config, self.environment, self.own),
         )
 
     def recorded_panel(self, config: Config) -> DefaultPanel | None:
@@ -101,6 +113,6 @@ class RunRequest:
         return DefaultPanel(relations=earlier.relations.use, questions=earlier.ask.questions, reasons=(reason,))
 
 
-def default_folder(data: Path | str) -> Path:
+def default_folder(data: Path | str | pa.Table) -> Path:
     """Return the run folder to use if none is given."""
-    return Path("runs") / table_stem(data)
+    return Path("runs") / (table_stem(data) if isinstance(data, Path | str) else "table")

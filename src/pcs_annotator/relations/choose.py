@@ -12,6 +12,7 @@ from pcs_annotator.errors import ConfigError, UnknownNameError
 from pcs_annotator.relations.base import QuestionRelation, Relation, relations
 from pcs_annotator.relations.checks.run import CheckedRelation
 from pcs_annotator.relations.compose import FirstOf, InTurn
+from pcs_annotator.relations.function import FunctionRelation, Rewriting
 from pcs_annotator.relations.prompted.joint import join
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.relations.question.order import LabelOrder
@@ -29,14 +30,14 @@ class RelationOptions:
 
     Attributes:
         rewriter: Whether there is a model that rewrites: if so, a bare name means `llm:`, otherwise `rule:`.
-        own: The user's relations by name; they take precedence over all others.
+        own: The user's relations by name; they take precedence over all others. A function is a relation, too.
         joint: Whether one call asks for all rewrites of a text.
         checked: Whether rewrites are checked.
         judged: Whether to also ask the rewriter if a rewrite means the same.
     """
 
     rewriter: bool = False
-    own: Mapping[str, Relation] = field(default_factory=dict)
+    own: Mapping[str, Relation | Rewriting] = field(default_factory=dict)
     joint: bool = False
     checked: bool = True
     judged: bool = False
@@ -103,7 +104,8 @@ def _ready(relation: Relation, name: str, options: RelationOptions) -> Relation:
 def find_relation(name: str, options: RelationOptions) -> Relation:
     """Return the relation of that name; for a bare name, `llm:` goes first if there is a rewriter, else `rule:`."""
     if name in options.own:
-        return options.own[name]
+        own = options.own[name]
+        return own if hasattr(own, "rewrite") else FunctionRelation(name, own)  # type: ignore[return-value]  # it is one
     known = relations.names()
     if name not in known and ":" not in name:
         prefixes = (BY_MODEL, BY_RULE) if options.rewriter else (BY_RULE, BY_MODEL)
@@ -112,6 +114,11 @@ def find_relation(name: str, options: RelationOptions) -> Relation:
         return _numbered(found[1], int(found[2]))
     if name not in known and name.removeprefix(BY_RULE) in REMOVED:
         raise UnknownNameError(f"relation {name!r} was removed: use 'frame' or 'contraction' instead")
+    if name not in known and name.isidentifier():
+        raise UnknownNameError(
+            f"{relations.unknown(name)}; a function is not kept in a run folder: pass it again, load_run(folder, "
+            "relations=[…])"
+        )
     relation = relations.create(name)
     if "rewriter" in relation.needs and not options.rewriter:
         raise ConfigError(f"relation {name!r} needs a model that rewrites: name one as rewriter (--rewriter MODEL)")

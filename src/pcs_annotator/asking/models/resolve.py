@@ -82,7 +82,8 @@ def _resolve_name(spec: str, environment: Mapping[str, str]) -> ChatModel:
     guessed = provider_of(spec)
     if guessed is not None:
         return providers.create(guessed).open(spec, environment)
-    raise ConfigError(f"no model is called {hide_keys(spec)!r}: {_possible()}")
+    again = "; a function or an object is not kept in a run folder: pass it again, load_run(folder, models=[…])"
+    raise ConfigError(f"no model is called {hide_keys(spec)!r}: {_possible()}{'' if colon else again}")
 
 
 def _possible() -> str:

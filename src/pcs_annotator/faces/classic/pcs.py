@@ -28,6 +28,7 @@ from pcs_annotator.faces.classic.saved import LearnedTask, Registered, Saved, as
 from pcs_annotator.faces.classic.table import beside, labels_of_prompt, read_classic_dataset
 from pcs_annotator.pipeline import classic, learn
 from pcs_annotator.pipeline.ask import CollectSettings, Panel
+from pcs_annotator.pipeline.own_objects import as_relations, is_relation
 from pcs_annotator.pipeline.relations import DEFAULT as PAPERS_RELATIONS
 
 DEFAULT_LEDGER = "ledger.db"
@@ -78,7 +79,7 @@ class PCS:
         generate_annotations: bool = False,
         Optimizer: str = "LR",
         *,
-        relations: Sequence[classic.RelationLike] | None = None,
+        relations: Sequence[classic.OwnRelation] | None = None,
         ledger: str | os.PathLike[str] | None = None,
         budget_usd: float | None = None,
         settings: CollectSettings | None = None,
@@ -94,7 +95,7 @@ class PCS:
         self.budget_usd = budget_usd
         self.settings = settings or CollectSettings(answers="hard")
         self.seed = seed
-        self._relations: tuple[classic.RelationLike, ...] = tuple(PAPERS_RELATIONS if relations is None else relations)
+        self._relations = tuple(as_relations(PAPERS_RELATIONS if relations is None else relations))
         self._own: dict[str, Registered] = {}
         self._keys = classic.Secrets(
             GROQ_API_KEY=GROQ_API_KEY or "",
@@ -158,7 +159,7 @@ class PCS:
                 raise ConfigError(f"relation {name!r}: the prompt is empty: say how to rewrite a text")
             if self.textmutator is None:
                 raise ConfigError(f"relation {name!r} is a prompt, which needs a model: name one as textmutator")
-        elif classic.is_relation(function_or_prompt):
+        elif is_relation(function_or_prompt):
             if function_or_prompt.name != name:
                 raise ConfigError(f"the relation is named {function_or_prompt.name!r}: register it under that name")
         elif not callable(function_or_prompt):

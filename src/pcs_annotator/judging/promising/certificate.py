@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import betaln, xlog1py, xlogy
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.display import html_table
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL, Judged, Promise, accepted, find_thresholds
@@ -149,6 +150,22 @@ class Certificate:
     fingerprint: Fingerprint | None = None
     audit: Audit | None = None
     assumed_rows: int = 0
+
+    def _repr_html_(self) -> str:
+        promise = self.promise
+        least = {"" if label == EVERY_LABEL else f" ({label})": value for label, value in self.thresholds.items()}
+        rows: list[tuple[str, object]] = [
+            ("promise", f"{promise.kind} ≤ {promise.max_error:.3g}{', per label' if promise.per_label else ''}"),
+            ("certainty", promise.certainty),
+            *((f"accepted at confidence ≥{label}", value) for label, value in least.items()),
+            ("rows accepted", f"{100 * self.accepted_share:.3g} %"),
+            ("rows to review", self.review_rows),
+            ("gold rows", self.gold_rows),
+        ]
+        if self.audit is not None:
+            rows.append(("audit", f"{self.audit.finding}: {self.audit.wrong} of {self.audit.rows} were wrong"))
+        title = "The promise holds" if self.holds else "Nothing is promised"
+        return html_table(title, ("", ""), rows, "" if self.holds else self.why_not)
 
     @property
     def revoked(self) -> bool:

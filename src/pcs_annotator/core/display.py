@@ -1,0 +1,76 @@
+"""How values show themselves in a notebook: small tables and pages, escaped, and legible on light and dark grounds."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+LARGEST_SHOWN = 8 * 1024**2
+# No colour of its own but for decisions: text and ground are those of the notebook.
+_TABLE = "border-collapse:collapse;margin:.3em 0;font-variant-numeric:tabular-nums"
+_CELL = "padding:.15em .8em;border-bottom:1px solid rgba(128,128,128,.3);vertical-align:top"
+_COLOURS = {"accept": "#2a9d5c", "review": "#d9822b", "agree": "#4a86d8"}
+
+
+def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], note: str = "") -> str:
+    """Return a table as HTML; numbers are rounded and aligned, None is an empty cell.
+
+    >>> html_table("1 row", ["id"], [["<a>"]]).count("&lt;a&gt;")
+    1
+    """
+    head = "".join(f'<th style="{_CELL};text-align:left">{_text(name)}</th>' for name in columns)
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    below = f'<div style="opacity:.75">{_text(note)}</div>' if note else ""
+    return (
+        f'<div class="pcs-annotator"><div><b>{_text(title)}</b></div><table style="{_TABLE}">'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}</div>"
+    )
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float | int):
+        shown = f"{value:,}" if isinstance(value, int) else f"{value:.3f}"
+        return f'<td style="{_CELL};text-align:right">{shown}</td>'
+    text = "" if value is None else str(value)
+    colour = f";border-left:3px solid {_COLOURS[text]}" if text in _COLOURS else ""
+    return f'<td style="{_CELL};text-align:left{colour}"><bdi dir="auto">{_text(text)}</bdi></td>'
+
+
+def _text(text: str) -> str:
+    return escape(text).encode("utf-8", "replace").decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page in a file; a notebook shows it, and everything else takes it for its path.
+
+    >>> str(Page(Path("report.html")))
+    'report.html'
+    """
+
+    path: Path
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def _repr_html_(self) -> str:
+        link = f'<a href="{_text(self.path.as_posix())}" target="_blank">{_text(str(self.path))}</a>'
+        if self.path.stat().st_size > LARGEST_SHOWN:
+            return f"{link} (too large to be shown here: open it in a browser)"
+        page = escape(self.path.read_text(encoding="utf-8"))
+        frame = "width:100%;height:32em;border:1px solid rgba(128,128,128,.4)"
+        return f'{link}<iframe srcdoc="{page}" sandbox="allow-scripts" style="{frame}"></iframe>'
+
+
+def in_notebook() -> bool:
+    """Return whether this code runs in a notebook, which can show a bar."""
+    shell = sys.modules.get("IPython")
+    found = None if shell is None else shell.get_ipython()
+    return getattr(found, "kernel", None) is not None
