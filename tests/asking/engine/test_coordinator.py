@@ -13,9 +13,11 @@ from pcs_annotator.asking.engine.coordinator import Coordinator, Grants, Wishes
 from pcs_annotator.asking.engine.pace import CallsPerSecond
 from pcs_annotator.asking.engine.remote_calls import RemoteBudget, RemoteCalls
 from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry, entry_of
+from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.core.chat import Reply, Usage
 from pcs_annotator.errors import BudgetReached, LedgerError
 from tests.asking.virtual_time import VirtualLoop, run_virtually
+from tests.postgres import PostgresServer
 
 KEY = b"k" * 16
 pytestmark = pytest.mark.asyncio
@@ -84,6 +86,31 @@ async def test_a_call_that_got_no_reply_is_made_by_the_worker_that_waits(end: st
             one.give_up(KEY)
             await one.drain()
         assert await waiting is None
+
+
+async def test_on_a_server_calls_of_workers_are_claimed_from_other_processes_too(postgres: PostgresServer) -> None:
+    address, other_key = postgres.new_ledger(), b"o" * 16
+    with open_ledger(address, successor_of="job") as ledger, open_ledger(address) as elsewhere:
+        worker = Site(Coordinator(ledger, BudgetTracker(Budget()))).worker("one")
+        assert await elsewhere.claim(other_key) is None
+        waiting = [asyncio.create_task(one) for one in (worker.claim(other_key), worker.claim(KEY))]
+        assert await waiting[1] is None
+        assert not waiting[0].done()
+        waiting.append(asyncio.create_task(elsewhere.claim(KEY)))
+        await elsewhere.put(entry(other_key))
+        assert (await waiting[0] or Reply(text="")).text == "good"
+        assert not waiting[2].done()
+        worker.give_up(KEY)
+        assert await waiting[2] is None
+
+
+async def test_a_coordinator_that_is_started_again_need_not_wait_for_its_own_claims(postgres: PostgresServer) -> None:
+    address = postgres.new_ledger()
+    with open_ledger(address, successor_of="job") as lost:
+        assert await lost.claim(KEY) is None
+        with open_ledger(address, successor_of="job") as ledger:
+            worker = Site(Coordinator(ledger, BudgetTracker(Budget()))).worker("one")
+            assert await asyncio.wait_for(worker.claim(KEY), 15.0) is None  # half a lease
 
 
 async def test_a_message_that_is_sent_twice_pays_and_reserves_once(tmp_path: Path) -> None:

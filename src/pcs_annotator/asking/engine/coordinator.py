@@ -7,8 +7,9 @@ sent again without harm, so that a message whose answer was lost is simply repea
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from pcs_annotator.asking.engine.budget import BudgetTracker, Cost
 from pcs_annotator.asking.engine.pace import CallsPerSecond
@@ -16,6 +17,8 @@ from pcs_annotator.asking.ledger.ledger import CallStore, LedgerEntry
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.errors import BudgetReached
 
+CLAIM_SECONDS = 0.02
+"""How long an answer waits for the ledger to grant claims; those that come later are granted when asked for again."""
 LOOK_AHEAD = 1.0
 """Seconds before it may be made that a call is promised its moment; so much is unknown after a restart."""
 
@@ -66,6 +69,18 @@ class Grants:
     now: float = 0.0
 
 
+class _Claim(NamedTuple):
+    """A call that a worker is to make, as soon as the ledger grants it: other processes may use the same ledger."""
+
+    worker: str
+    granted: asyncio.Task[Reply | None]
+
+    @property
+    def is_granted(self) -> bool:
+        """Whether the call may be made; raises the error of a ledger that has failed."""
+        return self.granted.done() and not self.granted.cancelled() and self.granted.result() is None
+
+
 class Coordinator:
     """Grants the wishes of all workers of a job.
 
@@ -75,7 +90,7 @@ class Coordinator:
 
     def __init__(self, ledger: CallStore, tracker: BudgetTracker, rate: CallsPerSecond | None = None) -> None:
         self._ledger, self._tracker, self._rate = ledger, tracker, rate
-        self._claims: dict[bytes, str] = {}
+        self._claims: dict[bytes, _Claim] = {}
         self._held: dict[tuple[str, int], Cost] = {}
 
     async def exchange(self, worker: str, wishes: Wishes) -> Grants:
@@ -84,16 +99,15 @@ class Coordinator:
             self._ledger.remember_graded(model, gives=gives)
         await self._put(wishes.put)
         for key in wishes.give_up:
-            if self._claims.get(key) == worker:
-                del self._claims[key]
+            self._give_up(key, worker)
         self._release(worker, wishes.release)
         grants = Grants(reserved=self._reserve(worker, wishes.reserve), calls_left=self._tracker.calls_left())
-        claimed = {key for key in wishes.claim if self._claims.setdefault(key, worker) == worker}
-        if wishes.find or claimed:
-            grants.found = await self._ledger.find([*(wishes.find | claimed)])
-        for key in claimed & grants.found.keys():
-            self._claims.pop(key, None)
-        grants.claimed = claimed - grants.found.keys()
+        claims = await self._claim(worker, wishes.claim)
+        if wishes.find or claims:
+            grants.found = await self._ledger.find([*(wishes.find | claims.keys())])
+        for key in claims.keys() & grants.found.keys():
+            self._give_up(key, worker)
+        grants.claimed = {key for key, claim in claims.items() if claim.is_granted} - grants.found.keys()
         if wishes.moments and self._rate is not None:
             grants.moments = self._rate.moments(wishes.moments, LOOK_AHEAD)
             grants.now = self._rate.clock()
@@ -101,8 +115,25 @@ class Coordinator:
 
     def forget(self, worker: str) -> None:
         """End the claims and reservations of a worker that is lost."""
-        self._claims = {key: holder for key, holder in self._claims.items() if holder != worker}
+        for key in [*self._claims]:
+            self._give_up(key, worker)
         self._release(worker, [ticket for holder, ticket in self._held if holder == worker])
+
+    async def _claim(self, worker: str, keys: Iterable[bytes]) -> dict[bytes, _Claim]:
+        """Claim calls at the ledger, and return the claims of this worker among them."""
+        fresh = [key for key in keys if key not in self._claims]
+        for key in fresh:
+            self._claims[key] = _Claim(worker, asyncio.create_task(self._ledger.claim(key)))
+        if fresh:
+            await asyncio.wait([self._claims[key].granted for key in fresh], timeout=CLAIM_SECONDS)
+        return {key: claim for key in keys if (claim := self._claims.get(key)) and claim.worker == worker}
+
+    def _give_up(self, key: bytes, worker: str) -> None:
+        claim = self._claims.get(key)
+        if claim is not None and claim.worker == worker:
+            del self._claims[key]
+            claim.granted.cancel()
+            self._ledger.give_up(key)
 
     def graded_models(self) -> dict[str, bool]:
         """Return model → whether it gives log-probabilities, for those that were asked for them."""

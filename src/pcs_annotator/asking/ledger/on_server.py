@@ -46,6 +46,8 @@ ENTRIES_AT_A_TIME = 2000
 RESTARTING, RESTART_SECONDS = "the database system is", 20.0
 """What a server says that is shutting down or starting up, and how long such a one is waited for."""
 
+END_CLAIMS = "DELETE FROM claims WHERE worker = %s"
+
 T = TypeVar("T")
 
 
@@ -59,11 +61,12 @@ class PostgresLedger(LedgerAdmin):
 
     _day = "floor(asked_at / 86400)"
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, successor_of: str | None = None) -> None:
         self.address, self.shown = address, without_password(address)
         digest = hashlib.sha256(self.shown.encode()).hexdigest()[:8]
         self.rescue = Path(f"rescued-calls-{digest}.db")
-        self._worker = f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._succeeds = successor_of is not None
+        self._worker = successor_of or f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
         self._wishes: SimpleQueue[Wish] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._connection: postgres.Connection | None = None
@@ -78,6 +81,8 @@ class PostgresLedger(LedgerAdmin):
         self._thread = threading.Thread(target=self._carry_out_all, name="pcs-ledger", daemon=True)
         self._thread.start()
         try:
+            if self._succeeds:
+                self._do(lambda connection: connection.execute(END_CLAIMS, [self._worker]))
             self._store_rescued()
         except BaseException:
             self.__exit__()
@@ -178,7 +183,7 @@ class PostgresLedger(LedgerAdmin):
         settle([(claim.done, LedgerError(f"{self.shown} was closed")) for claim in self._waiting])
         if self._connection is not None:
             with suppress(psycopg.Error):
-                self._connection.execute("DELETE FROM claims WHERE worker = %s", [self._worker])
+                self._connection.execute(END_CLAIMS, [self._worker])
                 self._connection.execute("DELETE FROM workers WHERE worker = %s", [self._worker])
             self._connection.close()
 

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 AnyLedger = Union[Ledger, "PostgresLedger"]
 
 
-def open_ledger(address: LedgerAddress) -> AnyLedger:
-    """Return the ledger in a file, or on a PostgreSQL server; use it as a context manager."""
+def open_ledger(address: LedgerAddress, successor_of: str | None = None) -> AnyLedger:
+    """Return the ledger in a file, or on a PostgreSQL server; use it as a context manager.
+
+    A process that may be started again names itself in `successor_of`: what it had claimed on a server is free at once.
+    """
     if not on_server(address):
         return Ledger(address)
     try:
@@ -23,4 +26,4 @@ def open_ledger(address: LedgerAddress) -> AnyLedger:
     except ImportError as error:
         needed = "needs the extra postgres: pip install 'perceived-confidence[postgres]'"
         raise MissingPackage(f"a ledger at postgresql://… {needed}") from error
-    return PostgresLedger(str(address))
+    return PostgresLedger(str(address), successor_of)

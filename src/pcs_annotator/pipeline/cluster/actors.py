@@ -114,10 +114,10 @@ def paid_in(ledger: AnyLedger) -> Paid:
 class CoordinatorActor:
     """The coordinator as an actor: it is started again when it is lost, and knows what was paid from the ledger."""
 
-    def __init__(self, ledger: str, settings: ask.CollectSettings, before: Paid) -> None:
+    def __init__(self, name: str, ledger: str, settings: ask.CollectSettings, before: Paid) -> None:
         import ray
 
-        opened = open_ledger(ledger).__enter__()  # closed with the process
+        self._ledger = opened = open_ledger(ledger, successor_of=name).__enter__()
         tracker, _ = ask.spending_of(opened, ask.pricing(settings.prices), settings.budget)
         if settings.budget.calls is not None or settings.budget.tokens is not None:
             paid = paid_in(opened)
@@ -131,6 +131,10 @@ class CoordinatorActor:
     async def exchange(self, worker: str, wishes: Wishes) -> Grants:
         """Grant what a worker wishes."""
         return await self._coordinator.exchange(worker, wishes)
+
+    async def close(self) -> None:
+        """Close the ledger, so that no claim is left on a server."""
+        self._ledger.__exit__()
 
     async def graded_models(self) -> dict[str, bool]:
         """Return model → whether it gives log-probabilities."""

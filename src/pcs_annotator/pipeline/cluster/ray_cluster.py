@@ -53,6 +53,7 @@ GONE_SECONDS = 90.0
 """How long there may be no worker at all."""
 SILENT_SECONDS = 20.0
 """How long the head of the cluster may not answer; after a minute, Ray would end this process."""
+CLOSING_SECONDS = 5.0
 NAMESPACE = "pcs"
 VERSIONS = re.compile(r"Ray: (\S+)")
 _PLAIN = {"log_to_driver": False, "logging_level": "ERROR", "namespace": NAMESPACE}
@@ -244,7 +245,7 @@ class Pool:
         self._coordinator = (
             ray.remote(CoordinatorActor)
             .options(**beside, max_concurrency=1000)
-            .remote(str(place), without_keys, self._before)
+            .remote(name, str(place), without_keys, self._before)
         )
         how = {"num_cpus": self._cluster.cpus, "num_gpus": self._cluster.gpus, "max_restarts": -1}
         worker = ray.remote(WorkerActor).options(**how, max_concurrency=2 * CHUNKS_PER_WORKER)
@@ -351,8 +352,11 @@ class Pool:
                 await asyncio.to_thread(
                     ray.wait, [*self._under_way], num_returns=len(self._under_way), timeout=SECONDS_TO_FINISH + 2
                 )
-            for actor in [*self._workers, self._coordinator]:
-                ray.kill(actor)
+            for worker in self._workers:
+                ray.kill(worker)
+            closed = self._coordinator.close.remote()
+            await asyncio.to_thread(ray.wait, [closed], timeout=CLOSING_SECONDS)
+            ray.kill(self._coordinator)
 
 
 RESUMES = "paid answers are kept, and the same command continues"
