@@ -1,4 +1,4 @@
-"""Tables larger than memory; here, that is tables of more than 50 rows."""
+"""Tables larger than memory; here, that is tables of more than 20 rows."""
 
 from __future__ import annotations
 
@@ -33,14 +33,20 @@ from pcs_annotator.pipeline.run_folder import RunResult
 from pcs_annotator.pipeline.run_request import RunRequest
 from tests.simulated import MODELS, RELATIONS, SimulatedProvider, read_csv, simulated_models, write_csv, write_texts
 
-ROWS = 170
+ROWS, GOLD, SAMPLE, IN_MEMORY, CHUNK = 80, 30, 40, 20, 15
 CONFIG = Config(
     task=TaskSettings(labels=("good", "bad")),
     ask=AskSettings(models=MODELS),
     relations=RelationSettings(use=RELATIONS),
     learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=0.2),
 )
-ONE = replace(CONFIG, ask=AskSettings(models=MODELS[:1]), relations=RelationSettings(use=("original",)))
+ONE = replace(
+    CONFIG,
+    ask=AskSettings(models=MODELS[:1]),
+    relations=RelationSettings(use=("original",)),
+    learn=LearnSettings(optimiser="uniform", folds=2, resamples=0),
+)
+"""For what does not depend on what is learned."""
 
 
 @pytest.fixture(autouse=True)
@@ -51,19 +57,19 @@ def models() -> Iterator[None]:
 
 @pytest.fixture
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", 50)
-    monkeypatch.setattr(stream, "CHUNK_ROWS", 30)
+    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", IN_MEMORY)
+    monkeypatch.setattr(stream, "CHUNK_ROWS", CHUNK)
 
 
 @pytest.fixture
 def sampling(small_limits: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only some rows are learned from."""
-    monkeypatch.setattr(survey, "SAMPLE_ROWS", 80)
+    monkeypatch.setattr(survey, "SAMPLE_ROWS", SAMPLE)
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    return write_texts(tmp_path / "data.csv", range(ROWS), gold_rows=60)
+    return write_texts(tmp_path / "data.csv", range(ROWS), gold_rows=GOLD)
 
 
 def as_parquet(data: Path, rows: int | None = None) -> Path:
@@ -92,8 +98,8 @@ def test_labels_are_those_of_a_run_in_memory_if_all_rows_are_learned_from(
 ) -> None:
     config = replace(CONFIG, learn=replace(CONFIG.learn, **learn))
     whole = made(data, tmp_path / "whole", config)
-    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", 50)
-    monkeypatch.setattr(stream, "CHUNK_ROWS", 30)
+    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", IN_MEMORY)
+    monkeypatch.setattr(stream, "CHUNK_ROWS", CHUNK)
     chunked = made(data, tmp_path / "chunked", config)
     assert chunked.whole is not None
     assert chunked.counts == whole.counts
@@ -106,8 +112,8 @@ def test_all_rows_are_labelled_in_order_though_only_a_sample_is_learned_from(
     data: Path, tmp_path: Path, sampling: None
 ) -> None:
     result = made(as_parquet(data), tmp_path / "run")
-    assert len(result.outcomes) == 80
-    assert result.dataset.gold.count(None) == 20  # all gold rows are in the sample
+    assert len(result.outcomes) == SAMPLE
+    assert result.dataset.gold.count(None) == SAMPLE - GOLD  # all gold rows are in the sample
     rows = labels_of(tmp_path / "run")
     assert [row["id"] for row in rows] == [row["id"] for row in read_csv(data)]
     assert result.counts.rows == ROWS
@@ -149,7 +155,7 @@ def test_rows_without_ids_have_their_number_in_the_whole_table(data: Path, tmp_p
     result = made(write_csv(tmp_path / "unnamed.csv", rows), tmp_path / "run", ONE)
     texts = {str(number): row["text"] for number, row in enumerate(rows, 1)}
     assert {item.id: item.text for item in result.dataset.items}.items() <= texts.items()
-    assert max(int(item.id) for item in result.dataset.items) > 80
+    assert max(int(item.id) for item in result.dataset.items) > SAMPLE
     assert list(labels_of(tmp_path / "run")[0])[:3] == ["text", "gold", "label"]
     assert open_run(tmp_path / "run").dataset.items == result.dataset.items
     assert made(tmp_path / "unnamed.csv", tmp_path / "run", ONE).tally.calls == 0
@@ -157,16 +163,16 @@ def test_rows_without_ids_have_their_number_in_the_whole_table(data: Path, tmp_p
 
 def test_ids_that_occur_twice_are_refused_before_any_call(data: Path, tmp_path: Path, small_limits: None) -> None:
     rows = read_csv(data)
-    rows[160]["id"] = rows[3]["id"]
-    with pytest.raises(TableError, match="rows 4 and 161 have the same id 't3'"):
+    rows[70]["id"] = rows[3]["id"]
+    with pytest.raises(TableError, match="rows 4 and 71 have the same id 't3'"):
         made(write_csv(data, rows), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 def test_a_gold_label_that_is_no_label_is_named_with_its_row(data: Path, tmp_path: Path, sampling: None) -> None:
     rows = read_csv(data)
-    rows[150]["gold"] = "ugly"
-    with pytest.raises(LabelError, match=r"data\.csv, row 151, column gold.*'ugly'"):
+    rows[75]["gold"] = "ugly"
+    with pytest.raises(LabelError, match=r"data\.csv, row 76, column gold.*'ugly'"):
         made(write_csv(data, rows), tmp_path / "run")
 
 
@@ -205,11 +211,11 @@ def test_what_was_paid_for_before_a_stop_is_not_paid_for_again(
         raise ModelError("a wrong key")
 
     with monkeypatch.context() as patch:
-        breaking(patch, 140, stop)
+        breaking(patch, 65, stop)
         with pytest.raises(ModelError, match="a wrong key"):
             made(data, tmp_path / "run", ONE)
     paid = calls_in(tmp_path / "run")
-    assert 80 < paid < ROWS
+    assert SAMPLE < paid < ROWS
     assert not (tmp_path / "run" / "labels.csv").exists()
     with pytest.warns(PcsWarning, match="only a sample of the rows"):
         fit_run(tmp_path / "run")
@@ -221,13 +227,13 @@ def test_what_was_paid_for_before_a_stop_is_not_paid_for_again(
 def test_a_budget_that_is_reached_leaves_rows_without_a_label_and_a_higher_one_goes_on(
     data: Path, tmp_path: Path, sampling: None
 ) -> None:
-    little = replace(ONE, ask=replace(ONE.ask, max_calls=120))
+    little = replace(ONE, ask=replace(ONE.ask, max_calls=55))
     result = made(data, tmp_path / "run", little)
-    assert (result.tally.calls, dict(result.tally.failed)) == (120, {"budget reached": 50})
-    assert result.unlabelled == 50
-    assert sum(row["label"] == "" for row in labels_of(tmp_path / "run")) == 50
+    assert (result.tally.calls, dict(result.tally.failed)) == (55, {"budget reached": 25})
+    assert result.unlabelled == 25
+    assert sum(row["label"] == "" for row in labels_of(tmp_path / "run")) == 25
     result = made(data, tmp_path / "run", ONE)
-    assert (result.tally.calls, result.unlabelled) == (50, 0)
+    assert (result.tally.calls, result.unlabelled) == (25, 0)
 
 
 def test_a_table_that_changes_while_it_is_labelled_is_an_error_and_all_answers_are_kept(
@@ -238,7 +244,7 @@ def test_a_table_that_changes_while_it_is_labelled_is_an_error_and_all_answers_a
             file.write("new,Case 999 looks good.,\n")
 
     with monkeypatch.context() as patch:
-        breaking(patch, 100, grow)
+        breaking(patch, 50, grow)
         with pytest.raises(TableError, match=r"data\.csv has changed while it was labelled.*run the same command"):
             made(data, tmp_path / "run", ONE)
     assert not (tmp_path / "run" / "labels.csv").exists()
@@ -254,14 +260,14 @@ def test_a_damaged_part_is_named_and_the_run_goes_on_when_it_is_whole_again(
     parts = tmp_path / "parts"
     parts.mkdir()
     for number in range(3):
-        parquet.write_table(rows.slice(60 * number, 60), parts / f"part-{number}.parquet")
+        parquet.write_table(rows.slice(30 * number, 30), parts / f"part-{number}.parquet")
     whole = (parts / "part-2.parquet").read_bytes()
 
     def damage() -> None:
         (parts / "part-2.parquet").write_bytes(whole[:200])
 
     with monkeypatch.context() as patch:
-        breaking(patch, 82, damage)
+        breaking(patch, 42, damage)
         with pytest.raises(TableError, match=r"part-2\.parquet"):
             made(parts, tmp_path / "run", ONE)
     paid = calls_in(tmp_path / "run")
@@ -310,11 +316,11 @@ def test_gold_that_people_add_stays_in_the_sample_when_rows_are_added(
     filled = write_csv(tmp_path / "filled.csv", [{**row, "gold": row["text"].split()[-1][:-1]} for row in asked])
     fit_run(tmp_path / "run", people=FromPeople(gold=filled))
     rows = read_csv(data)
-    more = [{"id": f"n{row}", "text": f"Case n{row} looks bad.", "gold": ""} for row in range(200)]
+    more = [{"id": f"n{row}", "text": f"Case n{row} looks bad.", "gold": ""} for row in range(100)]
     result = made(write_csv(data, rows + more), tmp_path / "run", ONE)
     assert {row["id"] for row in asked} <= {item.id for item in result.dataset.items}
-    assert (result.counts.rows, result.tally.calls) == (ROWS + 200, 200)
-    assert sum(label is not None for label in result.dataset.gold) == 60 + len(asked)
+    assert (result.counts.rows, result.tally.calls) == (ROWS + 100, 100)
+    assert sum(label is not None for label in result.dataset.gold) == GOLD + len(asked)
     with pytest.raises(ConfigError, match="rows have another text"):
         made(write_csv(data, [{**row, "text": row["text"] + "!"} for row in rows]), tmp_path / "run", ONE)
 
@@ -335,12 +341,12 @@ def test_formulas_stay_safe_when_labels_are_written_again(data: Path, tmp_path: 
 def test_labels_for_new_texts_are_those_of_a_table_in_memory(
     tmp_path: Path, saving: Saving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made(write_texts(tmp_path / "data.csv", range(120), gold_rows=80), tmp_path / "run")
-    new = write_texts(tmp_path / "new.csv", range(1000, 1100))
+    made(write_texts(tmp_path / "data.csv", range(100), gold_rows=70), tmp_path / "run")
+    new = write_texts(tmp_path / "new.csv", range(1000, 1040))
     request = RunRequest(data=new, folder=tmp_path / "run", config=Config())
     whole = label(request, tmp_path / "whole.csv", saving)
-    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", 50)
-    monkeypatch.setattr(stream, "CHUNK_ROWS", 30)
+    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", IN_MEMORY)
+    monkeypatch.setattr(stream, "CHUNK_ROWS", CHUNK)
     chunked = label(request, tmp_path / "chunked.csv", saving)
     assert (tmp_path / "chunked.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
     assert (chunked.counts, chunked.model.certificate, chunked.drift) == (
@@ -350,7 +356,7 @@ def test_labels_for_new_texts_are_those_of_a_table_in_memory(
     )
     assert (chunked.tally.calls, chunked.tally.spared) == (0, whole.tally.spared)
     label(request, tmp_path / "chunked.csv", saving)  # the same rows may be written again
-    other = write_texts(tmp_path / "other.csv", range(2000, 2100))
+    other = write_texts(tmp_path / "other.csv", range(2000, 2040))
     with pytest.raises(TableError, match="has labels of other data"):
         label(replace(request, data=other), tmp_path / "chunked.csv", saving)
     (tmp_path / "chunked.csv").write_text("mine")
@@ -361,10 +367,10 @@ def test_labels_for_new_texts_are_those_of_a_table_in_memory(
 def test_shards_are_merged_into_one_run_without_calls(
     data: Path, tmp_path: Path, small_limits: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pcs_annotator.files.table_stream.SHARD_ROWS", 40)
+    monkeypatch.setattr("pcs_annotator.files.table_stream.SHARD_ROWS", 20)
     shards = [tmp_path / f"shard-{number}" for number in (1, 2)]
     results = [made(data, folder, ONE, shard=f"{number}/2") for number, folder in enumerate(shards, 1)]
-    assert [result.counts.rows for result in results] == [90, 80]
+    assert [result.counts.rows for result in results] == [40, 40]
     with pytest.raises(ConfigError, match="shards are missing: 2/2"):
         merge(tmp_path / "merged", shards[:1])
     merged = merge(tmp_path / "merged", shards)
@@ -384,14 +390,14 @@ def test_runs_of_other_questions_are_not_merged(data: Path, tmp_path: Path, smal
 def test_the_report_says_that_figures_are_about_a_sample(data: Path, tmp_path: Path, sampling: None) -> None:
     made(data, tmp_path / "run", ONE)
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    assert "a sample of 80 rows" in page
+    assert "a sample of 40 rows" in page
     assert f"of {ROWS}" in page
 
 
 def test_run_json_says_how_many_rows_there_are(data: Path, tmp_path: Path, sampling: None) -> None:
-    made(data, tmp_path / "run", ONE, limit=100)
+    made(data, tmp_path / "run", ONE, limit=50)
     start = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
-    assert (start["rows"], start["limit"]) == (100, 100)
+    assert (start["rows"], start["limit"]) == (50, 50)
 
 
 KILLED = """
@@ -402,7 +408,7 @@ from pcs_annotator.asking.models.provider import providers
 from pcs_annotator.pipeline.large import large_table, stream, survey
 from pcs_annotator.pipeline.run import run
 from pcs_annotator.pipeline.run_request import RunRequest
-from tests.pipeline.LARGE import ONE
+from tests.pipeline.LARGE import CHUNK, IN_MEMORY, ONE, SAMPLE
 from tests.simulated import SimulatedProvider
 
 class Slow(SimulatedProvider):
@@ -412,7 +418,7 @@ class Slow(SimulatedProvider):
         return opened
 
 providers._factories["simulated"] = Slow
-large_table.IN_MEMORY_ROWS, stream.CHUNK_ROWS, survey.SAMPLE_ROWS = 50, 30, 80
+large_table.IN_MEMORY_ROWS, stream.CHUNK_ROWS, survey.SAMPLE_ROWS = IN_MEMORY, CHUNK, SAMPLE
 config = replace(ONE, ask=replace(ONE.ask, concurrency=4))
 run(RunRequest(data=Path(sys.argv[1]), folder=Path(sys.argv[2]), config=config))
 """
@@ -425,13 +431,13 @@ def test_a_run_that_is_killed_while_it_labels_all_rows_repeats_at_most_the_calls
     folder = tmp_path / "run"
     script = KILLED.replace("tests.pipeline.LARGE", __name__)
     process = subprocess.Popen([sys.executable, "-c", script, str(data), str(folder)], cwd=Path(__file__).parents[3])
-    while not (folder / "model.json").exists() or calls_in(folder) < 110:  # all rows are being asked about
+    while not (folder / "model.json").exists() or calls_in(folder) < 50:  # all rows are being asked about
         assert process.poll() is None
         time.sleep(0.05)
     process.kill()
     process.wait()
     paid = calls_in(folder)
-    assert 110 <= paid < ROWS
+    assert 50 <= paid < ROWS
     assert not (folder / "labels.csv").exists()
     result = made(data, folder, ONE)
     assert (result.tally.calls, result.tally.from_ledger) == (ROWS - paid, paid)
