@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 
 import pytest
 
 from pcs_annotator.asking.engine import progress
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
-from pcs_annotator.asking.engine.progress import RecentSpeed, Tally, describe, showing
+from pcs_annotator.asking.engine.progress import Tally, describe, how_far, showing
 
 
 def spent(usd: float | None = 0.25) -> BudgetTracker:
@@ -21,20 +22,21 @@ def test_the_line_has_rows_calls_rate_cost_time_left_and_problems() -> None:
     tally.retries["RateLimited"] += 3
     tally.unreadable["no label in reply"] += 2
     tally.failed["no answer"] += 1
+    assert how_far(tally, 30.0) == "250 of 1,000 rows · 0:30 left"
     assert describe(tally, spent(), 10.0) == (
-        "250 of 1,000 rows · 500 calls · 50 calls/s · 20 from the ledger · $0.2500 · 0:30 left · "
-        "3 retries · 2 unreadable · 1 unanswered"
+        "500 calls · 50 calls/s · 20 from the ledger · $0.2500 · 3 retries · 2 unreadable · 1 unanswered"
     )
 
 
 def test_the_line_says_that_a_price_is_unknown_and_shows_long_times_in_hours() -> None:
-    line = describe(Tally(rows=1, rows_expected=8, calls=1), spent(None), 1000.0)
-    assert "calls of unknown price" in line
-    assert "1:56:40 left" in line
+    tally = Tally(rows=1, rows_expected=8, calls=1)
+    assert "calls of unknown price" in describe(tally, spent(None), 1000.0)
+    assert how_far(tally, 7000.0) == "1 of 8 rows · 1:56:40 left"
 
 
 def test_there_is_no_rate_and_no_time_left_before_the_first_call() -> None:
-    assert describe(Tally(), BudgetTracker(Budget()), 0.0) == "0 rows · 0 calls · $0.0000"
+    assert describe(Tally(), BudgetTracker(Budget()), 0.0) == "0 calls · $0.0000"
+    assert how_far(Tally()) == "0 rows"
 
 
 class Terminal(io.StringIO):
@@ -44,7 +46,7 @@ class Terminal(io.StringIO):
 
 @pytest.mark.parametrize("stream", [Terminal(), io.StringIO()], ids=["terminal", "pipe"])
 def test_a_run_is_shown_on_a_terminal_and_in_a_pipe(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "TERMINAL_SECONDS", 0.01)
+    monkeypatch.setattr(progress, "SAMPLE_SECONDS", 0.01)
     monkeypatch.setattr(progress, "PIPED_SECONDS", 0.01)
     tally = Tally(rows_expected=2)
 
@@ -60,12 +62,19 @@ def test_a_run_is_shown_on_a_terminal_and_in_a_pipe(stream: io.StringIO, monkeyp
         assert "\x1b" not in stream.getvalue()
 
 
-def test_time_left_follows_the_speed_of_the_last_minute() -> None:
-    speed = RecentSpeed()
-    for second in range(10, 101, 10):  # answers that the ledger has are read quickly
-        speed.at(float(second), 1000 * second)
-    for second in range(110, 301, 10):
-        slow = speed.at(float(second), 100_000 + second - 100)
-    assert slow == 1.0
-    tally = Tally(rows=100_200, rows_expected=100_320, calls=200)
-    assert "2:00 left" in describe(tally, BudgetTracker(Budget()), 300.0, slow)
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_bar_stays_and_nothing_of_it_is_cut(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")
+    stream, tally = Terminal(), Tally(rows=1_234_567, rows_expected=2_000_000, calls=45_678_901, from_ledger=1_234_567)
+    tally.retries["RateLimited"] = 1234
+    show, end = progress._bar(stream)
+    show(tally, how_far(tally, 7200.0), describe(tally, spent(None), 3600.0))
+    tally.rows = tally.rows_expected or 0
+    show(tally, how_far(tally), describe(tally, spent(None), 3600.0))
+    end()
+    lines = [re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", line).strip("\r") for line in stream.getvalue().splitlines()]
+    assert max(map(len, lines)) <= width
+    last = " ".join(" ".join(lines[-5:]).split())
+    assert "━ 2,000,000 of 2,000,000 rows 45,678,901 calls · 12,689 calls/s · 1,234,567 from the ledger" in last
+    assert "$0.0000 and calls of unknown price · 1,234 retries" in last

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields
-from typing import Any, TextIO
+from functools import partial
+from typing import Any, NamedTuple, TextIO
 
 from pcs_annotator.asking.engine.budget import BudgetTracker
 
@@ -79,9 +80,10 @@ class Tally:
                 setattr(self, into, getattr(self, into) + value)
 
 
-TERMINAL_SECONDS = 0.2
+SAMPLE_SECONDS = 0.2
 PIPED_SECONDS = 10.0
-SPEED_SECONDS = 60.0
+MARKS = 200
+"""The time since the start is divided into so many parts, to look back at."""
 
 
 @asynccontextmanager
@@ -89,53 +91,96 @@ async def showing(tally: Tally, tracker: BudgetTracker, stream: TextIO | None = 
     """Show the progress of a run until the block ends: a bar on a terminal, otherwise a line every ten seconds."""
     stream = stream or sys.stderr
     started = time.monotonic()
-    show = _bar(stream) if stream.isatty() else _lines(stream)
-    every = TERMINAL_SECONDS if stream.isatty() else PIPED_SECONDS
-
-    speed = RecentSpeed()
+    show, end = _bar(stream) if stream.isatty() else (partial(_print_line, stream), lambda: None)
+    every = SAMPLE_SECONDS if stream.isatty() else PIPED_SECONDS
 
     async def keep_showing() -> None:
+        time_left, shown = TimeLeft(), 0.0
         while True:
-            await asyncio.sleep(every)
+            await asyncio.sleep(SAMPLE_SECONDS)
             seconds = time.monotonic() - started
-            show(tally, describe(tally, tracker, seconds, speed.at(seconds, tally.rows)), False)
+            left = time_left.at(seconds, tally)
+            if seconds - shown >= every:
+                shown = seconds
+                show(tally, how_far(tally, left), describe(tally, tracker, seconds))
 
     task = asyncio.create_task(keep_showing())
     try:
         yield
     finally:
         task.cancel()
-        show(tally, describe(tally, tracker, time.monotonic() - started), True)
+        show(tally, how_far(tally), describe(tally, tracker, time.monotonic() - started))
+        end()
 
 
-class RecentSpeed:
-    """Rows per second lately: after a stop, rows that the ledger knows pass much more quickly than those to come."""
+class _Mark(NamedTuple):
+    """What was done after some seconds; `asked` counts finished rows by the share of their answers that were new."""
+
+    seconds: float
+    rows: int
+    asked: float
+
+
+class TimeLeft:
+    """How long a run will take, from how it went lately.
+
+    Rows that the ledger knows take next to no time, and after a stop they come first. So rows that models were asked
+    about are timed, and the last few rows tell how many of those to come will need that. The first quarter of the time
+    is left out: calls are slower at first, or quicker until a rate limit is reached.
+    """
 
     def __init__(self) -> None:
-        self._marks = deque([(0.0, 0)])
+        self._marks = [_Mark(0.0, 0, 0.0)]
+        self._counted = (0, 0, 0, 0.0)
+        self._began = self._finished = 0.0
 
-    def at(self, seconds: float, rows: int) -> float:
-        """Note how many rows are finished after some seconds, and return how many were finished per second lately."""
-        self._marks.append((seconds, rows))
-        while len(self._marks) > 2 and seconds - self._marks[1][0] >= SPEED_SECONDS:
-            self._marks.popleft()
-        earlier, before = self._marks[0]
-        return (rows - before) / max(seconds - earlier, 1e-9)
+    def at(self, seconds: float, tally: Tally) -> float | None:
+        """Note what is done after some seconds, and return how many more it will take.
+
+        None while that is unknown: before the first row is finished, and while the ledger has all the answers.
+        """
+        now = self._mark(seconds, tally)
+        if not tally.rows_expected or not now.asked:
+            return None
+        few = min(50, max(10, tally.rows_expected // 100))
+        recent = next((mark for mark in reversed(self._marks) if now.rows - mark.rows >= few), self._marks[0])
+        start = self._began + (seconds - self._began) / 4
+        earlier = next((mark for mark in self._marks if mark.seconds >= start), now)
+        if earlier.asked == now.asked:  # nothing was finished since: a long pause
+            earlier = _Mark(self._began, 0, 0.0)
+        asked_share = (now.asked - recent.asked) / (now.rows - recent.rows)
+        pace = (seconds - earlier.seconds) / (now.asked - earlier.asked)
+        left = (tally.rows_expected - now.rows) * asked_share * pace
+        return max(left, seconds - self._finished) if left else None
+
+    def _mark(self, seconds: float, tally: Tally) -> _Mark:
+        rows, calls, known, asked = self._counted
+        new, old = tally.calls - calls, tally.from_ledger - known
+        asked += (tally.rows - rows) * new / max(new + old, 1)
+        if tally.rows > rows:
+            self._finished = seconds
+            self._began = self._began if asked else seconds
+        self._counted = (tally.rows, tally.calls, tally.from_ledger, asked)
+        now = _Mark(seconds, tally.rows, asked)
+        if seconds - self._marks[-1].seconds >= seconds / MARKS:
+            self._marks.append(now)
+        return now
 
 
-def describe(tally: Tally, tracker: BudgetTracker, seconds: float, speed: float | None = None) -> str:
-    """Return one line: rows, calls, rate, cost, time left, problems; `speed` is in rows per second, if known."""
-    speed = speed or tally.rows / max(seconds, 1e-9)
-    rows = f"{tally.rows:,}" + (f" of {tally.rows_expected:,}" if tally.rows_expected else "")
-    parts = [f"{rows} rows", f"{tally.calls:,} calls"]
+def how_far(tally: Tally, left: float | None = None) -> str:
+    """Return how many rows are finished, and how many seconds are left if that is known."""
+    rows = f"{tally.rows:,}" + (f" of {tally.rows_expected:,}" if tally.rows_expected else "") + " rows"
+    return rows if left is None else f"{rows} · {_clock(left)} left"
+
+
+def describe(tally: Tally, tracker: BudgetTracker, seconds: float) -> str:
+    """Return calls, rate, cost and problems."""
+    parts = [f"{tally.calls:,} calls"]
     if tally.calls and seconds > 0:
         parts.append(f"{tally.calls / seconds:,.0f} calls/s")
     if tally.from_ledger:
         parts.append(f"{tally.from_ledger:,} from the ledger")
     parts.append(_money(tracker))
-    if tally.rows_expected and 0 < tally.rows < tally.rows_expected:
-        left = (tally.rows_expected - tally.rows) / speed
-        parts.append(f"{_clock(left)} left")
     problems = {
         "retries": tally.retries,
         "did not apply": tally.not_applicable,
@@ -143,9 +188,7 @@ def describe(tally: Tally, tracker: BudgetTracker, seconds: float, speed: float 
         "unreadable": tally.unreadable,
         "unanswered": tally.failed,
     }
-    for name, count in problems.items():
-        if count:
-            parts.append(f"{count.total():,} {name}")
+    parts += [f"{count.total():,} {name}" for name, count in problems.items() if count]
     return " · ".join(parts)
 
 
@@ -159,29 +202,29 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-Show = Callable[[Tally, str, bool], None]
+Show = Callable[[Tally, str, str], None]
 
 
-def _bar(stream: TextIO) -> Show:
-    from rich.console import Console
+def _bar(stream: TextIO) -> tuple[Show, Callable[[], None]]:
+    """Return what shows a bar with how far the run is, and the rest below; and what ends it, and leaves it there."""
+    from rich.console import Console, Group
+    from rich.live import Live
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+    from rich.text import Text
 
-    bar = Progress(
-        SpinnerColumn(), BarColumn(bar_width=24), TextColumn("{task.description}"), console=Console(file=stream)
-    )
+    console = Console(file=stream)
+    columns = (SpinnerColumn(finished_text="✓"), BarColumn(bar_width=24), TextColumn("{task.description}"))
+    bar = Progress(*columns, console=console)
     task = bar.add_task("starting", total=None)
-    bar.start()
+    live = Live(bar, console=console)
+    live.start()
 
-    def show(tally: Tally, line: str, last: bool) -> None:
-        bar.update(task, description=line, completed=tally.rows, total=tally.rows_expected)
-        if last:
-            bar.stop()
+    def show(tally: Tally, far: str, details: str) -> None:
+        bar.update(task, description=far, completed=tally.rows, total=tally.rows_expected)
+        live.update(Group(bar, Text(details, style="dim")))
 
-    return show
+    return show, live.stop
 
 
-def _lines(stream: TextIO) -> Show:
-    def show(tally: Tally, line: str, last: bool) -> None:
-        print(line, file=stream, flush=True)
-
-    return show
+def _print_line(stream: TextIO, _tally: Tally, far: str, details: str) -> None:
+    print(far, details, sep=" · ", file=stream, flush=True)
