@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pcs_annotator.core.display import html_table
+from pcs_annotator.core.task import is_empty
 
 Decision = Literal["accept", "review", "agree"]
 MOST_SHOWN = 20
@@ -70,19 +71,22 @@ class Counts:
         rows: Number of rows.
         labels: Label → rows; rows without a label are not among them.
         decisions: Decision → rows.
+        empty: Rows without a label because their text is empty.
     """
 
     rows: int = 0
     labels: Mapping[str, int] = field(default_factory=dict)
     decisions: Mapping[str, int] = field(default_factory=dict)
+    empty: int = 0
 
     @classmethod
-    def of(cls, outcomes: Sequence[Outcome]) -> Counts:
-        """Count outcomes."""
+    def of(cls, outcomes: Sequence[Outcome], texts: Sequence[str] = ()) -> Counts:
+        """Count outcomes, and those without a label whose text is empty, if the texts are known."""
         return cls(
             rows=len(outcomes),
             labels=dict(Counter(one.label for one in outcomes if one.label is not None)),
             decisions=dict(Counter(one.decision for one in outcomes if one.decision is not None)),
+            empty=sum(one.label is None and is_empty(text) for one, text in zip(outcomes, texts, strict=False)),
         )
 
     @property
@@ -90,10 +94,16 @@ class Counts:
         """Number of rows without a label."""
         return self.rows - sum(self.labels.values())
 
+    @property
+    def unanswered(self) -> int:
+        """Number of rows without a label although they have a text."""
+        return self.unlabelled - self.empty
+
     def plus(self, other: Counts) -> Counts:
         """Return the counts of both."""
         return Counts(
             rows=self.rows + other.rows,
             labels=dict(Counter(self.labels) + Counter(other.labels)),
             decisions=dict(Counter(self.decisions) + Counter(other.decisions)),
+            empty=self.empty + other.empty,
         )

@@ -12,6 +12,8 @@ from pcs_annotator.errors import ConfigError, LabelError
 
 MAX_LABELS = 127  # codes are int8
 
+_NOTHING_VISIBLE = " \t\r\n\f\v\x00\xa0\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufffd"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
@@ -123,3 +125,8 @@ def unknown_label(value: str, labels: Sequence[str], where: str) -> LabelError:
     hint = f" (remove the spaces around {labels[spaced]!r})" if spaced is not None else ""
     known = ", ".join(repr(label) for label in labels)
     return LabelError(f"{where}: {value!r} is not one of the labels {known}{hint}")
+
+
+def is_empty(text: str) -> bool:
+    """Tell whether nothing in a text can be seen, so that there is nothing to ask about."""
+    return not text.strip().strip(_NOTHING_VISIBLE)

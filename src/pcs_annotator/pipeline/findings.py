@@ -16,6 +16,7 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.task import is_empty
 from pcs_annotator.core.variant import ORIGINAL, VariantCount
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
@@ -199,9 +200,13 @@ def _given_too_often(facts: Facts) -> Iterator[Flag]:
 def _without_label(facts: Facts) -> Iterator[Flag]:
     empty = np.array([outcome.label is None for outcome in facts.outcomes], dtype=np.bool_)
     unasked = empty & (facts.votes.codes == NOT_ASKED).all(axis=(1, 2, 3))
+    blank = np.zeros_like(empty)
+    if facts.texts is not None:
+        blank = empty & np.array([is_empty(text) for text in facts.texts], dtype=np.bool_)
     for rows, why in (
-        (unasked, "because no question was answered: run the same command again"),
-        (empty & ~unasked, "because no model gave a usable answer"),
+        (unasked & ~blank, "because no question was answered: run the same command again"),
+        (empty & ~unasked & ~blank, "because no model gave a usable answer"),
+        (blank, "because the text is empty"),
     ):
         if count := int(rows.sum()):
             yield Flag(

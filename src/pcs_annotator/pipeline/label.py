@@ -109,7 +109,7 @@ class Labelled:
     @property
     def counts(self) -> Counts:
         """How many rows have which label, of all rows."""
-        return self.whole or Counts.of(self.outcomes)
+        return self.whole or Counts.of(self.outcomes, [item.text for item in self.dataset.items])
 
     @property
     def unlabelled(self) -> int:

@@ -135,7 +135,7 @@ class RunResult:
     @property
     def counts(self) -> Counts:
         """How many rows have which label, of all rows."""
-        return Counts.of(self.outcomes) if self.whole is None else self.whole.counts
+        return self.whole.counts if self.whole is not None else Counts.of(self.outcomes, self.facts.texts or ())
 
     @property
     def unlabelled(self) -> int:

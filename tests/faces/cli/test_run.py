@@ -71,6 +71,19 @@ def test_run_labels_every_row_and_keeps_the_user_s_columns_and_order(
     assert "<html" in Path("runs/data/report.html").read_text(encoding="utf-8")
 
 
+def test_rows_with_an_empty_text_get_no_label_a_note_and_exit_code_0(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("data.csv").write_text('text\nThe bus is new.\n  \n"\u200b"\nThe bus is old.\n', encoding="utf-8")
+    run_it = ["run", "data.csv", *SCRIPTED, "--relations", "original"]
+    assert main(run_it) == 0
+    assert "2 rows have no label, because the text is empty" in " ".join(capsys.readouterr().out.split())
+    assert main([*run_it, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows_without_label"] == 2
+    assert main(["fit", "runs/data"]) == 0
+    capsys.readouterr()
+    assert main(["label", "data.csv", "--run", "runs/data"]) == 0
+    assert "2 rows have no label, because the text is empty" in capsys.readouterr().out
+
+
 def test_the_same_run_again_calls_no_model(data: str, capsys: pytest.CaptureFixture[str]) -> None:
     first = shown(["run", data, *SCRIPTED], capsys)
     second = shown(["run", data, *SCRIPTED], capsys)

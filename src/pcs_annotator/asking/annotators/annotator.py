@@ -24,7 +24,7 @@ from pcs_annotator.core.chat import (
     sendable,
 )
 from pcs_annotator.core.elicitations import P_TRUE, base_annotator, elicited_name
-from pcs_annotator.core.task import Task
+from pcs_annotator.core.task import Task, is_empty
 from pcs_annotator.core.vote import Vote
 
 # Temperature 0, so that runs are repeatable; 64 tokens leave room for a tag and a sentence around it. A model that
@@ -41,7 +41,6 @@ _FEWEST_ALTERNATIVES = 5
 _OTHER_SPELLINGS = 2
 _VERDICTS = ("A", "B")
 _SIGNS_OF_NUMBERS = "0123456789.,"
-_NOTHING_VISIBLE = " \t\r\n\f\v\x00\xa0\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +125,7 @@ class Annotator:
             model: The model that `self.model` resolves to.
         """
         text = sendable(text)
-        if not text.strip().strip(_NOTHING_VISIBLE + "\ufffd"):
+        if is_empty(text):
             return Vote(label=None, reason="empty text", asked=False)
         plain = self.elicitation in (None, P_TRUE)
         constrained = plain and self.constrain and model.can_constrain

@@ -90,10 +90,9 @@ def evaluated_json(found: evaluate.Evaluated, notes: Sequence[str]) -> dict[str,
 def print_evaluation(found: evaluate.Evaluated, notes: Sequence[str]) -> None:
     """Print methods side by side, and the tests of the first against the others."""
     console = Console(highlight=False)
-    for table in found.tables:
-        known = table.rows[: len(found.evaluation.methods)]  # the others are dashes, explained in the notes
-        result_view.print_table(replace(table, rows=known), console)
-    learned_view.print_notes(notes, 0, console)
+    known = len(found.evaluation.methods)  # the others are dashes, explained in the notes
+    result_view.print_tables([replace(table, rows=table.rows[:known]) for table in found.tables], console)
+    learned_view.print_notes(notes, console)
     print_files(found.files, console)
 
 

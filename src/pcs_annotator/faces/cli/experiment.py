@@ -84,9 +84,7 @@ def experimented_json(found: experiment.Experimented, notes: Sequence[str]) -> d
 def print_experiments(found: experiment.Experimented, notes: Sequence[str]) -> None:
     """Print all tables, then the warnings and the files that were written."""
     console = Console(highlight=False)
-    for one in found.experiments:
-        for table in one.tables:
-            result_view.print_table(table, console)
-    learned_view.print_notes([*notes, *found.notes], 0, console)
+    result_view.print_tables([table for one in found.experiments for table in one.tables], console)
+    learned_view.print_notes([*notes, *found.notes], console)
     run_view.print_unanswered(found.unanswered, console)
     evaluate.print_files(found.files, console)

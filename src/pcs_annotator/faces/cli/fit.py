@@ -96,7 +96,7 @@ def command(
             how = {"spreadsheet_safe": spreadsheet_safe, "spare_looks": spare_looks}
             result = fitting.fit_run(table, changes, people, ledger=ledger, say=say, **how)
         options.show(run_view.run_json, run_view.print_run, result, notes, to_json=to_json, quiet=quiet)
-        return exit_codes.exit_code(result.unlabelled)
+        return exit_codes.exit_code(result.counts.unanswered)
     if people.audit or people.verdicts or spare_looks or ledger:
         options_of_runs = "--audit, --verdicts, --spare-looks and --ledger"
         raise ConfigError(f"{options_of_runs} are for a run folder: give one instead of a table")

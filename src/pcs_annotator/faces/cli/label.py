@@ -87,7 +87,7 @@ def command(
     with options.gathered_warnings() as notes:
         labelled = label.label(request, path, saving)
     options.show(labelled_json, print_labelled, labelled, notes, to_json=to_json, quiet=quiet)
-    return exit_codes.exit_code(labelled.unlabelled, labelled.tally.failed)
+    return exit_codes.exit_code(labelled.counts.unanswered, labelled.tally.failed)
 
 
 def labelled_json(labelled: label.Labelled, notes: Sequence[str]) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def print_labelled(labelled: label.Labelled, notes: Sequence[str]) -> None:
         )
     learned_view.print_promise(labelled, labelled.counts, console)
     cut = [flag.detail for flag in findings.texts_cut(tally.cut, labelled.counts.rows)]
-    learned_view.print_notes([*notes, *cut], labelled.unlabelled, console)
+    learned_view.print_notes([*notes, *cut], console, labelled.counts)
     if not to_stdout:
         console.print(f"\nlabels  {labelled.out}", style="bold", markup=False)
 
@@ -144,7 +144,7 @@ def print_label_plan(plan: label.LabelPlan) -> None:
     """Print the cost of labelling with and without stopping early."""
     console = Console(highlight=False)
     console.print("[bold]asking all questions[/]")
-    run_view.print_calls(plan.everything, console)
+    run_view.print_calls(plan.everything, console, explain=plan.frugal is None)
     if plan.frugal is None or plan.spending is None:
         console.print("\nThe run has no confidence, so it cannot tell when a label is settled: everything is asked.")
     else:
@@ -152,4 +152,4 @@ def print_label_plan(plan: label.LabelPlan) -> None:
         console.print(f"\n[bold]stopping when the label is settled[/], after about {share} of the questions")
         run_view.print_calls(plan.frugal, console)
     run_view.print_ways(plan.ways, console)
-    console.print(run_view.NOT_CALLED)
+    run_view.print_not_called(plan.everything, console)

@@ -12,17 +12,20 @@ from rich.table import Table
 from rich.text import Text
 
 from pcs_annotator.core.outcome import Counts
+from pcs_annotator.core.result_table import Figure, ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval, Share
-from pcs_annotator.faces.cli.result_view import DASH, plain_table
+from pcs_annotator.faces.cli.result_view import DASH, ShortNames, plain_table, print_rows, room_for_names
 from pcs_annotator.pipeline import certificate_text, findings, fit_table, learn
 
 if TYPE_CHECKING:  # this module imports the code that asks models
     from pcs_annotator.pipeline import label
 
+NO_ROWS = Counts()
 BAR_WIDTH = 30
+BARS_TAKE = 27  # the columns beside a name and its bar, and the gaps
 LEGEND = "* uses the log-probabilities of answers, which not every provider gives; the others use labels only"
-SHOWN = (  # what fits into 80 columns
+SHOWN = (
     ("auroc", "class AUROC"),
     ("auroc_confidence", "confidence AUROC"),
     ("accuracy", "accuracy"),
@@ -86,20 +89,22 @@ def print_learned(learned: learn.Learned, votes: Votes, counted: Counts, console
     console.print(Text(f"labels: {', '.join(votes.labels)}"))
     console.print()
     annotators, relations = weights.shares(votes)
-    console.print(_bars("annotator", annotators))
+    names = ShortNames([*votes.annotators, *votes.relations], room_for_names(console))
+    console.print(_bars("annotator", annotators, names, console))
     console.print()
-    console.print(_bars("relation", relations))
+    console.print(_bars("relation", relations, names, console))
+    names.explain(console)
     console.print(f"\nweights learned by [bold]{details.optimiser}[/]{_candidates(details.candidates)}")
     if learned.figures:
         gold_rows = learned.figures[0].auroc.n
         console.print(f"\ncross-validated on the {gold_rows:,} gold rows, with 95 % intervals")
-        console.print(_figures_table(learned.figures))
+        print_rows(_figures_table(learned.figures, names), console)
         if any(row.graded for row in learned.figures):
             console.print(Text(LEGEND, style="dim"))
         console.print(Text(certificate_text.about_auroc(learned.figures), style="dim"))
         console.print(Text(certificate_text.about_ece(learned.figures), style="dim"))
         console.print()
-        console.print(_comparisons(learned.figures))
+        print_rows(_comparisons(learned.figures, names), console)
         console.print(Text(certificate_text.about_tests(learned.figures), style="dim"))
         if found := certificate_text.what_more_questions_bought(learned.figures):
             console.print(f"\n{found}", markup=False)
@@ -115,54 +120,59 @@ def _candidates(losses: Mapping[str, float]) -> str:
     return f", with the lowest cross-validated log-loss:\n{listed}"
 
 
-def _bars(title: str, shares: Mapping[str, Share | None]) -> Table:
+def _bars(title: str, shares: Mapping[str, Share | None], names: ShortNames, console: Console) -> Table:
+    room = max([len(title), *(len(names(name)) for name in shares)])
+    bar_width = max(1, min(BAR_WIDTH, console.width - room - BARS_TAKE))
     table = plain_table()
     table.add_column(title, style="bold", no_wrap=True)
-    table.add_column("weight", justify="right")
-    table.add_column("stability range", justify="center", style="dim")
+    table.add_column("weight", justify="right", no_wrap=True)
+    table.add_column("stability\nrange", justify="center", style="dim", no_wrap=True)
     table.add_column("")
     for name, share in sorted(shares.items(), key=lambda pair: -pair[1].weight if pair[1] else 1):
         if share is None:
-            table.add_row(Text(name), DASH, "cast no votes", "")
+            table.add_row(Text(names(name)), DASH, "no votes", "")
             continue
-        span = _span(share.interval, " – ") if share.interval else ""
-        bar = Text("█" * round(share.weight * BAR_WIDTH) or "▏", style="cyan")
-        table.add_row(Text(name), f"{share.weight:.3f}", span, bar)
+        bar = Text("█" * round(share.weight * bar_width) or "▏", style="cyan")
+        table.add_row(Text(names(name)), f"{share.weight:.3f}", _span(share.interval) if share.interval else "", bar)
     return table
 
 
-def _figures_table(figures: Sequence[Any]) -> Table:
-    table = plain_table()
-    table.add_column("method", style="bold", no_wrap=True)
-    for _, title in SHOWN:
-        table.add_column(title, justify="right", min_width=max(map(len, title.split())))
-    for row in figures:
-        cells = (getattr(row, name) for name, _ in SHOWN)
-        table.add_row(
-            f"{row.method} *" if row.graded else row.method,
-            *(f"{cell.value:.3f} [dim]{_span(cell.interval)}[/]" if cell else DASH for cell in cells),
-        )
-    return table
+def _figures_table(figures: Sequence[Any], names: ShortNames) -> ResultTable:
+    rows = [
+        [
+            f"{names(row.method)} *" if row.graded else names(row.method),
+            *(_figure(getattr(row, name)) for name, _ in SHOWN),
+        ]
+        for row in figures
+    ]
+    titles = [title for _, title in SHOWN]
+    digits = dict.fromkeys(titles, 3)
+    return ResultTable(name="", title="", columns=("method", *titles), rows=rows, digits=digits)
 
 
-def _span(interval: Interval, between: str = "–") -> str:
+def _figure(estimate: Any) -> Figure | None:
+    return estimate and Figure(estimate.value, estimate.interval)
+
+
+def _span(interval: Interval) -> str:
     low, high = interval.rounded(2)
-    return f"{low:.2f}{between}{high:.2f}"
+    return f"{low:.2f} – {high:.2f}"
 
 
-def _comparisons(figures: Sequence[Any]) -> Table:
+def _comparisons(figures: Sequence[Any], names: ShortNames) -> ResultTable:
     first, *others = figures
-    table = plain_table(left=(f"{first.method} against", "in"), right=("gain", "95 % interval", "p (Holm)"))
     tests = [(other.method, "class AUROC", other.behind, other.holm) for other in others]
     for other in others:
         if other.method.startswith("zero-shot"):
             # a single answer has only one score per label, so class AUROC alone would flatter PCS
             tests.append((other.method, "accuracy", other.accuracy_behind, other.holm_accuracy))
+    rows = []
     for method, metric, test, adjusted in tests:
         low, high = test.interval.rounded(3)
         p_value = "<0.001" if adjusted < 0.001 else f"{adjusted:.3f}"
-        table.add_row(method, metric, f"{test.difference:+.3f}", f"{low:+.3f} to {high:+.3f}", p_value)
-    return table
+        rows.append([names(method), metric, f"{test.difference:+.3f}", f"{low:+.3f} to {high:+.3f}", p_value])
+    columns = (f"{first.method} against", "in", "gain", "95 % interval", "p (Holm)")
+    return ResultTable(name="", title="", columns=columns, rows=rows)
 
 
 def promise_json(judged: learn.Learned | label.Labelled) -> dict[str, Any]:
@@ -240,7 +250,7 @@ def look_at_json(facts: findings.Facts) -> list[dict[str, str]]:
 def print_look_at(facts: findings.Facts, notes: Sequence[str], console: Console) -> None:
     """Print warnings, and what is or may be wrong; a fit has also warned about some of it."""
     found = findings.what_to_look_at(facts)
-    print_notes([note for note in notes if note not in {flag.detail for flag in found}], 0, console)
+    print_notes([note for note in notes if note not in {flag.detail for flag in found}], console)
     if not found:
         return
     console.print("\n[bold]what to look at[/]")
@@ -250,10 +260,11 @@ def print_look_at(facts: findings.Facts, notes: Sequence[str], console: Console)
     console.print(table)
 
 
-def print_notes(notes: Sequence[str], unlabelled: int, console: Console) -> None:
+def print_notes(notes: Sequence[str], console: Console, counted: Counts = NO_ROWS) -> None:
     """Print warnings, and how many rows have no label."""
     for note in notes:
         console.print(Text(f"note: {note}", style="yellow"))
-    if unlabelled:
-        rows = "1 row has" if unlabelled == 1 else f"{unlabelled:,} rows have"
-        console.print(f"{rows} no label, because no model gave a usable answer", style="yellow")
+    for count, why in ((counted.unanswered, "no model gave a usable answer"), (counted.empty, "the text is empty")):
+        if count:
+            rows = "1 row has" if count == 1 else f"{count:,} rows have"
+            console.print(f"{rows} no label, because {why}", style="yellow")

@@ -54,4 +54,4 @@ def command(
     with options.gathered_warnings() as notes:
         result = run.run(request)
     options.show(run_view.run_json, run_view.print_run, result, notes, to_json=to_json, quiet=quiet)
-    return exit_codes.exit_code(result.unlabelled, result.tally.failed)
+    return exit_codes.exit_code(result.counts.unanswered, result.tally.failed)

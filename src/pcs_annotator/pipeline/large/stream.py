@@ -18,7 +18,7 @@ from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Counts
 from pcs_annotator.core.review import Reviewed
-from pcs_annotator.core.task import Item
+from pcs_annotator.core.task import Item, is_empty
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import TableError
 from pcs_annotator.files import vote_files
@@ -80,6 +80,8 @@ class RowMaker:
         judged = judged or self.model.judged(votes)
         columns = result_columns(self.model, votes, judged)
         labels, decisions = (Counter(_present(columns[name].to_pylist())) for name in ("label", "decision"))
+        answered = columns["label"].is_valid().to_pylist()
+        empty = sum(not one and is_empty(item.text) for one, item in zip(answered, chunk.items, strict=True))
         if self.people:
             reviewed = [self.people.get(item.id) for item in chunk.items]
             columns |= people_columns(reviewed, columns["label"].to_pylist())
@@ -91,7 +93,7 @@ class RowMaker:
         return LabelledRows(
             with_columns(chunk.table, columns),
             vote_files.vote_table(votes, graded=self.graded),
-            Counts(rows=len(votes), labels=labels, decisions=decisions),
+            Counts(rows=len(votes), labels=labels, decisions=decisions, empty=empty),
             sampled,
         )
 
