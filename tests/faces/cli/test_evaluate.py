@@ -88,7 +88,7 @@ def test_the_text_shows_intervals_calls_and_why_hard_and_graded_figures_differ(
     for words in ("60 gold rows", "lr against", "p (Holm)", "Calls per item", "hard"):
         assert words in text
     assert text.count("above noise") == 1
-    assert re.search(r"0\.\d{3} to [01]\.\d{3}", text)
+    assert re.search(r"0\.\d{3}–[01]\.\d{3}", text)
     assert "nan" not in text.split()
 
 
@@ -104,7 +104,7 @@ def test_a_figure_that_is_undefined_is_null_and_a_dash(capsys: pytest.CaptureFix
     assert shown(fit, capsys)["cross_validation"][0]["auroc_confidence"] is None
     assert main(fit) == 0
     text = capsys.readouterr().out
-    assert re.search(r"uniform +1\.000 \S+ +– +1\.000", text)
+    assert re.search(r"uniform +1\.000 +\S+ +– +1\.000", text)
     assert "nan" not in text.split()
 
 

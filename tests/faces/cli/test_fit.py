@@ -44,7 +44,7 @@ def test_the_installed_command_learns_labels_and_writes_both_files(tmp_path: Pat
         "confidence",
         "uniform",
         "majority",
-        "stability range",
+        "stability",
         "p (Holm)",
     )
     for word in (*words, "wrote model.json and labels.csv"):

@@ -33,7 +33,10 @@ def test_list_shows_prices_with_their_date_within_80_columns_and_never_takes_unk
     assert listed["huggingface:mistralai/Mistral-7B-Instruct-v0.3"]["usd_per_million_in"] is None
 
 
-def test_check_shows_which_models_answer_and_why_others_do_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_shows_which_models_answer_and_why_others_do_not(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
     with stub_process(Behaviour()) as stub:
         specs = [f"{stub.url}#m", "scripted:hash", "groq:llama-3.1-8b-instant", "http://127.0.0.1:9/v1#m"]
         assert main(["models", "check", *specs]) == 2

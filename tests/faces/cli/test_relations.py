@@ -31,7 +31,7 @@ def texts() -> Path:
 def test_list_names_every_relation_and_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["relations", "list"]) == 0
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}
-    assert "a model: --rewriter" in lines["llm:voice"]
+    assert "--rewriter MODEL" in lines["llm:voice"]
     assert "the extra [rules]" in lines["rule:voice"]
     assert main(["relations", "list", "--json"]) == 0
     listed = {relation["name"]: relation for relation in json.loads(capsys.readouterr().out)}

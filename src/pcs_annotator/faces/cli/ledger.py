@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
+from rich.text import Text
 
+from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.ledger_address import LedgerAddress, without_password
 from pcs_annotator.faces.cli import options, result_view
 from pcs_annotator.pipeline import ledgers
@@ -27,16 +31,21 @@ def command() -> None:
 def size(ledger: LedgerAddress, to_json: bool) -> None:
     """Show calls, tokens and cost per model."""
     bills, paid = ledgers.ledger_sizes(ledger), ledgers.paid_bills(ledger)
-    file_size = ledgers.ledger_bytes(ledger)
-    if to_json:
-        listed, all_paid = ([asdict(bill) for bill in some] for some in (bills, paid))
-        options.echo_json({"bytes": file_size, "models": listed, "paid": all_paid})
-    else:
-        Console(highlight=False).print(result_view.bill_table(bills))
-        click.echo(f"{without_password(ledger)}: {file_size / 1000:,.0f} kB")
-        gone = sum(bill.calls for bill in paid) - sum(bill.calls for bill in bills)
-        if gone:
-            click.echo(f"paid for, with {gone:,} calls whose answers are not in it: {result_view.money(paid)}")
+    options.show(_size_json, _print_size, ledger, bills, paid, ledgers.ledger_bytes(ledger), to_json=to_json)
+
+
+def _size_json(_ledger: LedgerAddress, bills: Sequence[Bill], paid: Sequence[Bill], file_size: int) -> dict[str, Any]:
+    listed, all_paid = ([asdict(bill) for bill in some] for some in (bills, paid))
+    return {"bytes": file_size, "models": listed, "paid": all_paid}
+
+
+def _print_size(ledger: LedgerAddress, bills: Sequence[Bill], paid: Sequence[Bill], file_size: int) -> None:
+    console = Console(highlight=False)
+    result_view.print_bills(bills, console)
+    console.print(Text(f"{without_password(ledger)}: {file_size / 1000:,.0f} kB"))
+    gone = sum(bill.calls for bill in paid) - sum(bill.calls for bill in bills)
+    if gone:
+        console.print(f"paid for, with {gone:,} calls whose answers are not in it: {result_view.money(paid)}")
 
 
 @command.command()

@@ -9,9 +9,12 @@ from pathlib import Path
 import click
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+from rich.text import Text
 
-from pcs_annotator.faces.cli import exit_codes, options
+from pcs_annotator.faces.cli import exit_codes, options, result_view
 from pcs_annotator.pipeline import models
+
+PRICES_TAKE = 28  # the columns beside a model's name
 
 
 @click.group("models")
@@ -74,15 +77,20 @@ def _json(found: Sequence[models.KnownModel | models.Checkup]) -> list[dict[str,
 
 
 def print_models(known: Sequence[models.KnownModel]) -> None:
-    """Print one line per model, within 80 columns."""
-    width = max(len(model.name) for model in known)
-    click.echo(f"{'model':<{width}} context  $ in $ out as of")
+    """Print one line per model."""
+    console = Console(highlight=False)
+    room = min(max(len(model.name) for model in known), console.width - PRICES_TAKE)
+    names = result_view.ShortNames((model.name for model in known), room)
+    console.print(f"{'model':<{room}} context  $ in $ out as of")
     for model in known:
         context = f"{model.context_tokens / 1000:,.0f}k" if model.context_tokens else "?"
-        click.echo(f"{model.name:<{width}} {context:>7} {_price(model)}")
-    click.echo("\nPrices are in US dollars per million tokens. Any other model works too;")
-    click.echo("its price can be set in [ask.prices] of pcs.toml. Models here are free:")
-    click.echo("embedded:smollm2, llama:FILE.gguf, transformers:FOLDER-OR-REPO, ollama:NAME")
+        console.print(Text(f"{names(model.name):<{room}} {context:>7} {_price(model)}"))
+    names.explain(console)
+    console.print(
+        "\nPrices are in US dollars per million tokens. Any other model works too; its price can be set in "
+        "\\[ask.prices] of pcs.toml. Models here are free: embedded:smollm2, llama:FILE.gguf, "
+        "transformers:FOLDER-OR-REPO, ollama:NAME"
+    )
 
 
 def _price(model: models.KnownModel) -> str:
@@ -92,15 +100,16 @@ def _price(model: models.KnownModel) -> str:
 
 
 def print_checkups(checkups: Sequence[models.Checkup]) -> None:
-    """Print one line per checked model."""
+    """Print one paragraph per checked model."""
+    console = Console(highlight=False)
     for one in checkups:
         if one.answers:
             money = "price unknown" if one.usd is None else f"${one.usd:.6f} for this check"
             form = "answers restricted to the labels" if one.constrained else "free-text answers"
             logs = "log-probabilities" if one.graded else "no log-probabilities"
-            click.echo(f"✓ {one.model}: {one.seconds:.2f} s, {form}, {logs}, {money}")
+            console.print(Text(f"✓ {one.model}: {one.seconds:.2f} s, {form}, {logs}, {money}"))
         else:
-            click.echo(f"✗ {one.model}: {one.problem}")
+            console.print(Text(f"✗ {one.model}: {one.problem}"))
 
 
 def pull_missing(names: Sequence[str], *, shown: bool) -> None:

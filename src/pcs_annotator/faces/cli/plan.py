@@ -9,6 +9,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli import label, options, result_view, run_view
 from pcs_annotator.pipeline import panel_design, resolve_config
@@ -104,12 +105,19 @@ def _cells_json(found: panel_design.PanelDesign, panel: Any) -> list[dict[str, A
 def print_design(found: panel_design.PanelDesign) -> None:
     """Print the quality–cost curve and the panel to ask."""
     console = Console(highlight=False)
-    curve = result_view.plain_table(right=("cost per text", "class AUROC", "95 % interval", "questions"))
+    columns = ("cost per text", "class AUROC", "95 % interval", "questions")
+    rows: list[list[Content]] = []
     for panel in found.designed.curve:
         low, high = panel.auroc.interval.rounded(2)
-        curve.add_row(f"{panel.cost:g}", f"{panel.auroc.value:.3f}", f"{low:.2f} – {high:.2f}", str(len(panel.cells)))
+        rows.append([f"{panel.cost:g}", f"{panel.auroc.value:.3f}", f"{low:.2f} – {high:.2f}", len(panel.cells)])
     console.print(f"designed on {found.gold_rows:,} gold rows; class AUROC on held-out rows")
-    console.print(curve)
+    result_view.print_rows(ResultTable(name="", title="", columns=columns, rows=rows), console)
     console.print(f"\n[bold]ask about each text[/] (optimiser: {found.designed.optimiser}):")
-    for (annotator, relation), draws in found.cells(found.designed.chosen).items():
-        console.print(f"  {annotator}  {relation}" + (f"  × {draws}" if draws > 1 else ""), markup=False)
+    cells = found.cells(found.designed.chosen)
+    names = result_view.ShortNames((name for cell in cells for name in cell), result_view.room_for_names(console))
+    asked: list[list[Content]] = [
+        [names(annotator), names(relation), draws] for (annotator, relation), draws in cells.items()
+    ]
+    panel_table = ResultTable(name="", title="", columns=("annotator", "relation", "times"), rows=asked)
+    result_view.print_rows(panel_table, console)
+    names.explain(console)

@@ -13,9 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from pcs_annotator.core.ledger_address import LedgerAddress
+from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.cli.exit_codes import exit_code
+from pcs_annotator.faces.cli.result_view import ShortNames, print_rows, room_for_names
 from pcs_annotator.pipeline import relations, rewrite_audit
 
 REWRITER = click.option("--rewriter", default="", metavar="MODEL", help="Model that rewrites, for llm: relations.")
@@ -114,9 +116,9 @@ def audit(*, file: Path, relation: str, out: Path | None, replace: bool, config:
 
 
 NEEDS = {
-    "rewriter": "a model: --rewriter",
+    "rewriter": "--rewriter MODEL",
     "parser": "the extra \\[rules]",
-    "wording": "a model, once: --rewriter",
+    "wording": "--rewriter, once",
 }
 CAUSES_SHOWN = 3
 GONE, NEW = "red strike", "green"
@@ -134,7 +136,7 @@ def print_relations(known: Sequence[relations.KnownRelation]) -> None:
         table.add_column(heading)
     for relation in known:
         needs = ", ".join(NEEDS[need] for need in relation.needs)
-        missing = "" if relation.usable else " [red](not installed)[/]"
+        missing = "" if relation.usable else ",\n[red]not installed[/]"
         deterministic = "yes" if relation.deterministic else "no"
         table.add_row(relation.name, relation.changes, relation.version, deterministic, needs + missing)
     console = Console(highlight=False)
@@ -223,24 +225,20 @@ def _coverage_json(coverage: relations.Coverage) -> dict[str, Any]:
 def print_coverage(found: Mapping[str, relations.Coverage], out: Path | None) -> None:
     """Print one line per relation, and why texts were not changed."""
     console = Console(highlight=False)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("relation")
-    headings = ["changed", "not applicable", "rejected", "texts/s"]
+    columns = ["relation", "changed", "not applicable", "rejected", "texts/s"]
     flips_known = any(coverage.flips for coverage in found.values())
-    for heading in [*headings, "answers changed"] if flips_known else headings:
-        table.add_column(heading, justify="right")
+    names = ShortNames(found, room_for_names(console))
+    rows: list[list[Content]] = []
     for name, coverage in found.items():
-        cells = [
-            "text unchanged" if coverage.unchanged else _count(coverage.changed, coverage.texts),
-            _count(coverage.not_applicable, coverage.texts),
-            _count(coverage.rejected, coverage.texts),
-            f"{coverage.per_second:,.0f}",
-        ]
+        changed = "text unchanged" if coverage.unchanged else _count(coverage.changed, coverage.texts)
+        others = (_count(count, coverage.texts) for count in (coverage.not_applicable, coverage.rejected))
+        rows.append([names(name), changed, *others, round(coverage.per_second)])
         if flips_known:
             flips = coverage.flips
-            cells.append("–" if flips is None else _count(flips.changed, flips.pairs))
-        table.add_row(name, *cells)
-    console.print(table)
+            rows[-1].append(flips and _count(flips.changed, flips.pairs))
+    columns += ["answers changed"] if flips_known else []
+    print_rows(ResultTable(name="", title="", columns=columns, rows=rows), console)
+    names.explain(console)
     for name, coverage in found.items():
         if coverage.causes:
             console.print(f"\n[bold]{name}[/], reasons for no rewrite:")

@@ -10,7 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from pcs_annotator.core.bill import Plan
+from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.faces.cli import learned_view, result_view
+from pcs_annotator.faces.cli.result_view import print_rows
 from pcs_annotator.pipeline.batch.ways_to_ask import WayToAsk
 from pcs_annotator.pipeline.default_panel import DefaultPanel
 from pcs_annotator.pipeline.plan import RunPlan
@@ -18,6 +20,7 @@ from pcs_annotator.pipeline.run_folder import SILENCES, RunResult
 
 REASONS_SHOWN = 3
 NOT_CALLED = "No model was called. Answers in the ledger are reused; rejected rewrites are tried once more."
+PRICE_MISSING = "The cost is unknown: give the missing price with --price MODEL=IN,OUT or in [ask.prices]."
 RAISE_LIMIT = "to ask them, run again with a higher --budget, --budget-per-day, --max-calls or --max-tokens"
 TO_LABEL = {
     "informative": "the {rows} most informative rows to label",
@@ -156,12 +159,13 @@ def print_plan(planned: RunPlan) -> None:
         print_panel(planned.panel, console)
     print_calls(planned.plan, console)
     if planned.alternatives:
-        console.print("\ninstead:")
-        width = max(map(len, planned.alternatives))
-        for option, other in planned.alternatives.items():
-            console.print(Text(f"  {option:<{width}}  {other.calls:>9,} calls, {_cost(other)}"))
+        rows: list[list[Content]] = [
+            [option, other.calls, _usd(other.usd)] for option, other in planned.alternatives.items()
+        ]
+        console.print()
+        print_rows(ResultTable(name="", title="", columns=("instead", "calls", "max. cost"), rows=rows), console)
     print_ways(planned.ways, console)
-    console.print(NOT_CALLED)
+    print_not_called(planned.plan, console)
 
 
 def print_panel(panel: DefaultPanel, console: Console | None = None) -> None:
@@ -172,26 +176,40 @@ def print_panel(panel: DefaultPanel, console: Console | None = None) -> None:
     console.print()
 
 
-def print_calls(plan: Plan, console: Console) -> None:
-    """Print the calls of a plan per model and in total."""
-    console.print(result_view.bill_table(plan.models, limit="max. "))
+def print_calls(plan: Plan, console: Console, *, explain: bool = True) -> None:
+    """Print the calls of a plan per model and in total; `explain` shortened names."""
+    result_view.print_bills(plan.models, console, limit="max. ", explain=explain)
     console.print(Text(f"\n{plan.rows:,} rows, {plan.calls:,} calls, {_cost(plan)}"))
+
+
+def print_not_called(plan: Plan, console: Console) -> None:
+    """Print what is missing for a price, and that a plan costs nothing."""
+    console.print()
+    if plan.usd is None:
+        console.print(Text(PRICE_MISSING))
+    console.print(NOT_CALLED)
 
 
 def print_ways(ways: Sequence[WayToAsk], console: Console) -> None:
     """Print cost and time of asking live and in batches; nothing if no model has a batch API."""
     if not any(way.waves for way in ways):
         return
-    table = result_view.plain_table(left=("ways to ask",), right=("calls", "max. cost", "waves", "hours"))
-    for way in ways:
-        usd = "unknown" if way.usd is None else f"${way.usd:.4f}"
-        waves, hours = (str(way.waves), f"≤ {way.hours:.0f}") if way.waves else ("", f"about {way.hours:.2g}")
-        table.add_row(way.name, f"{way.calls:,}", usd, waves, hours)
+    rows: list[list[Content]] = [[way.name, way.calls, _usd(way.usd), *_hours(way)] for way in ways]
+    columns = ("ways to ask", "calls", "max. cost", "waves", "hours")
     console.print()
-    console.print(table)
+    print_rows(ResultTable(name="", title="", columns=columns, rows=rows), console)
+
+
+def _usd(usd: float | None) -> str:
+    return "unknown" if usd is None else f"${usd:.4f}"
+
+
+def _hours(way: WayToAsk) -> tuple[str, str]:
+    """Return how many waves a way takes, if it takes any, and how many hours."""
+    return (str(way.waves), f"≤ {way.hours:.0f}") if way.waves else ("", f"about {way.hours:.2g}")
 
 
 def _cost(plan: Plan) -> str:
     if plan.usd is None:
-        return "cost unknown: give the missing price with --price MODEL=IN,OUT or in [ask.prices]"
+        return "cost unknown"
     return f"at most ${plan.usd:.4f}" if plan.usd else "free"

@@ -1,0 +1,88 @@
+"""Every table of the terminal at 60, 80 and 120 columns, with long names and long labels."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+import re
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pcs_annotator.faces.cli import options
+from pcs_annotator.faces.cli.main import main
+from tests.stub import Behaviour, stub_process
+
+MODELS = (
+    "openrouter:meta-llama/llama-3.3-70b-instruct:free",
+    "openrouter:meta-llama/llama-3.1-405b-instruct:free",
+    "azure:my-deployment-gpt-4o-mini-2024-07-18",
+)
+LABELS = "strongly positive,somewhat positive,neutral or mixed,somewhat negative,strongly negative,not applicable"
+WIDTHS = (60, 80, 120)
+RUN = ["data.csv", "--labels", LABELS, *(part for model in MODELS for part in ("--model", model))]
+FOLDER = "runs/data"
+COMMANDS = {
+    "run": ["run", *RUN, "--relations", "original,order", "--optimiser", "scaling"],
+    "plan": ["plan", *RUN],
+    "plan of labelling": ["plan", "data.csv", "--run", FOLDER],
+    "label": ["label", "data.csv", "--run", FOLDER, "--replace"],
+    "design": ["plan", FOLDER, "--design", "--calls", "1"],
+    "evaluate": ["evaluate", FOLDER, "--methods", "uniform,majority,zero-shot", "--resamples", "20", "--repeats", "1"],
+    "ledger": ["ledger", "size", f"{FOLDER}/ledger.db"],
+    "models": ["models", "check", *MODELS],
+    "all models": ["models", "list"],
+    "relations": ["relations", "check", "data.csv", "--relations", "case,rule:frame|rule:punctuation|rule:typo"],
+    "all relations": ["relations", "list"],
+}
+SHORTENED = {"run", "plan", "plan of labelling", "design", "ledger", "relations"}
+"""What names rows by long names; other commands name them in sentences, or have no long ones."""
+NUMBER = re.compile(r"(?<![\w.,-])\d[\d.,]*\d(?: ?– ?\d[\d.]*| to [+-]?\d[\d.]*)?")
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[int, str]]:
+    """What each command prints at each width; each is run once."""
+    found: dict[str, dict[int, str]] = {}
+    rng, words = random.Random(0), ["city", "council", "budget", "bus", "bridge", "school", "teacher"]
+    with pytest.MonkeyPatch.context() as patch, stub_process(Behaviour()) as stub:
+        patch.chdir(tmp_path_factory.mktemp("wide"))
+        for name in ("OPENROUTER", "AZURE_OPENAI"):
+            patch.setenv(f"{name}_API_KEY", "none")
+        patch.setenv("OPENROUTER_BASE_URL", stub.url)
+        patch.setenv("AZURE_OPENAI_ENDPOINT", stub.root)
+        with open("data.csv", "w", newline="", encoding="utf-8") as file:
+            rows = [[" ".join(rng.choices(words, k=8)), rng.choice(LABELS.split(","))] for _ in range(30)]
+            csv.writer(file).writerows([["text", "gold"], *rows])
+
+        Path("pcs.toml").write_text("[learn]\nresamples = 20\n", encoding="utf-8")
+
+        def at_every_width(as_json: object, as_text: Callable[..., None], *values: Any, **how: object) -> None:
+            for width in WIDTHS:
+                patch.setenv("COLUMNS", str(width))
+                with redirect_stdout(io.StringIO()) as out:
+                    as_text(*values)
+                found[command][width] = out.getvalue()
+
+        patch.setattr(options, "show", at_every_width)
+        for command, arguments in COMMANDS.items():
+            found[command] = {}
+            assert main(arguments) == 0
+    return found
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_line_is_too_long_and_no_number_or_interval_is_cut(command: str, texts: dict[str, dict[int, str]]) -> None:
+    for width, text in texts[command].items():
+        assert max(map(len, text.splitlines())) <= width
+        assert set(NUMBER.findall(text)) >= set(NUMBER.findall(texts[command][120])), width
+        assert text.count("names in full: ") == (command in SHORTENED and width < 120) or command == "all models"
+
+
+def test_intervals_are_shown_at_every_width(texts: dict[str, dict[int, str]]) -> None:
+    for command in ("run", "evaluate"):
+        assert len(re.findall(r"\d\.\d+ ?– ?\d\.\d+", texts[command][80])) > 8
