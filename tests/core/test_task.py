@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator import Item, Task, UserError
-from pcs_annotator.core.task import MAX_LABELS, Phrasing, check_labels, label_lookup, unknown_label
+from pcs_annotator.core.task import MAX_LABELS, Phrasing, check_labels, label_lookup, unknown_label, usual_instruction
 from pcs_annotator.errors import ConfigError, LabelError
 
 
@@ -169,3 +169,14 @@ def test_unknown_label_names_the_place_the_value_and_the_labels() -> None:
 @pytest.mark.parametrize("value", [" Real", "real\n", "\u00a0REAL "])
 def test_spaces_around_a_known_label_are_named_as_the_cause(value: str) -> None:
     assert "spaces around 'real'" in str(unknown_label(value, ["fake", "real"], "here"))
+
+
+@pytest.mark.parametrize("label", ["two\nlines", "tab\there", "next\u2028line"])
+def test_label_with_a_line_break_is_refused(label: str) -> None:
+    with pytest.raises(LabelError, match="write it in one line"):
+        Task("Which?", ["fine, really", label])
+
+
+def test_labels_with_commas_are_in_quotes_in_the_usual_instruction() -> None:
+    labels = ["sports, games", "👩‍💻 work"]
+    assert usual_instruction(labels) == 'Which label fits the text best: "sports, games", "👩‍💻 work"?'

@@ -5,12 +5,14 @@ Labels are matched regardless of case, and exactly otherwise.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pcs_annotator.errors import ConfigError, LabelError
 
 MAX_LABELS = 127  # codes are int8
+_LINE_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 _NOTHING_VISIBLE = " \t\r\n\f\v\x00\xa0\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufffd"
 
@@ -48,6 +50,9 @@ class Task:
 
     def __post_init__(self) -> None:
         labels = check_labels(self.labels)
+        broken = [label for label in labels if _LINE_BREAK.search(label)]
+        if broken:
+            raise LabelError(f"label {broken[0]!r} has a line break or a control character: write it in one line")
         if len(labels) < 2:
             raise LabelError(f"a task needs at least two labels to choose from, got only {labels[0]!r}")
         known = label_lookup(labels)
@@ -62,7 +67,17 @@ class Task:
 
 def usual_instruction(labels: Sequence[str]) -> str:
     """Return the instruction for a task whose user gives none."""
-    return f"Which label fits the text best: {', '.join(labels)}?"
+    return f"Which label fits the text best: {enumerated(labels)}?"
+
+
+def enumerated(labels: Sequence[str]) -> str:
+    """Return labels as they stand in a sentence: in quotes if one has a comma.
+
+    >>> enumerated(["fake", "real"]), enumerated(["sports, games", "other"])
+    ('fake, real', '"sports, games", "other"')
+    """
+    quote = '"' if any("," in label for label in labels) else ""
+    return ", ".join(f"{quote}{label}{quote}" for label in labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

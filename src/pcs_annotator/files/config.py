@@ -82,7 +82,8 @@ class DataSettings:
 
     Attributes:
         text_column: The column of texts; empty for one named `text` or similar, or the only column.
-        id_column: The column of ids; empty for `id`, else rows are numbered from 1.
+        id_column: The column of ids, or `row` to number the rows from 1, unless there is a column of that name; empty
+            for `id`, else rows are numbered.
         gold_column: The column of gold labels, which may be partly empty; empty for `gold`, `label` or `labels`.
     """
 

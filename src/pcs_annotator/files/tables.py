@@ -22,13 +22,30 @@ GOLD_NAMES = ("gold", "label", "labels")
 TEXT_NAMES = ("text", "texts", "title", "headline", "sentence", "tweet", "review", "comment", "content", "body")
 
 
+ROW_NUMBERS = "row"
+"""Instead of the name of an ID column: rows are numbered, whatever columns there are, unless one has this name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Names of columns; None to look for the usual names."""
+    """Names of columns; None to look for the usual names.
+
+    Attributes:
+        text: The column of texts.
+        id: The column of ids, or `row` to number the rows.
+        gold: The column of gold labels.
+        numbered: Whether the user wants rows to be numbered, even if there is a column of ids.
+    """
 
     text: str | None = None
     id: str | None = None
     gold: str | None = None
+    numbered: bool = False
+
+    @property
+    def id_setting(self) -> str:
+        """What the settings of a run say, so that its rows get the same ids again."""
+        return self.id or (ROW_NUMBERS if self.numbered else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +117,11 @@ def refuse_header_row(table: pa.Table, source: str) -> None:
 
 def find_columns(table: Mapping[str, object], source: str, columns: Columns) -> Columns:
     """Return which columns of a table hold texts, IDs and gold labels: those named, else those with usual names."""
+    numbered = columns.numbered or (columns.id == ROW_NUMBERS and ROW_NUMBERS not in table)
     return Columns(
         text=_find_text_column(table, columns.text, source),
-        id=_column(table, columns.id, ("id",), source, "--id-column"),
+        id=None if numbered else _column(table, columns.id, ("id",), source, "--id-column"),
+        numbered=numbered,
         gold=_column(table, columns.gold, GOLD_NAMES, source, "--gold-column"),
     )
 
@@ -138,9 +157,12 @@ def _refuse_twins(dataset: Dataset) -> None:
 
 def same_id(table: str, first: int, second: int, column: str | None, name: str) -> TableError:
     """Return the error for two rows with the same id."""
+    numbers = "number the rows with --id-column row"
+    if column == ROW_NUMBERS:
+        numbers = f"rename the column {column!r} and {numbers}"
     return TableError(
-        f"{table}, rows {first} and {second} have the same {column or 'row number'} {name!r}: "
-        "rename one, or use another column with --id-column"
+        f"{table}, rows {first} and {second} have the same {column} {name!r}: rename one, use another column with "
+        f"--id-column, or {numbers}"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from pcs_annotator.core.task import usual_instruction
 from pcs_annotator.errors import ConfigError, LabelError
 from pcs_annotator.files import runs, tables
 from pcs_annotator.files.config import CONFIG_NAME, Config
@@ -51,8 +52,8 @@ seed = 0
 """
 
 
-def write_first_config(data: Path | str, out: Path | None, *, force: bool) -> Path:
-    """Write a commented `pcs.toml` for a table and return its path.
+def write_first_config(data: Path | str, out: Path | None, config: Config, *, force: bool) -> Path:
+    """Write a commented `pcs.toml` for a table and return its path; `config` names the columns that the user has named.
 
     Raises:
         ConfigError: The file already exists.
@@ -60,7 +61,7 @@ def write_first_config(data: Path | str, out: Path | None, *, force: bool) -> Pa
     path = out or Path(CONFIG_NAME)
     if path.exists() and not force:
         raise ConfigError(f"{path} already exists: name another file with --out, or overwrite it with --force")
-    text = first_config(read_source(data, columns_of(Config())))
+    text = first_config(read_source(data, columns_of(config)))
     with runs.atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return path
@@ -80,11 +81,13 @@ def first_config(dataset: tables.Dataset) -> str:
         name=dataset.name,
         rows=f"{len(dataset.items):,}",
         gold=gold,
-        instruction=_toml(f"Which label fits the text best: {', '.join(shown)}?"),
+        instruction=_toml(usual_instruction(shown)),
         labels=_toml(shown) + ("" if labels else "  # examples: replace them with your own"),
         example=json.dumps(shown[0], ensure_ascii=False),
         text=_toml(columns.text or ""),
-        id_line=f"id_column = {_toml(columns.id)}" if columns.id else '# id_column = "id"   # default: row numbers',
+        id_line=f"id_column = {_toml(columns.id_setting)}"
+        if columns.id_setting
+        else '# id_column = "id"   # default: row numbers',
         gold_line=f"gold_column = {_toml(columns.gold)}"
         if known and columns.gold
         else '# gold_column = "gold"   # may be partly empty',

@@ -139,13 +139,15 @@ def resolve(config: Config, dataset: Dataset) -> Config:
     if all(kind_of(model) for model in config.ask.models):
         name = base_annotator(config.ask.models[0])
         raise ConfigError(f"every model is also asked for its confidence: add one that is not, such as {name}")
-    labels = check_labels(config.task.labels or labels_seen(dataset))
+    labels = check_labels([label.strip() for label in config.task.labels] or labels_seen(dataset))
     _refuse_other_gold(dataset, labels)
     found = dataset.columns
     return replace(
         config,
         task=replace(config.task, labels=labels),
-        data=replace(config.data, text_column=found.text or "", id_column=found.id or "", gold_column=found.gold or ""),
+        data=replace(
+            config.data, text_column=found.text or "", id_column=found.id_setting, gold_column=found.gold or ""
+        ),
     )
 
 
@@ -192,7 +194,9 @@ def labels_seen(dataset: Dataset) -> tuple[str, ...]:
             counts = spellings.setdefault(value.casefold(), {})
             counts[value] = counts.get(value, 0) + 1
     if not spellings:
-        raise LabelError(f"no labels: name them with --labels a,b,c, or fill a column gold in {dataset.name}")
+        raise LabelError(
+            f"no labels: name them with --labels a,b,c, or each with --label, or fill a column gold in {dataset.name}"
+        )
     if len(spellings) > MOST_LABELS_TO_GUESS:
         raise LabelError(
             f"{dataset.name}: the column {dataset.columns.gold!r} has {len(spellings)} different values, too many for "

@@ -44,7 +44,7 @@ def run(request: RunRequest) -> RunResult:
     dataset = request.read_data(stream) if large is None else large.sample
     config = resolve_config.resolve(request.config, dataset)
     if large is not None:
-        config = replace(config, data=replace(config.data, id_column=stream.columns.id or ""))
+        config = replace(config, data=replace(config.data, id_column=stream.columns.id_setting))
     # Settings and gold are checked before the first call, not after the last.
     learn.check_learning(config.learn)
     _check_models(request, config)

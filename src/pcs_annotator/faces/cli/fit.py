@@ -22,7 +22,7 @@ from pcs_annotator.pipeline.human_review import FromPeople
 )
 @click.option("--folds", type=click.IntRange(2, 100), metavar="N", help="Folds of the cross-validation; default: 5.")
 @options.promise_options
-@click.option("--labels", metavar="A,B", help="The labels, separated by commas; default: those in the votes.")
+@options.labels_options("The labels, separated by commas; default: those in the votes.")
 @click.option(
     "--unknown",
     default="error",
@@ -61,7 +61,7 @@ from pcs_annotator.pipeline.human_review import FromPeople
 def command(
     *,
     table: Path,
-    labels: str | None,
+    labels: tuple[str, ...],
     unknown: Unknown,
     out: Path | None,
     model_out: Path | None,
@@ -105,7 +105,7 @@ def command(
         model=model_out or Path("model.json"),
         replace=replace,
         labels_out=out,
-        labels=labels.split(",") if labels is not None else None,
+        labels=labels or None,
         unknown=unknown,
         gold=people.gold,
         gold_wins=people.gold_wins,

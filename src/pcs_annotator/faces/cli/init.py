@@ -8,16 +8,18 @@ import click
 
 from pcs_annotator.faces.cli import options
 from pcs_annotator.pipeline.init_config import write_first_config
+from pcs_annotator.pipeline.resolve_config import Flags, flags_only
 
 
 @click.command("init")
 @click.argument("data", type=options.TABLE)
 @click.option("-o", "--out", type=options.PATH, help="Settings file to write; default: pcs.toml in this folder.")
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@options.column_options
 @options.JSON
-def command(data: Path | str, out: Path | None, force: bool, to_json: bool) -> None:
+def command(data: Path | str, out: Path | None, force: bool, to_json: bool, **columns: str | None) -> None:
     """Inspect DATA and write a commented pcs.toml for it."""
-    path = write_first_config(data, out, force=force)
+    path = write_first_config(data, out, flags_only(options.take(Flags, columns)), force=force)
     if to_json:
         options.echo_json({"config": str(path)})
         return

@@ -32,6 +32,32 @@ def list_option(name: str, help: str) -> Callable[[F], F]:
     return click.option(name, metavar="A,B", help=help, callback=lambda _context, _parameter, value: listed(value))
 
 
+_SINGLE_LABELS = "pcs_annotator.single_labels"
+
+
+def _note_labels(context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> None:
+    context.meta[_SINGLE_LABELS] = given
+
+
+def _all_labels(context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[str, ...]:
+    return (*listed(value), *context.meta[_SINGLE_LABELS])
+
+
+def labels_options(help: str) -> Callable[[F], F]:
+    """Return `--labels`, a list separated by commas, and `--label`, repeated; together they are `labels`."""
+    single = click.option(
+        "--label",
+        multiple=True,
+        metavar="NAME",
+        expose_value=False,
+        is_eager=True,  # before --labels
+        callback=_note_labels,
+        help="One label, which may have commas; repeatable.",
+    )
+    together = click.option("--labels", metavar="A,B", help=help, callback=_all_labels)
+    return lambda function: together(single(function))
+
+
 PATH = click.Path(path_type=Path)
 TABLE = click.types.FuncParamType(table_place)
 
@@ -80,7 +106,16 @@ CONFIG = click.option("-c", "--config", type=PATH, help="Settings file; default:
 TEXT_COLUMN = click.option(
     "--text-column", metavar="NAME", help="Text column; default: `text` or similar, or the only column."
 )
-ID_COLUMN = click.option("--id-column", metavar="NAME", help="ID column; default: `id`, or row numbers.")
+ID_COLUMN = click.option(
+    "--id-column", metavar="NAME", help="ID column, or `row` to number the rows; default: `id`, or row numbers."
+)
+_COLUMNS = (
+    TEXT_COLUMN,
+    ID_COLUMN,
+    click.option(
+        "--gold-column", metavar="NAME", help="Column of gold labels, may be partly empty; default: `gold` or `label`."
+    ),
+)
 
 
 def _prices(_context: click.Context, _parameter: click.Parameter, given: Sequence[str]) -> dict[str, tuple[float, ...]]:
@@ -247,7 +282,7 @@ TO_LABEL = click.option(
 SEED = click.option("--seed", type=int, metavar="N", help="Random seed; default: 0.")
 
 _SETTINGS = (
-    list_option("--labels", "The labels, separated by commas; default: those in the gold column."),
+    labels_options("The labels, separated by commas; default: those in the gold column."),
     click.option("--instruction", help="What to decide, in one sentence."),
     click.option(
         "--model", "models", multiple=True, metavar="MODEL", help="A model to ask, as provider:model; repeatable."
@@ -259,11 +294,7 @@ _SETTINGS = (
         help="Keep the probability of every label (graded) or the label only (hard); default: graded where possible.",
     ),
     click.option("--rewriter", metavar="MODEL", help="Model that rewrites the texts; without it, rules do."),
-    TEXT_COLUMN,
-    ID_COLUMN,
-    click.option(
-        "--gold-column", metavar="NAME", help="Column of gold labels, may be partly empty; default: `gold` or `label`."
-    ),
+    *_COLUMNS,
     click.option("--draws", type=click.IntRange(1), metavar="N", help="Ask each question N times."),
     click.option("--concurrency", type=click.IntRange(1), metavar="N", help="At most N calls in flight per model."),
     LEDGER,
@@ -285,6 +316,11 @@ def listening_options(function: F) -> F:
 def settings_options(function: F) -> F:
     """Add the options for task, models, columns, learning and promise."""
     return with_options(_SETTINGS, function)
+
+
+def column_options(function: F) -> F:
+    """Add the options for the columns of a table."""
+    return with_options(_COLUMNS, function)
 
 
 def promise_options(function: F) -> F:

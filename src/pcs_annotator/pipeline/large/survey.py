@@ -133,8 +133,8 @@ class _Sample:
         ids = pa.array([item.id for item in self._items], pa.string())
         table = pa.concat_tables(self._tables).combine_chunks()
         if columns.id is None:
-            table = table.append_column(ID, ids)
+            columns = replace(columns, id=columns.id_setting or ID, numbered=False)
+            table = table.append_column(columns.id, ids)
         else:
             table = table.set_column(table.column_names.index(columns.id), columns.id, ids)
-        columns = replace(columns, id=columns.id or ID)
         return replace(self._chunk, table=table, items=tuple(self._items), gold=tuple(self._gold), columns=columns)

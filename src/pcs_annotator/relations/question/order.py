@@ -8,7 +8,7 @@ from hashlib import blake2b
 from math import factorial
 from typing import Literal
 
-from pcs_annotator.core.task import Phrasing
+from pcs_annotator.core.task import Phrasing, enumerated
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.relations.base import Unchanged, relations
 
@@ -31,8 +31,8 @@ class LabelOrder(Unchanged):
         """Return the question with its labels in the other order, also where its instruction lists them."""
         task = question.task
         labels = [task.labels[place] for place in self.permutation(len(task.labels))]
-        listed = rf"(?<!\w){re.escape(', '.join(task.labels))}(?!\w)"
-        instruction = re.sub(listed, lambda _: ", ".join(labels), task.instruction)
+        listed = rf"(?<!\w){re.escape(enumerated(task.labels))}(?!\w)"
+        instruction = re.sub(listed, lambda _: enumerated(labels), task.instruction)
         return replace(question, task=replace(task, labels=labels, instruction=instruction))
 
     def permutation(self, size: int) -> tuple[int, ...]:

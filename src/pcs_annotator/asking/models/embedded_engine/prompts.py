@@ -15,6 +15,7 @@ from pcs_annotator.asking.models.embedded_engine import INSTALL, Style
 from pcs_annotator.asking.models.embedded_engine.gguf import GgufFile
 from pcs_annotator.asking.models.label_tree import Prompt
 from pcs_annotator.core.chat import Message
+from pcs_annotator.core.task import enumerated
 from pcs_annotator.errors import ConfigError, MissingPackage
 
 # Texts without content. The model's answers to them show its bias; a single such text ("N/A") measures it badly.
@@ -147,4 +148,4 @@ def _menu(listed: str, labels: Sequence[str]) -> str:
     bare = "\n".join(f"- {label}" for label in labels)
     if listed and listed != bare:  # the labels have meanings
         return f"Labels:\n{listed}"
-    return f"Labels: {', '.join(labels)}"
+    return f"Labels: {enumerated(labels)}"
