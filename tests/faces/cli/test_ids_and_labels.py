@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(tmp_path)
 
 
-def write(path: str, rows: list[tuple[str, ...]], header: tuple[str, ...] = ("id", "text", "gold")) -> None:
+def write(path: str, rows: Sequence[tuple[str, ...]], header: tuple[str, ...] = ("id", "text", "gold")) -> None:
     with open(path, "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([header, *rows])
 
