@@ -60,7 +60,7 @@ class Verdict(NamedTuple):
     Attributes:
         check: Name of the check.
         passed: Whether this check found nothing wrong.
-        detail: What is wrong, in words that a rewriter can act on; empty when it passed.
+        detail: What is wrong, in words that a rewriter can act on. If it passed, empty or why not all could be checked.
     """
 
     check: str

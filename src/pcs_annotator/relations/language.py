@@ -1,4 +1,8 @@
-"""Whether a text is English prose that a rule may rewrite, and which language it is in."""
+"""Which language a text is in, and whether it is English prose that a rule may rewrite.
+
+Every text is judged by itself, never by its neighbours: the same text has the same variants in every file, whatever the
+order of its rows, and when it comes alone.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +41,28 @@ LANGUAGES = ("en", "es", "fr", "de", "pt", "it", "nl", "sv", "da", "pl", "cs", "
 # probability is below this. Chosen with benchmarks/language.py; docs/design/rewrites.md has the figures.
 _LEAST_ENGLISH = 0.03
 _WORDS_READ = 100
+# With all languages of the library to choose from, one this probable is known: Catalan and Swahili look more like
+# English than like any of the common languages. A text this probably English needs no such second look.
+_KNOWN = 0.6
+_SURELY_ENGLISH = 0.95
+# Dialects and close relatives that share their written language, and codes for the same language.
+_SAME_LANGUAGE = {
+    "wuu": "zh", "yue": "zh", "ary": "ar", "arz": "ar", "ext": "es", "an": "es", "lij": "it", "vec": "it", "pcm": "en",
+}  # fmt: skip
+# The table of scripts names one language for each of these; only the library can tell it from the others.
+_SHARED_SCRIPTS = ("ru", "ar", "hi", "zh")
+NAMES = {
+    "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek",
+    "en": "English", "es": "Spanish", "fa": "Persian", "fi": "Finnish", "fr": "French", "he": "Hebrew", "hi": "Hindi",
+    "hu": "Hungarian", "id": "Indonesian", "it": "Italian", "ja": "Japanese", "ko": "Korean", "nl": "Dutch",
+    "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sv": "Swedish", "th": "Thai",
+    "tl": "Filipino", "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "zh": "Chinese",
+    "af": "Afrikaans", "ca": "Catalan", "eu": "Basque", "gl": "Galician", "hr": "Croatian", "lt": "Lithuanian",
+    "mr": "Marathi", "ms": "Malay", "no": "Norwegian", "sk": "Slovak", "sl": "Slovene", "sr": "Serbian",
+    "sw": "Swahili", "ta": "Tamil", "te": "Telugu",
+}  # fmt: skip
+"""The English names of common languages; others are shown by their code."""
+NOT_ENGLISH = "not English"
 
 # Single characters are tested first: most prose has none of these.
 _CODE_CHARACTERS = re.compile(r"[{}<>=|\\]")
@@ -104,10 +130,10 @@ def _why_not(sample: str) -> str:
     words = _words(sample)
     # Includes scripts that no entry of the table covers.
     if _script_of(words):
-        return "not English"
+        return NOT_ENGLISH
     if len(words) == 1:
         return "a single word"
-    return "" if _latin_language(words) == "en" else "not English"
+    return "" if _latin_language(" ".join(words[:_WORDS_READ])) == "en" else NOT_ENGLISH
 
 
 def language_of(text: str) -> str:
@@ -121,7 +147,50 @@ def language_of(text: str) -> str:
     words = _words(text[:SAMPLE])
     if script := _script_of(words):
         return script.strip("?")
-    return _latin_language(words) if len(words) > 1 else ""
+    return _language_of_words(" ".join(words[:_WORDS_READ])) if len(words) > 1 else ""
+
+
+def known_language(text: str) -> str:
+    """Return the language of a text where it is certain enough to write in it; else empty, as for most short texts.
+
+    Unlike `language_of`, which compares texts, it tells Ukrainian from Russian and leaves doubtful texts out.
+
+    >>> known_language("Цей фільм дуже нудний"), known_language("Wer kommt?"), known_language("Das Essen war kalt.")
+    ('uk', '', 'de')
+    """
+    return _known_language(text[:SAMPLE])
+
+
+@lru_cache(maxsize=4096)
+def _known_language(sample: str) -> str:
+    words = _words(sample)
+    script = _script_of(words)
+    if script and script not in _SHARED_SCRIPTS:
+        return script.strip("?")
+    read = " ".join(words[:_WORDS_READ])
+    if not script and len(words) < 2:
+        return ""
+    if not script:
+        return _latin_language(read)
+    language, probability = _most_probable(read)
+    return language if probability >= _KNOWN else ""
+
+
+def may_be_english(text: str) -> bool:
+    """Return whether a text is English, or too short to tell and in Latin letters."""
+    return (known_language(text) or language_of(text)) in ("en", "")
+
+
+def other_language(source: str, text: str) -> str:
+    """Return the language of a rewrite if it is another than the source's; empty in doubt."""
+    before, after = language_of(source), language_of(text)
+    if not before or not after or before == after:
+        return ""
+    known = known_language(source)
+    words = " ".join(_words(text[:SAMPLE])[:_WORDS_READ])
+    # As with English, the language of the source has the benefit of the doubt.
+    doubtful = known not in ("", "en") and _probabilities(words).get(known, 0.0) >= _LEAST_ENGLISH
+    return "" if doubtful else after
 
 
 def _words(sample: str) -> list[str]:
@@ -131,24 +200,51 @@ def _words(sample: str) -> list[str]:
     return (_PLAIN_WORD if lowered.isascii() else _WORD).findall(lowered)
 
 
-def _latin_language(words: list[str]) -> str:
-    return _language_of_words(" ".join(words[:_WORDS_READ]))
+def _language_of_words(words: str) -> str:
+    return _usual_language(words)[0]
 
 
 # All rules and checks look up the same few texts.
 @lru_cache(maxsize=1024)
-def _language_of_words(words: str) -> str:
+def _usual_language(words: str) -> tuple[str, float]:
+    """Return the best of the common languages, and the probability that it is English."""
     ranked = _identifier().rank(words)
-    return "en" if dict(ranked)["en"] >= _LEAST_ENGLISH else ranked[0][0]
+    english = dict(ranked)["en"]
+    return ("en" if english >= _LEAST_ENGLISH else ranked[0][0]), english
+
+
+@lru_cache(maxsize=1024)
+def _latin_language(words: str) -> str:
+    """Return the language of words in Latin letters, English in doubt; empty if it is another that is not certain."""
+    usual, english = _usual_language(words)
+    if english >= _SURELY_ENGLISH:
+        return "en"
+    language, probability = _most_probable(words)
+    if usual == "en":
+        return language if probability >= _KNOWN else "en"
+    return language if probability >= _KNOWN and (language == usual or language not in LANGUAGES) else ""
+
+
+def _most_probable(words: str) -> tuple[str, float]:
+    return max(_probabilities(words).items(), key=lambda pair: pair[1])
+
+
+def _probabilities(words: str) -> dict[str, float]:
+    """Return how probable each of all languages is."""
+    found: dict[str, float] = {}
+    for code, probability in _identifier(None).rank(words):
+        language = _SAME_LANGUAGE.get(code, code)
+        found[language] = found.get(language, 0.0) + probability
+    return found
 
 
 @cache
-def _identifier() -> LanguageIdentifier:
+def _identifier(languages: tuple[str, ...] | None = LANGUAGES) -> LanguageIdentifier:
     # Imported at the first text: loading takes half a second.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    identifier.set_languages(LANGUAGES)
+    identifier.set_languages(languages)
     return identifier
 
 

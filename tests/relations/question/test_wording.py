@@ -10,7 +10,7 @@ from pcs_annotator.core.task import Phrasing
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.relations.base import rephrased
 from pcs_annotator.relations.choose import choose_relations
-from pcs_annotator.relations.question.wording import TEMPLATES, wording_complaint, write_wording
+from pcs_annotator.relations.question.wording import wording_complaint, write_wording
 
 FEELING = Task("How does the writer feel?", ["positive", "neutral", "negative"])
 IN_GERMAN = Task("Wie fühlt sich der Autor? {genau} lesen!", ["gut", "schlecht"])
@@ -36,7 +36,7 @@ def written(task: Task, *replies: str) -> tuple[str, list[Request]]:
 def test_templates_keep_the_instruction_word_for_word(task: Task) -> None:
     wordings = [asked(name, task) for name in ("wording", "wording:2", "wording:3")]
     assert all(task.instruction in wording and wording != task.instruction for wording in wordings)
-    assert len(set(wordings)) == len(TEMPLATES) == 3
+    assert len(set(wordings)) == 3
 
 
 def test_the_user_s_own_come_first() -> None:

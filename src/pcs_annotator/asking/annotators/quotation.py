@@ -18,7 +18,7 @@ from functools import cache, lru_cache
 from html import unescape
 from itertools import chain
 
-from pcs_annotator.asking.annotators.prompt import FRAME, MARKER
+from pcs_annotator.asking.annotators.prompt import MARKER, frame_sentences
 from pcs_annotator.core.chat import Message
 
 Span = tuple[int, int]
@@ -159,7 +159,7 @@ def _repeats_frame(words: list[str]) -> bool:
 @cache
 def _frame() -> tuple[frozenset[str], frozenset[tuple[str, ...]]]:
     """Return the words of the prompt's frame, and every six of them in a row."""
-    sentences = [_words(sentence) for sentence in FRAME]
+    sentences = [_words(sentence) for sentence in frame_sentences()]
     rows = (row for words in sentences for row in _rows(words, _FRAME_WORDS))
     return frozenset(chain.from_iterable(sentences)), frozenset(rows)
 

@@ -35,9 +35,11 @@ ParseKind = Literal["", "bare", "tag", "json", "stated", "prose"]
 # Possessive quantifiers, because a reply can be hostile: no pattern may try a second way to match the same characters.
 _REASONING = re.compile(r"<\s*+(/?+)\s*+(think|thinking|thought|reasoning|reflection|scratchpad)\s*+>", re.IGNORECASE)
 _TAG = re.compile(r"<\s*+(/?+)\s*+label\s*+>", re.IGNORECASE)
-_ALTERNATIVES = re.compile(r"\s*(?:,|;|/|\||(?:,\s*)?(?:and/or|and|or))\s*", re.IGNORECASE)
+# "And" and "or" in the languages of our prompts.
+_AND_OR = "and/or|and|or|und|oder|et|ou|y|e|o|en|of|i|lub|и|или|ve|veya|和|或|と|または|و|أو|और|या"
+_ALTERNATIVES = re.compile(rf"\s*(?:[,،、，;؛；/|]|(?:[,،、，]\s*)?(?:{_AND_OR}))\s*", re.IGNORECASE)
 _CUT_OFF = re.compile(
-    r"\s*+(?:[,;]\s*+<\s*+(?:l|\Z)|(?:/|\||(?:and/or|and|or)(?!\w))\s*+(?:<\s*+(?:l|\Z)|\Z))", re.IGNORECASE
+    rf"\s*+(?:[,،、，;؛；]\s*+<\s*+(?:l|\Z)|(?:/|\||(?:{_AND_OR})(?!\w))\s*+(?:<\s*+(?:l|\Z)|\Z))", re.IGNORECASE
 )
 _LIST_STEP = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])?\s*")
 _LONGEST_GAP = 12

@@ -190,7 +190,9 @@ def _print_variant(variant: Variant, console: Console) -> None:
         console.print()
     for verdict in variant.checks:
         mark = ("✓", "green") if verdict.passed else ("✗", "red")
-        console.print(Text.assemble(mark, f" {verdict.check:<12}", (verdict.detail, "red")))
+        console.print(
+            Text.assemble(mark, f" {verdict.check:<12}", (verdict.detail, "dim" if verdict.passed else "red"))
+        )
 
 
 def difference(variant: Variant, *, coloured: bool) -> Text:

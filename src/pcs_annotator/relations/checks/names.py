@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from pcs_annotator.relations.checks.reading import Rewrite, addresses, mentions, prose, quoted, words
 from pcs_annotator.relations.checks.surface import SPELT
+from pcs_annotator.relations.language import known_language, language_of, may_be_english
 from pcs_annotator.relations.rules.words import LOUD, SMALL, word_set
 
 _CAPITALISED = re.compile(r"(?<![\w'])[A-ZÀ-ÖØ-Þ][^\W_]*(?:['&-][^\W_]+)*")
@@ -144,16 +145,66 @@ def names(rewrite: Rewrite) -> str:
         return f"missing: {quoted(lost)}; keep addresses, @names and #tags as they are"
     if _lost_addresses(rewrite.text, rewrite.source):
         return "there is a new address, @name or #tag; add none"
-    if capitals(rewrite.source) == capitals(rewrite.text):
+    compare = _english_names if may_be_english(rewrite.source) else _foreign_names
+    return compare(rewrite.source, rewrite.text)
+
+
+def _english_names(source: str, text: str) -> str:
+    if capitals(source) == capitals(text):
         return ""
-    before, after = entities(rewrite.source), entities(rewrite.text)
-    missing = _missing(before, known_words(rewrite.text))
+    before, after = entities(source), entities(text)
+    missing = _missing(before, known_words(text))
     if missing:
         return f"missing: {quoted(missing)}; keep every name"
-    new = _new(after, known_words(rewrite.source))
+    new = _new(after, known_words(source))
     if new:
         return f"new: {quoted(new)}; add no name that is not in the text"
     return ""
+
+
+# Letters with capitals beyond those above, such as Cyrillic and Polish ones.
+_ANY_WORD = re.compile(r"[^\W\d_]+(?:[-'’&][^\W\d_]+)*")
+_STARTS = re.compile(r"(?:\A|[.!?…:;*|\n\"'“”„«»(\[¿¡–—-])\s*\Z")
+_LOOK_BACK = 4
+_SHORTEST_STEM = 3
+
+
+def _foreign_names(source: str, text: str) -> str:
+    """Complain when a name of a text in another language is missing or new, as far as its capitals show names."""
+    before, after = _stems(source), _stems(text)
+    missing = [name for name in _marked_names(source) if not _has(after, name)]
+    if missing:
+        return f"missing: {quoted(missing)}; keep every name"
+    new = [name for name in _marked_names(text) if not _has(before, name)]
+    return f"new: {quoted(new)}; add no name that is not in the text" if new else ""
+
+
+def _marked_names(text: str) -> list[str]:
+    """Return the words that are names by their capitals; in German, where nouns have them too, only short forms."""
+    text = prose(text)
+    found = []
+    loud = sum(map(str.isupper, text)) > sum(map(str.islower, text))
+    german = (known_language(text) or language_of(text)) == "de"
+    for word in _ANY_WORD.finditer(text) if not (loud or is_title(text)) else ():
+        short_form = len(word[0]) > 1 and word[0].isupper()
+        opens = _STARTS.search(text, max(0, word.start() - _LOOK_BACK), word.start()) is not None
+        if short_form or (word[0][0].isupper() and not german and not opens):
+            found.append(word[0])
+    return found
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(_stem(word) for word in _ANY_WORD.findall(prose(text)))
+
+
+def _stem(word: str) -> str:
+    """Return the beginning of a word, which stays when a name is declined: Москва and в Москве."""
+    return word.casefold()[: max(_SHORTEST_STEM, len(word) * 2 // 3)]
+
+
+def _has(stems: frozenset[str], name: str) -> bool:
+    stem = _stem(name)
+    return any(one.startswith(stem) or stem.startswith(one) for one in stems if len(one) >= _SHORTEST_STEM)
 
 
 def known_words(text: str) -> frozenset[str]:

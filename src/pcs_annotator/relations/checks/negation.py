@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pcs_annotator.relations.checks.reading import Rewrite, prose, words
-from pcs_annotator.relations.language import language_of
+from pcs_annotator.relations.language import known_language, language_of, may_be_english
 from pcs_annotator.relations.rules.words import word_set
 
 _INFORMAL = (
@@ -143,19 +143,37 @@ def _opposites() -> dict[str, frozenset[str]]:
 OPPOSITES = _opposites()
 """Each word → its opposites."""
 
+
+class _Negations(NamedTuple):
+    """How a language other than English denies.
+
+    Attributes:
+        cancel: Words of which two in a sentence cancel out.
+        support: Words that deny alone, but only support a word of the other kind, as in "no vi nada".
+    """
+
+    cancel: frozenset[str]
+    support: frozenset[str] = frozenset()
+
+
 FOREIGN = {
-    "pt": word_set("não nao nunca nem nada ninguém nenhum nenhuma jamais sem"),
-    "es": word_set("no nunca ni nada nadie ningún ninguno ninguna jamás tampoco sin"),
-    "fr": word_set("pas jamais rien personne aucun aucune sans"),
-    "de": word_set("nicht nie niemals kein keine keinen keinem keiner nichts niemand ohne weder"),
-    "it": word_set("non mai niente nulla nessuno nessuna senza"),
-    "nl": word_set("niet nooit geen niets niemand zonder"),
-    "sv": word_set("inte aldrig ingen inget inga ingenting utan"),
-    "pl": word_set("nie nigdy nic nikt żaden żadna bez"),
-    "tr": word_set("değil yok hiç hiçbir"),
-    "ru": word_set("не нет ни никогда ничего никто без нельзя нисколько"),
+    "da": _Negations(word_set("ikke aldrig ingen intet ingenting uden")),
+    "de": _Negations(
+        word_set(
+            "nicht nie niemals kein keine keinen keinem keiner keines nichts niemand niemanden niemandem ohne weder"
+        )
+    ),
+    "es": _Negations(word_set("no sin"), word_set("nunca ni nada nadie ningún ninguno ninguna jamás tampoco")),
+    "fr": _Negations(word_set("pas sans"), word_set("jamais rien personne aucun aucune ni")),
+    "it": _Negations(word_set("non senza"), word_set("mai niente nulla nessun nessuno nessuna né")),
+    "nl": _Negations(word_set("niet nooit geen niets niemand zonder")),
+    "pl": _Negations(word_set("nie bez"), word_set("nigdy nic nikt nikogo żaden żadna żadne ani")),
+    "pt": _Negations(word_set("não nao sem"), word_set("nunca nem nada ninguém nenhum nenhuma jamais")),
+    "ru": _Negations(word_set("не нет без нельзя"), word_set("ни никогда ничего никто никого нисколько")),
+    "sv": _Negations(word_set("inte aldrig ingen inget inga ingenting utan")),
+    "uk": _Negations(word_set("не немає без"), word_set("ні ніколи нічого ніхто нікого")),
 }
-"""Negations in languages other than English."""
+"""Languages in which single words deny; elsewhere (Turkish, Chinese, Arabic, …) it takes more than a list to tell."""
 
 # These look like negations but deny nothing.
 _IDIOM = re.compile(
@@ -181,7 +199,7 @@ _WHOLE = re.compile(
 )
 
 
-_ANY = PLAIN | LEXICAL | frozenset().union(*FOREIGN.values())
+_ANY = PLAIN | LEXICAL | frozenset().union(*(words for language in FOREIGN.values() for words in language))
 
 
 class _Reading(NamedTuple):
@@ -199,11 +217,18 @@ class _Reading(NamedTuple):
 
 
 def negation(rewrite: Rewrite) -> str:
-    """Complain when a negation was added or lost; two negations in one clause cancel out."""
-    flips, open_flips = _flips(rewrite.source, rewrite.text)
+    """Complain when a negation was added or lost; two negations in one clause cancel out.
+
+    In languages without a list of negations, it finds nothing.
+    """
+    english = may_be_english(rewrite.source)
+    flips, open_flips = _flips(rewrite.source, rewrite.text) if english else (0, 0)
     if not flips and _denying(rewrite.source) == _denying(rewrite.text):
         return ""
-    before, after = _read(rewrite.source), _read(rewrite.text)
+    language = "" if english else listed_language(rewrite.source)
+    if not english and not language:
+        return ""
+    before, after = _read(rewrite.source, language), _read(rewrite.text, language)
     added = after.plain - before.plain
     doubles = rewrite.expects.negations == "doubled"
     if added == 0 and (not doubles or after.cues == before.cues):
@@ -216,6 +241,12 @@ def negation(rewrite: Rewrite) -> str:
     if doubles and (more or open_flips) and more + open_flips < 2:
         return _single(added, doubles)
     return ""
+
+
+def listed_language(text: str) -> str:
+    """Return the language of a text that is not English if there is a list of its negations; else empty."""
+    language = known_language(text) or language_of(text)
+    return language if language in FOREIGN else ""
 
 
 def _denying(text: str) -> list[str]:
@@ -254,23 +285,19 @@ def _flips(source: str, text: str) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=64)
-def _read(text: str) -> _Reading:
+def _read(text: str, language: str) -> _Reading:
     text = prose(text).lower()
-    if not _may_deny(text):
-        return _Reading(0, 0, 0)
-    language = language_of(text)
-    if language in FOREIGN:
-        count = sum(word in FOREIGN[language] for word in words(text))
-        return _Reading(count, count, count % 2)
+    if language:
+        counts = [_count_foreign(sentence, FOREIGN[language]) for sentence in _SENTENCE.split(text)]
+        return _Reading(sum(counts), sum(counts), sum(count % 2 for count in counts))
     text = _IDIOM.sub(" ", text)
     sentences = [_read_sentence(sentence) for sentence in _SENTENCE.split(text)]
     return _Reading(*map(sum, zip(*sentences, strict=True)))
 
 
-def _may_deny(text: str) -> bool:
-    return any(
-        word in PLAIN or word in LEXICAL or word.endswith("n't") or not word.isascii() for word in words(text)
-    ) or language_of(text) not in ("en", "")
+def _count_foreign(sentence: str, negations: _Negations) -> int:
+    found = words(sentence)
+    return sum(word in negations.cancel for word in found) or int(not negations.support.isdisjoint(found))
 
 
 def _read_sentence(sentence: str) -> _Reading:

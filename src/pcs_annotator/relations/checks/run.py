@@ -11,10 +11,11 @@ from pcs_annotator.core.chat import Message, Request, Sampling
 from pcs_annotator.core.variant import Expectation, Variant, Verdict
 from pcs_annotator.relations.base import AskRewriter, Context, Need, Relation
 from pcs_annotator.relations.checks.names import names
-from pcs_annotator.relations.checks.negation import negation
+from pcs_annotator.relations.checks.negation import listed_language, negation
 from pcs_annotator.relations.checks.reading import Check, Rewrite, without_typos
 from pcs_annotator.relations.checks.roles import in_order, roles
 from pcs_annotator.relations.checks.surface import certainty, language, length, numbers, unchanged
+from pcs_annotator.relations.language import may_be_english
 from pcs_annotator.relations.parse import Parser
 
 JUDGE_PROMPT = """You compare two texts. Do they mean the same: the same facts, the same people doing the same things, \
@@ -76,13 +77,30 @@ CHECKS: Mapping[str, Check] = MappingProxyType(
 LONGEST_PARSED = 20_000
 
 
+def left_out(source: str) -> dict[str, str]:
+    """Return the checks that cannot be made on rewrites of a text, and why: most were made for English.
+
+    >>> left_out("The film is dull."), left_out("电影很无聊。")["negation"]
+    ({}, 'not checked: no list of negations in this language')
+    """
+    if may_be_english(source):
+        return {}
+    why = {"roles": "not checked: it is made for English"}
+    if not listed_language(source):
+        why["negation"] = "not checked: no list of negations in this language"
+    if source.lower() == source.upper():
+        why["names"] = "only addresses are checked: the script has no capitals"
+    return why
+
+
 def run_checks(rewrite: Rewrite) -> tuple[Verdict, ...]:
-    """Return the verdict of every check."""
+    """Return the verdict of every check; the detail of one that was left out says why."""
     meant = replace(rewrite, text=without_typos(rewrite)) if rewrite.expects.misspells else rewrite
+    unmade = left_out(rewrite.source)
     verdicts = []
     for name, check in CHECKS.items():
-        complaint = check(rewrite if name == "unchanged" else meant)
-        verdicts.append(Verdict(name, not complaint, complaint))
+        complaint = "" if name == "roles" and unmade else check(rewrite if name == "unchanged" else meant)
+        verdicts.append(Verdict(name, not complaint, complaint or unmade.get(name, "")))
     return tuple(verdicts)
 
 
@@ -121,7 +139,7 @@ def _all_passed(found: Sequence[Verdict]) -> bool:
 
 
 def _worth_parsing(rewrite: Rewrite, parser: Parser) -> bool:
-    if in_order(rewrite.source, rewrite.text):
+    if not may_be_english(rewrite.source) or in_order(rewrite.source, rewrite.text):
         return False
     short = max(len(rewrite.source), len(rewrite.text)) <= LONGEST_PARSED
     # A text with typos does not parse as meant.

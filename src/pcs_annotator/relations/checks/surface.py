@@ -7,7 +7,7 @@ from collections import Counter
 from functools import lru_cache
 
 from pcs_annotator.relations.checks.reading import Rewrite, plain, prose, quoted, words
-from pcs_annotator.relations.language import language_of
+from pcs_annotator.relations.language import known_language, language_of, may_be_english, other_language
 from pcs_annotator.relations.rules.words import word_set
 
 _UNIT_ROW = (
@@ -74,6 +74,8 @@ def read_numbers(text: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 def changed_numbers(source: str, text: str) -> tuple[list[str], list[str]]:
     """Return the numbers that a rewrite lost, and those that it added."""
+    if not may_be_english(source):
+        return _changed_figures(source, text)
     before, maybe_before = read_numbers(source)
     after, maybe_after = read_numbers(text)
     if before == after:
@@ -83,6 +85,34 @@ def changed_numbers(source: str, text: str) -> tuple[list[str], list[str]]:
     missing_values = [value for value in missing if not _spelt_by_sound(value, source, text)]
     new_values = [value for value in new if not _spelt_by_sound(value, text, source)]
     return [f"{value:.12g}" for value in missing_values], [f"{value:.12g}" for value in new_values]
+
+
+# Digits of any script; marks between them separate thousands or decimals. A blank does so only before three digits.
+_FIGURES = re.compile(r"(?<![\w])\d+(?:[.,'’٫٬]\d+|[ \u00a0\u202f]\d{3}(?!\d))*")
+_MARKS = re.compile(r"[^\d]")
+# Small numbers may be spelt out, and we do not know the words of all languages.
+_SPELT_OUT = range(13)
+
+
+def _changed_figures(source: str, text: str) -> tuple[list[str], list[str]]:
+    """Return the same for other languages: the figures only, however they are written."""
+    before, after = (Counter(map(_of_figures, _FIGURES.findall(prose(each)))) for each in (source, text))
+    missing, new = before - after, after - before
+    if not missing or not new:
+        missing, new = (Counter({one: 1 for one in each if one not in _SPELT_OUT}) for each in (missing, new))
+    return [f"{value:.12g}" for value in missing], [f"{value:.12g}" for value in new]
+
+
+def _of_figures(found: str) -> float:
+    """Return the value of a number; a last part of three digits is taken for thousands.
+
+    >>> _of_figures("1.234,56"), _of_figures("1,234"), _of_figures("٢٠")
+    (1234.56, 1234.0, 20.0)
+    """
+    *whole, last = _MARKS.split(found)
+    if not whole or len(last) == 3:
+        return float("".join([*whole, last]))
+    return float(f"{''.join(whole)}.{last}")
 
 
 def _spelt_by_sound(value: float, source: str, text: str) -> bool:
@@ -213,9 +243,10 @@ def language(rewrite: Rewrite) -> str:
     # Words from the text itself are not the model's chatter.
     if talk and talk.group().strip().lower() not in plain(rewrite.source).lower():
         return "the reply talks about the text or answers it; write nothing but the rewritten text"
-    before, after = language_of(rewrite.source), language_of(rewrite.text)
-    if before and after and before != after:
-        return f"the text is in one language ({before}), the rewrite in another ({after}); keep the language"
+    other = other_language(rewrite.source, rewrite.text)
+    if other:
+        before = known_language(rewrite.source) or language_of(rewrite.source)
+        return f"the text is in one language ({before}), the rewrite in another ({other}); keep the language"
     return ""
 
 
@@ -232,6 +263,8 @@ _MISSED = re.compile(
     r"(?:it|this|that) (?:seems|appears|looks like|sounds like)|seems? (?:to|like)|appears? to|looks? like)\b"
 )
 _MONTH = re.compile(r"\bMay\b(?= \d)")
+# Question marks of all scripts, and the Chinese and Japanese words that take their place.
+_ANY_QUESTION = re.compile(r"[?？؟՞]|[吗呢么か](?=[。！…」』\s]|\Z)")
 _QUESTION = re.compile(r"\?+[\s\"')\]]|\?+$")
 _ASKS = re.compile(
     r"(?:^|[.!,:;\"'] *)(?:who|what|when|where|why|how|which|is|are|was|were|do|does|did|can|could|will|would|"
@@ -241,8 +274,14 @@ _ASKS = re.compile(
 
 
 def certainty(rewrite: Rewrite) -> str:
-    """Complain when a question became a statement or the other way round, or when a rumour became a fact."""
+    """Complain when a question became a statement or the other way round, or when a rumour became a fact.
+
+    In other languages than English, only lost question marks are found.
+    """
     source, text = prose(rewrite.source), prose(rewrite.text)
+    if not may_be_english(rewrite.source):
+        lost = _ANY_QUESTION.search(source) and not _ANY_QUESTION.search(text)
+        return "the text is a question; keep it one" if lost else ""
     asked, asks = "?" in source and _asks(source), "?" in text and _asks(text)
     if asked and not asks and not _ASKS.search(text.lower()):
         return "the text is a question; keep it one"

@@ -46,6 +46,19 @@ _REFUSAL = re.compile(
     )""",
     re.X | re.I | re.S,
 )
+# The usual refusals in languages of the texts, which models answer in.
+_FOREIGN_REFUSAL = re.compile(
+    r"""\W*(?:
+        (?:es\s)?tut\smir\sleid\b.{0,60}?\bkann\b | leider\skann\sich\b
+      | lo\ssiento\b.{0,60}?\bno\spuedo\b | (?:je\ssuis\s)?désolée?\b.{0,60}?\bne\speux\spas\b
+      | mi\sdispiace\b.{0,60}?\bnon\sposso\b | (?:desculpe|lamento|sinto\smuito)\b.{0,60}?\bnão\sposso\b
+      | (?:het\sspijt\sme|sorry)\b.{0,60}?\bkan\sik\b | przykro\smi\b.{0,60}?\bnie\smogę\b
+      | (?:извините|к\sсожалению)\b.{0,60}?\bне\sмогу\b | üzgünüm\b.{0,80}?(?:amam|emem|amıyorum|emiyorum)\b
+      | (?:很?抱歉|对不起|對不起).{0,30}?(?:不能|无法|無法) | 申し訳.{0,40}?(?:できません|できかねます)
+      | (?:عذر[اًا]*|آسف).{0,60}?لا\s(?:أستطيع|يمكنني)
+    )""",
+    re.X | re.I | re.S,
+)
 _NOT_APPLICABLE = re.compile(r"\W*(?:not[ _-]applicable|n/a)\s*(?:\Z|[.:;,!()\n*–—-])", re.I)
 _SHOUTED = "NOT APPLICABLE"
 
@@ -66,12 +79,20 @@ _TWO_VERSIONS = re.compile(
 )
 _AFTER_ECHO = re.compile(r"[\"”’]?\s*(?:→|->|=>|⇒|\n)\s*")
 
-_HEAD = re.compile(r"[^:]{1,200}:(?=[\s*_\"“]|\Z)")
+_HEAD = re.compile(r"[^:：]{1,200}(?::(?=[\s*_\"“„«]|\Z)|：)")
 _WORD = re.compile(r"[^\W\d_]+")
 _STRONG = re.compile(
     r"\b(?:re-?(?:writ\w*|wrote|word(?:ed|ing)|phras\w*)|paraphras\w*|(?:passive|active)\s(?:voice|form|version)"
     r"|double[\s-]negati\w*|synonyms?|translat\w*)\b",
     re.I,
+)
+# "Here is the rewritten text:" in other languages.
+_FOREIGN_PREAMBLE = re.compile(
+    r"\W*(?:(?:hier|voici|aquí|ecco|aqui|oto|вот|işte)\b.*\b(?:text|satz|fassung|version|texte|phrase|texto|versión|"
+    r"versão|frase|testo|versione|tekst|zin|versie|wersja|zdanie|текст|версия|предложение|metin|cümle)\w*"
+    r"|(?:umgeschrieben|umformuliert|neu|reescrit|réécrit|riscritt|herschreven|переписанн)\w*\s\w+"
+    r"|以下是.*|改写.*|重写.*|以下は.*|書き換え.*|(?:إليك|هذا هو|النص).*)[*_]*\s?[:：]\Z",
+    re.IGNORECASE,
 )
 _LABEL_WORDS = (
     "passive active formal informal expanded expansion version text sentence output answer response revised updated "
@@ -147,7 +168,8 @@ def _refusal(text: str, source: str) -> Refused | None:
     if _says_not_applicable(text) and not _says_not_applicable(source):
         return Refused(DOES_NOT_APPLY, fails=False)
     # A text that is itself an apology may be rewritten as another one.
-    return Refused(REFUSES) if _REFUSAL.match(text) and not _REFUSAL.match(source) else None
+    refuses = any(refusal.match(text) and not refusal.match(source) for refusal in (_REFUSAL, _FOREIGN_REFUSAL))
+    return Refused(REFUSES) if refuses else None
 
 
 def _says_not_applicable(text: str) -> bool:
@@ -230,7 +252,7 @@ def _is_preamble(head: str, rest: str, source: str) -> bool:
         known = source.lower()
         if any(word in known for word in content):
             return False
-    if _STRONG.search(head) and not _STRONG.search(source):
+    if (_STRONG.search(head) and not _STRONG.search(source)) or _FOREIGN_PREAMBLE.match(head):
         return True
     if not words or words - _CHATTER or not words & _LABELS:
         return False

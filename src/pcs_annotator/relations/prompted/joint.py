@@ -304,7 +304,9 @@ class SharedCalls:
         ways = "\n\n".join(
             f"# {self.key_of(member)}\n\n{member.prompt.replace(prompted.PLACE, 'the text')}" for member in self.members
         )
+        language = prompted.foreign_name(text) if all(member.keeps_language for member in self.members) else ""
         system = f"{prompted.prompt_file('_joint').parts[0]}\n{shape}\n\nThe ways:\n\n{ways}"
+        system += prompted.in_its_language(language)
         schema = {
             "type": "object",
             "properties": {key: {"type": ["string", "null"]} for key in keys},

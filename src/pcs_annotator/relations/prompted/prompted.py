@@ -14,14 +14,17 @@ from pcs_annotator.core.chat import Message, Reply, Request, Sampling, sendable
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.relations.base import AskRewriter, Context, Need, relations
+from pcs_annotator.relations.language import NAMES, known_language
 from pcs_annotator.relations.prompted import windows
 from pcs_annotator.relations.prompted.cleaning import CUT_OFF, NOTHING_WRITTEN, REMINDER, Refused, clean_reply
 
 PLACE = "{text}"
 THEN = "=== then"
+LANGUAGE = "{language}"
 _LONGEST_HINT = 300
 # English needs a quarter of a token per byte; other languages need a little more.
 _TOKENS_PER_BYTE = 0.3
+_TOKENS_PER_RARE_BYTE, _BYTES_PER_RARE = 0.6, 1.5
 _TOKENS_AT_LEAST = 64
 
 
@@ -36,6 +39,9 @@ class PromptedRelation:
         version: Changes with the prompt.
         expects: What its rewrites may do to a text.
         then: Prompts for further steps, each applied to the result of the one before.
+        foreign: All prompts for a text that is known not to be English, if they differ; `{language}` in them is
+            replaced by its name.
+        keeps_language: Whether the prompt of such a text also names the language to write in.
         longest_window: Maximum number of characters that are rewritten at a time.
     """
 
@@ -44,6 +50,8 @@ class PromptedRelation:
     version: str = "1"
     expects: Expectation = field(default_factory=Expectation)
     then: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+    keeps_language: bool = False
     longest_window: int = windows.LONGEST_WINDOW
     needs: ClassVar[frozenset[Need]] = frozenset({"rewriter"})
     deterministic: ClassVar[bool] = False
@@ -64,7 +72,11 @@ class PromptedRelation:
     async def rewrite_window(self, text: str, ask: AskRewriter, hint: str = "") -> str | Refused:
         """Return the rewrite of one window."""
         new = text
-        for prompt in (self.prompt, *self.then):
+        language = foreign_name(text)
+        prompts = (self.prompt, *self.then)
+        if language and self.foreign:
+            prompts = tuple(prompt.replace(LANGUAGE, language) for prompt in self.foreign)
+        for prompt in prompts:
             reply = await ask(self._request(prompt, new, hint))
             result = read_reply(reply, new)
             if isinstance(result, Refused):
@@ -74,12 +86,29 @@ class PromptedRelation:
 
     def _request(self, prompt: str, text: str, hint: str) -> Request:
         sampling = Sampling(temperature=0.0, max_tokens=room_for(text, [self.expects]))
-        return Request(messages=messages_for(prompt, text, hint), sampling=sampling)
+        language = foreign_name(text) if self.keeps_language else ""
+        return Request(messages=messages_for(prompt, text, hint, language), sampling=sampling)
 
 
-def messages_for(prompt: str, text: str, hint: str = "") -> tuple[Message, ...]:
+def foreign_name(text: str) -> str:
+    """Return the name of a text's language if it is known not to be English; else empty."""
+    language = known_language(text)
+    return "" if language == "en" else NAMES.get(language, "")
+
+
+def in_its_language(language: str) -> str:
+    """Return the sentences that name the language to write in; empty if it has no name."""
+    if not language:
+        return ""
+    return (
+        f"\n\nThe text is in {language}. Write the new version in {language} and do not translate it: examples are in "
+        "English only to show what is meant."
+    )
+
+
+def messages_for(prompt: str, text: str, hint: str = "", language: str = "") -> tuple[Message, ...]:
     """Return the messages that ask for one rewrite; the same text always gives the same messages."""
-    rules = prompt_file("_answer").parts[0]
+    rules = prompt_file("_answer").parts[0] + in_its_language(language)
     why = hinted(hint)
     if PLACE in prompt:
         # Only `{text}` is filled in: other braces in a prompt or a text have no meaning.
@@ -105,7 +134,10 @@ def hinted(hint: str) -> str:
 
 def room_for(text: str, expected: Iterable[Expectation]) -> int:
     """Return how many tokens the longest acceptable rewrites may need."""
-    size = len(sendable(text).encode()) * _TOKENS_PER_BYTE
+    bytes_of_text = sendable(text).encode()
+    # Two bytes per character and more: a script for which many models have few tokens.
+    rare = len(bytes_of_text) > _BYTES_PER_RARE * len(text)
+    size = len(bytes_of_text) * (_TOKENS_PER_RARE_BYTE if rare else _TOKENS_PER_BYTE)
     return _TOKENS_AT_LEAST + sum(int(size * max(1.0, expects.longest)) for expects in expected)
 
 
@@ -169,7 +201,10 @@ def built_in(name: str) -> PromptedRelation:
     prompt, rules = prompt_file(name), prompt_file("_answer")
     version = f"{prompt.version}.{rules.version}"
     first, *then = prompt.parts
-    return PromptedRelation(f"llm:{name}", first, version, _BUILT_IN[name], tuple(then))
+    foreign = prompt_file(f"_{name}_foreign").parts if then else ()
+    return PromptedRelation(
+        f"llm:{name}", first, version, _BUILT_IN[name], tuple(then), foreign, keeps_language=not then
+    )
 
 
 def _register(name: str) -> None:

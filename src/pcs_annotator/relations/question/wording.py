@@ -14,24 +14,22 @@ from pcs_annotator.relations.base import AskRewriter, Need, Unchanged, relations
 from pcs_annotator.relations.checks.negation import negation
 from pcs_annotator.relations.checks.reading import Rewrite, quoted, words
 from pcs_annotator.relations.checks.surface import length, numbers
-from pcs_annotator.relations.language import language_of
+from pcs_annotator.relations.language import language_of, other_language
+from pcs_annotator.relations.phrases import PLACE, phrases_around
 from pcs_annotator.relations.prompted.cleaning import Refused
 from pcs_annotator.relations.prompted.prompted import PromptedRelation, prompt_file
 
-PLACE = "{instruction}"
-# The instruction stays as it is, whatever it says and in whatever language.
-TEMPLATES = (
-    f"This is what has to be decided about the text:\n\n{PLACE}",
-    f"{PLACE}\n\nRead the text closely before you choose, and choose as an experienced human annotator would.",
-    f"Please help with the text below.\n\n{PLACE}",
-)
 _LABEL_TAG = re.compile(r"<\s*/?\s*label\s*>", re.IGNORECASE)
 _WRITTEN = Expectation(reorders=True, shortest=0.4, longest=2.5, renumbers=True)
 
 
 def wordings_of(task: Task) -> tuple[str, ...]:
-    """Return all other instructions: those of the task, then one per template."""
-    return (*task.wordings, *(template.replace(PLACE, task.instruction.strip()) for template in TEMPLATES))
+    """Return all other instructions: those of the task, then one per template in the instruction's language.
+
+    The instruction stays as it is, whatever it says.
+    """
+    templates = phrases_around(task.instruction, task.labels).wordings
+    return (*task.wordings, *(template.replace(PLACE, task.instruction.strip()) for template in templates))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +51,11 @@ class Wording(Unchanged):
         """
         task = question.task
         wordings = wordings_of(task)
+        built_in = len(wordings) - len(task.wordings)
         if self.number > len(wordings):
             raise ConfigError(
                 f"relation {self.name!r}: there are only {len(wordings)} wordings, {len(task.wordings)} of your own "
-                f"and {len(TEMPLATES)} built in: leave it out, or add your own to `wordings` of the task"
+                f"and {built_in} built in: leave it out, or add your own to `wordings` of the task"
             )
         return replace(question, task=replace(task, instruction=wordings[self.number - 1]))
 
@@ -88,7 +87,13 @@ async def write_wording(task: Task, ask: AskRewriter) -> str:
     """
     prompt = prompt_file("_wording")
     listed = "\n".join(f"- {label}" for label in task.labels)
-    relation = PromptedRelation("llm:wording", f"{prompt.parts[0]}\n\nThe labels:\n{listed}", prompt.version, _WRITTEN)
+    relation = PromptedRelation(
+        "llm:wording",
+        f"{prompt.parts[0]}\n\nThe labels:\n{listed}",
+        prompt.version,
+        _WRITTEN,
+        keeps_language=True,
+    )
     complaint = ""
     for _ in range(2):
         written = await relation.rewrite_window(task.instruction, ask, complaint)
@@ -118,9 +123,10 @@ def wording_complaint(task: Task, written: str) -> str:
     named = _named(task.labels, written)
     if named and named not in (list(task.labels), _named(task.labels, task.instruction)):
         return f"it names {quoted(named)} but not all labels; name no label, or all of them"
-    before, after = language_of(task.instruction), language_of(written)
-    if before and after and before != after:
-        return f"the instruction is in one language ({before}), this in another ({after}); keep the language"
+    other = other_language(task.instruction, written)
+    if other:
+        before = language_of(task.instruction)
+        return f"the instruction is in one language ({before}), this in another ({other}); keep the language"
     return length(rewrite) or numbers(rewrite) or negation(rewrite)
 
 

@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from pcs_annotator.relations.language import known_language
 from pcs_annotator.relations.rules.plain.kept import kept_as_they_are
 from pcs_annotator.relations.rules.rule import NotApplicable, Replacement, splice, text_rule
 from pcs_annotator.relations.rules.words import LOUD, SMALL
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’`][^\W\d_]+)*")
 # What stands before the first word of a sentence, a line or a quotation.
-_OPENS = re.compile(r"(?:\A|[.!?:;*|\n…\"“”«(\[]|\s-+)[\s\"“”'‘«(\[]*\Z")
+_OPENS = re.compile(r"(?:\A|[.!?¿¡:;*|\n…\"“”„«(\[]|\s-+)[\s\"“”„'‘«(\[]*\Z")
 _LOOK_BACK = 12
 # A text may begin with the names of those it is addressed to.
 _ADDRESSED = re.compile(r"(?:\W*@\w+)*\W*")
@@ -20,11 +21,13 @@ _LONGEST_ACRONYM = 5
 # In a headline nearly every word has a capital, so that capitals do not mark names.
 _HEADLINE = 0.85
 _FEWEST_WORDS = 3
+# Letters of the languages in which i and ı are two letters.
+_TURKISH = re.compile("[ıİğ]")
 
 Word = re.Match[str]
 
 
-@text_rule("rule:case", english=False)
+@text_rule("rule:case", version="2", english=False)
 def case(text: str) -> str | NotApplicable:
     """Return the text in small letters, except for names.
 
@@ -39,10 +42,11 @@ def case(text: str) -> str | NotApplicable:
     words = [word for word in _WORD.finditer(text) if not kept[word.start()]]
     opening = {word.start() for word in words if _opens(text, word)}
     names = _names(text, words, opening)
+    turkish = _TURKISH.search(text) is not None
     changes: Sequence[Callable[[Word], str]] = (
-        lambda word: word[0] if word.start() in names else word[0].lower(),
-        lambda word: _capitalised(word[0]) if word.start() in opening else word[0],
-        lambda word: _capitalised(word[0]),
+        lambda word: word[0] if word.start() in names else _lower(word[0], turkish=turkish),
+        lambda word: _capitalised(word[0], turkish=turkish) if word.start() in opening else word[0],
+        lambda word: _capitalised(word[0], turkish=turkish),
     )
     for change in changes:
         changed = splice(text, [Replacement(word.start(), word.end(), change(word)) for word in words])
@@ -51,8 +55,15 @@ def case(text: str) -> str | NotApplicable:
     return NotApplicable("no letter has another case")
 
 
-def _capitalised(word: str) -> str:
-    return word[0].title() + word[1:] if word.islower() else word
+def _lower(word: str, *, turkish: bool) -> str:
+    # Python would make two characters of İ, and i of the Turkish I.
+    return (word.replace("İ", "i").replace("I", "ı") if turkish else word).lower()
+
+
+def _capitalised(word: str, *, turkish: bool) -> str:
+    if not word.islower():
+        return word
+    return ("İ" if turkish and word[0] == "i" else word[0].title()) + word[1:]
 
 
 def _opens(text: str, word: Word) -> bool:
@@ -68,7 +79,8 @@ def _names(text: str, words: Sequence[Word], opening: set[int]) -> set[int]:
     if len(telling) >= _FEWEST_WORDS and capitals >= _HEADLINE * len(telling):
         return set()
     names = {word.start() for word in words if _is_name(word[0], opens=word.start() in opening)}
-    for word, after in pairwise(words):
+    # In German, nouns have capitals too, and what stands before one is mostly its article.
+    for word, after in pairwise(words) if known_language(text) != "de" else ():
         # "Ann Lee" may open a sentence.
         if after.start() in names and text[word.end() : after.start()] == " " and _is_uncommon(word[0]):
             names.add(word.start())

@@ -1,23 +1,28 @@
-"""A neutral lead-in before the unchanged text."""
+"""A neutral lead-in before the unchanged text, in the text's language."""
 
 from __future__ import annotations
 
 from pcs_annotator.core.variant import Expectation
+from pcs_annotator.relations.language import known_language
+from pcs_annotator.relations.phrases import all_phrases
 from pcs_annotator.relations.rules.rule import NotApplicable, text_rule
 
-LEAD_IN = "The text reads: "
+NO_LEAD_IN = "no lead-in in this language"
 
 # A text of two short words is much shorter than the lead-in.
 _LONGEST = 8.0
 
 
-@text_rule("rule:frame", expects=Expectation(shortest=1.0, longest=_LONGEST))
+@text_rule("rule:frame", version="2", expects=Expectation(shortest=1.0, longest=_LONGEST), english=False)
 def frame(text: str) -> str | NotApplicable:
     """Return the unchanged text after a lead-in that says nothing about it.
 
-    >>> frame("The bridge is open.")
-    'The text reads: The bridge is open.'
+    >>> frame("The bridge is open."), frame("Die Brücke ist wieder offen.")
+    ('The text reads: The bridge is open.', 'Der Text lautet: Die Brücke ist wieder offen.')
     """
-    if text.startswith(LEAD_IN):
+    phrases = all_phrases().get(known_language(text))
+    if phrases is None:
+        return NotApplicable(NO_LEAD_IN)
+    if text.startswith(phrases.lead_in):
         return NotApplicable("already framed")
-    return LEAD_IN + text
+    return phrases.lead_in + text

@@ -29,3 +29,12 @@ def kept_as_they_are(text: str) -> bytearray:
     for found in _KEPT.finditer(text):
         kept[found.start() : found.end()] = b"\1" * (found.end() - found.start())
     return kept
+
+
+_ADDRESS = re.compile(r"(?:https?://|www\.)\S*$")
+_LOOK_BACK = 200
+
+
+def is_address(found: re.Match[str]) -> bool:
+    """Return whether a match is within an address."""
+    return _ADDRESS.search(found.string, max(0, found.start() - _LOOK_BACK), found.start()) is not None

@@ -6,6 +6,8 @@ import re
 from functools import cache
 
 from pcs_annotator.core.variant import Expectation
+from pcs_annotator.relations.language import known_language, why_not_english
+from pcs_annotator.relations.rules.plain.foreign_numbers import in_other_figures
 from pcs_annotator.relations.rules.rule import NotApplicable, text_rule
 from pcs_annotator.relations.rules.words import word_set
 
@@ -34,12 +36,18 @@ _GROUPED = re.compile(r"([1-9](?<![\w@#.,:/+-].)\d{0,2},\d{3})(?![\w,:/-]|\.\d)"
 _DIGIT = re.compile(r"\d")
 
 
-@text_rule("rule:number-format", expects=Expectation(renumbers=True))
+@text_rule("rule:number-format", version="2", expects=Expectation(renumbers=True), english=False)
 def number_format(text: str) -> str | NotApplicable:
-    """Return the text with its numbers in figures or, if they already are, in another format."""
-    changed = to_figures(text)
-    if changed == text and _DIGIT.search(text):
-        changed = from_figures(text)
+    """Return the text with its numbers in figures or, if they already are, in another format.
+
+    In other languages than English, only what is certain: digits of the script, marks in thousands, percent signs.
+    """
+    if why_not_english(text):
+        changed = in_other_figures(text, known_language(text)) if _DIGIT.search(text) else text
+    else:
+        changed = to_figures(text)
+        if changed == text and _DIGIT.search(text):
+            changed = from_figures(text)
     return NotApplicable("no number that may be written otherwise") if changed == text else changed
 
 

@@ -26,7 +26,8 @@ _NEGATIONS = word_set(
     "wasnt nicht niemals kein keine keinen keinem keiner nichts niemand ohne weder nunca nada nadie ningún ninguno "
     "ninguna jamás tampoco ninguém nenhum nenhuma jamais rien personne aucun aucune sans niente nulla nessuno nessuna "
     "senza niet nooit geen niets zonder inte aldrig ingen inget inga ingenting utan nigdy nikt żaden żadna değil "
-    "hiçbir никогда ничего никто нельзя нисколько"
+    "hiçbir никогда ничего никто нельзя нисколько ніколи нічого ніхто немає nikdy nikdo nelze ikke aldri uden uten "
+    "ليست ليسوا بدون ποτέ τίποτα κανείς χωρίς"
 )
 # Words that a typo would make of other words; "scared" must not become "sacred".
 _OTHER_WORDS = word_set(
@@ -54,13 +55,18 @@ _OTHER_WORDS = word_set(
     "staining stains sties string surly taxiing tents thickest throned through tiers tilted tilting timbers tired "
     "tires titled titling toady today torts torus tours trail trailed trailing trails traps trial trialed trials "
     "tried tries trios trots underlying unformed unite united unites untie untied unties waiver warps wavier wholly "
-    "wield wraps"
+    "wield wraps "
+    # German: "dienen" must not become "deinen"
+    "bleiben blieben bleibt bliebt deine deinen deiner diene dienen diener leiben lieben leibt liebt leiden lieden "
+    "leihen liehen meiden mieden preisen priesen reiben rieben reiten rieten scheiden schieden schreiben schrieben "
+    "schreibt schriebt steigen stiegen steigt stiegt treiben trieben verleihen verliehen verzeihen verziehen weisen wiesen "
+    "zeihen ziehen zeiht zieht"
 )
 _VOWELS = frozenset("aeiou")
 _NEVER_DOUBLED = frozenset("ahijkquvwxy")
 
 
-@text_rule("rule:typo", expects=Expectation(shortest=0.85, longest=1.15, misspells=True), english=False)
+@text_rule("rule:typo", version="2", expects=Expectation(shortest=0.85, longest=1.15, misspells=True), english=False)
 def typo(text: str) -> str | NotApplicable:
     """Return the text with one typo in about eight words: two letters swapped, one missing, or one doubled.
 

@@ -1,0 +1,73 @@
+"""The sentences that are put around an instruction or a text, in the languages that they are written in."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+
+from pcs_annotator.relations.language import known_language
+
+PLACE = "{instruction}"
+# Shorter headings such as "Toxic comment detection" may be taken for another language.
+_FEWEST_WORDS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phrases:
+    """The sentences of one language.
+
+    Attributes:
+        lead_in: Comes before a text and says nothing about it.
+        role: What the model is to do.
+        data: That the text is data and gives no instructions.
+        fenced: Names the marker of the lines around the text.
+        labels: Heading of the labels.
+        joint: Joins the last of several alternatives.
+        tag: Asks for one tag.
+        bare: Asks for one label.
+        letter: Asks for one letter.
+        inside: What a tag looks like if there are too many labels to list them.
+        wordings: Templates around the instruction.
+    """
+
+    lead_in: str
+    role: str
+    data: str
+    fenced: str
+    labels: str
+    joint: str
+    tag: str
+    bare: str
+    letter: str
+    inside: str
+    wordings: tuple[str, ...]
+
+
+@cache
+def all_phrases() -> Mapping[str, Phrases]:
+    """Return the sentences of every language that has them, by its code."""
+    tables = tomllib.loads(files(__package__).joinpath("phrases.toml").read_text(encoding="utf-8"))
+    return {language: Phrases(**{**table, "wordings": tuple(table["wordings"])}) for language, table in tables.items()}
+
+
+def phrases_around(instruction: str, labels: Sequence[str]) -> Phrases:
+    """Return the sentences in the language of an instruction; English ones if it is unclear or has none.
+
+    The names of labels do not count: they may be in another language.
+
+    >>> phrases_around("¿Cuál es el sentimiento del texto?", ["good", "bad"]).labels
+    'Categorías:'
+    """
+    return _phrases_around(instruction, tuple(labels))
+
+
+@lru_cache(maxsize=256)
+def _phrases_around(instruction: str, labels: tuple[str, ...]) -> Phrases:
+    for label in sorted(labels, key=len, reverse=True):
+        instruction = instruction.replace(label, " ")
+    known = all_phrases()
+    heading = instruction.isascii() and len(instruction.split()) < _FEWEST_WORDS
+    return known["en"] if heading else known.get(known_language(instruction), known["en"])
