@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pcs_annotator.relations.language import language_of, why_not_english
+from pcs_annotator.relations.language import (
+    known_language,
+    language_of,
+    may_be_english,
+    other_language,
+    why_not_english,
+)
 
 ENGLISH = [
     "Oscar Pistorius Attempts To Commit Suicide",
@@ -129,7 +135,52 @@ def test_the_end_of_a_long_text_does_not_matter() -> None:
     assert why_not_english(english + "el perro no está en la casa " * 3000) == ""
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "De film was saai en veel te lang voor ons.",
+        "El govern aprova el nou pressupost",
+        "Serikali imepitisha sheria mpya",
+        "Qeveria miraton ligjin e ri",
+        "Das war richtig gut, I love it!",
+        "I like the phone. Der Akku ist aber schlecht.",
+        "Great product, aber die Lieferung war leider viel zu spät.",
+    ],
+    ids=["Dutch", "Catalan", "Swahili", "Albanian", "two halves", "two sentences", "mostly German"],
+)
+def test_near_english_and_mixed_texts_are_not_english(text: str) -> None:
+    assert why_not_english(text) == "not English"
+    assert not may_be_english(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Das Essen war kalt und der Kellner unfreundlich.", "de"),
+        ("Ek weet nie wat om te doen nie", "af"),
+        ("Я не знаю, що робити завтра", "uk"),
+        ("Я не знаю, что делать завтра", "ru"),
+        ("این فیلم خیلی خسته کننده بود", "fa"),
+        ("لا أعرف ماذا أفعل غدا", "ar"),
+        ("今日は天気がいいですね", "ja"),
+        ("这家餐厅的服务很差", "zh"),
+        ("lol so true", "en"),
+        ("Wer kommt?", ""),
+        ("42", ""),
+    ],
+)
+def test_a_language_is_known_where_it_is_certain(text: str, language: str) -> None:
+    assert known_language(text) == language
+
+
+def test_a_rewrite_that_is_short_has_the_benefit_of_the_doubt() -> None:
+    source = "Das Essen war kalt und der Kellner unfreundlich."
+    assert other_language(source, "The food was cold and the waiter unfriendly.") == "en"
+    assert other_language(source, "Kalt war das Essen, unfreundlich der Kellner.") == ""
+
+
 @given(st.text())
 def test_any_text_gets_an_answer(text: str) -> None:
     assert isinstance(why_not_english(text), str)
     assert isinstance(language_of(text), str)
+    assert isinstance(known_language(text), str)

@@ -15,7 +15,12 @@ Status = Literal["original", "changed", "not_applicable", "rejected"]
 ORIGINAL = "original"
 """The relation that changes nothing."""
 
-_PIECES = re.compile(r"\w+|\s+|[^\w\s]")
+# A Chinese or Japanese character is a word, and marks above or below letters belong to them.
+_SINGLE = "\u3040-\u30ff\u3400-\u9fff"
+_MARKS = (
+    "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0963\u0980-\u0dff\u0e00-\u0eff\u1000-\u109f\u1780-\u17d3"
+)
+_PIECES = re.compile(rf"[{_SINGLE}]|(?:(?![{_SINGLE}])[\w{_MARKS}])+|\s+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

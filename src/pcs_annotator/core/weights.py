@@ -33,6 +33,7 @@ FlagKind = Literal[
     "rows without a label",
     "relation without votes",
     "relation with few votes",
+    "not for this language",
     "unreadable answers",
     "texts cut",
 ]

@@ -23,6 +23,7 @@ from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.files.config import Config
 from pcs_annotator.pipeline import ask
+from pcs_annotator.pipeline.languages import usual_text_relation
 from pcs_annotator.pipeline.ledgers import ledger_exists
 from pcs_annotator.pipeline.relations import DEFAULT as PAPER
 
@@ -58,15 +59,19 @@ class DefaultPanel:
         )
 
 
-def default_panel(gives: Mapping[str, bool], labels: int, *, rewriter: bool) -> DefaultPanel:
+def default_panel(
+    gives: Mapping[str, bool], labels: int, *, rewriter: bool, text_relation: str = HARD[-1]
+) -> DefaultPanel:
     """Return what to ask each model.
 
     Args:
         gives: Model → whether it gives log-probabilities; they are then asked for.
         labels: Number of labels.
         rewriter: Whether a model that rewrites texts is named.
+        text_relation: The last of the questions to models that give labels only: a rule that can change these texts.
     """
-    hard = (*(HARD if labels > 2 else HARD_TWO_LABELS), *(PAPER if rewriter else ()))
+    usual = HARD if labels > 2 else HARD_TWO_LABELS
+    hard = (*usual[:-1], text_relation, *(PAPER if rewriter else ()))
     graded = [model for model, gives_them in gives.items() if gives_them]
     others = [model for model in gives if model not in graded]
     # an elicited annotator is compared with the plain answers of its model, so it does not count as a model of its own
@@ -98,12 +103,14 @@ class Support:
         annotators: `Annotator`s, or anything that names a model.
         ledger: The ledger, which remembers it; it need not exist.
         settings: How to ask.
+        texts: The texts to ask about, for a rule that can change them; empty if they are not known yet.
     """
 
     task: Task
     annotators: Sequence[object]
     ledger: LedgerAddress
     settings: ask.CollectSettings
+    texts: Sequence[str] = ()
 
     def panel(self, probe: Item | None = None, tally: Tally | None = None) -> DefaultPanel:
         """Return what to ask.
@@ -121,7 +128,12 @@ class Support:
             self._ask_about(probe, unknown, tally or Tally())
             remembered = self._remembered()
         gives = {one.name: one.name in able and remembered.get(able[one.name], True) for one, _ in job.annotators}
-        return default_panel(gives, len(self.task.labels), rewriter=self.settings.rewriter is not None)
+        return default_panel(
+            gives,
+            len(self.task.labels),
+            rewriter=self.settings.rewriter is not None,
+            text_relation=usual_text_relation(self.texts),
+        )
 
     @staticmethod
     def _may_give(annotator: Annotator, model: ChatModel) -> bool:

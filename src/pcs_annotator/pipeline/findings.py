@@ -24,7 +24,9 @@ from pcs_annotator.core.weights import Flag, FlagKind
 from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.promising.drift import MAX_P_VALUE, MIN_CHANGE, homogeneity
 from pcs_annotator.pipeline.certificate_text import promised
+from pcs_annotator.pipeline.languages import MANY, MOST, languages_of
 from pcs_annotator.pipeline.learn import Learned, counted_once
+from pcs_annotator.relations.language import LIMITS
 
 FEW_VOTES = 0.2
 MANY_UNREADABLE = 0.1
@@ -41,6 +43,7 @@ IMPORTANCE: tuple[FlagKind, ...] = (
     "constant annotator",
     "chance not ruled out",
     "uniform fallback",
+    "not for this language",
     "relation without votes",
     "unreadable answers",
     "relation with few votes",
@@ -89,6 +92,15 @@ class Facts:
         """Those of rows drawn at random, which tell how common labels are."""
         return self._gold_codes(self.random_sample)
 
+    @cached_property
+    def language_limits(self) -> dict[str, int]:
+        """Relation → texts to which it did not apply because of their language, where these are many."""
+        counts: Counter[str] = Counter()
+        for one in self.rewrites:
+            if one.status == "not_applicable" and one.reason.endswith(LIMITS):
+                counts[one.relation] += one.times
+        return {name: times for name, times in counts.items() if times > MANY * len(self.votes)}
+
     def _gold_codes(self, among: Mask | None) -> Codes:
         codes = gold_codes(self.votes, self.gold or [None] * len(self.votes))
         codes = codes if among is None else np.where(among, codes, UNLABELLED).astype(np.int8)
@@ -113,6 +125,7 @@ def what_to_look_at(facts: Facts) -> list[Flag]:
         *_chance(facts),
         *_given_too_often(facts),
         *_without_label(facts),
+        *_not_for_this_language(facts),
         *_few_votes(facts),
         *_unreadable(facts),
         *texts_cut(facts.cut, len(facts.votes)),
@@ -221,6 +234,13 @@ class _Ends(NamedTuple):
     rejected: Counter[str]
 
 
+def _not_for_this_language(facts: Facts) -> Iterator[Flag]:
+    """Yield the rules that did not apply to many texts because of their language, and what to use instead."""
+    limits = facts.language_limits
+    if limits and facts.texts is not None:
+        yield Flag("not for this language", languages_of(facts.texts).limited(limits, len(facts.votes)))
+
+
 def _few_votes(facts: Facts) -> Iterator[Flag]:
     votes = facts.votes
     if votes.silent.all():  # then the models are to blame, not the relations
@@ -228,7 +248,8 @@ def _few_votes(facts: Facts) -> Iterator[Flag]:
     for place, name in enumerate(votes.relations):
         cells = votes.codes[:, :, place]
         voted = (cells >= 0).any(axis=(1, 2))
-        if name == ORIGINAL or voted.sum() >= FEW_VOTES * len(votes):
+        explained = facts.texts is not None and facts.language_limits.get(name, 0) > MOST * (~voted).sum()
+        if name == ORIGINAL or voted.sum() >= FEW_VOTES * len(votes) or explained:
             continue
         unreadable = int((~voted & (cells == ABSTAINED).any(axis=(1, 2))).sum())
         cast = "no votes" if not voted.any() else f"votes on only {voted.sum():,} of {len(votes):,} texts"

@@ -15,8 +15,11 @@ from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.pipeline import ask, resolve_config
 from pcs_annotator.pipeline.batch.ways_to_ask import WayToAsk, ways_to_run
 from pcs_annotator.pipeline.default_panel import DefaultPanel
+from pcs_annotator.pipeline.languages import Languages, languages_of
 from pcs_annotator.pipeline.large.large_table import is_large, open_large
+from pcs_annotator.pipeline.relations import relation_options_of
 from pcs_annotator.pipeline.run_request import RunRequest
+from pcs_annotator.relations.choose import choose_relations
 
 
 class RunPlan(NamedTuple):
@@ -27,12 +30,14 @@ class RunPlan(NamedTuple):
         panel: The questions that were chosen; None when the user named them.
         alternatives: Option that would ask otherwise → its plan.
         ways: Cost and time of asking live and in batches.
+        languages: The languages of the texts, and relations that can do nothing with them; None if unknown.
     """
 
     plan: Plan
     panel: DefaultPanel | None = None
     alternatives: Mapping[str, Plan] = MappingProxyType({})
     ways: Sequence[WayToAsk] = ()
+    languages: Languages | None = None
 
 
 def plan(request: RunRequest) -> RunPlan:
@@ -47,21 +52,31 @@ def plan(request: RunRequest) -> RunPlan:
     config = resolve_config.resolve(request.config, dataset)
     if config.relations.use:
         planned, ways = _planned(request, config, dataset.items, rows)
-        return RunPlan(planned, ways=ways)
+        return RunPlan(planned, ways=ways, languages=_languages(config, dataset.items))
     panel = request.recorded_panel(config)
     if panel is None:
-        panel = request.support(config).panel()
+        panel = request.support(config, dataset.items).panel()
+    papers = resolve_config.with_papers_relations(config)
     others = {
         f"--relations {','.join(other)}": replace(config, relations=replace(config.relations, use=other))
-        for other in ((ORIGINAL,), resolve_config.with_papers_relations(config).relations.use)
+        for other in ((ORIGINAL,), papers.relations.use)
         if other != panel.relations
     }
+    if _languages(papers, dataset.items).warning:
+        others.pop(f"--relations {','.join(papers.relations.use)}", None)
     if config.ask.answers != "hard" and panel.graded:
         hard = replace(config, ask=replace(config.ask, answers="hard"))
-        others["--answers hard"] = request.support(hard).panel().applied_to(hard)
-    planned, ways = _planned(request, panel.applied_to(config), dataset.items, rows)
+        others["--answers hard"] = request.support(hard, dataset.items).panel().applied_to(hard)
+    chosen = panel.applied_to(config)
+    planned, ways = _planned(request, chosen, dataset.items, rows)
     alternatives = {option: _planned(request, other, dataset.items, rows)[0] for option, other in others.items()}
-    return RunPlan(planned, panel, alternatives, ways)
+    return RunPlan(planned, panel, alternatives, ways, _languages(chosen, dataset.items))
+
+
+def _languages(config: Config, items: Sequence[Item]) -> Languages:
+    """Return the languages of the texts, and what the relations of these settings can do with them."""
+    options = relation_options_of(config.relations, rewriter=bool(config.relations.rewriter))
+    return languages_of((item.text for item in items), choose_relations(config.relations.use, options))
 
 
 def _planned(request: RunRequest, config: Config, items: Sequence[Item], rows: int) -> tuple[Plan, list[WayToAsk]]:

@@ -22,6 +22,7 @@ from pcs_annotator.files.config import Config, LearnSettings, config_to_dict
 from pcs_annotator.files.runs import RunFolder, clear_leftovers, write_json
 from pcs_annotator.pipeline import ask, folder_votes, human_review, learn, ledgers, resolve_config
 from pcs_annotator.pipeline.batch.waves import check_batches
+from pcs_annotator.pipeline.languages import languages_of
 from pcs_annotator.pipeline.large.large_table import LargeTable, is_large, label_whole, open_large
 from pcs_annotator.pipeline.other_work import data_hash, other_work
 from pcs_annotator.pipeline.report.page import write_report
@@ -130,7 +131,7 @@ def _with_panel(request: RunRequest, config: Config, items: Sequence[Item], tall
     panel = request.recorded_panel(config)
     if panel is None:
         first = next((item for item in items if item.text.strip()), items[0])
-        panel = request.support(config).panel(first, tally)
+        panel = request.support(config, items).panel(first, tally)
     if request.announce is not None:
         request.announce(panel)
     return panel.applied_to(config)
@@ -180,6 +181,8 @@ def _asked(
     ledger = ledgers.ledger_of(folder, config)
     settings = _settings(request, config, tally)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
+    if limits := languages_of((item.text for item in dataset.items), job.relations).warning:
+        request.say(limits)
     clear_leftovers(folder.path)
     if replacing:
         request.say(f"the old results are kept in {folder.set_results_aside()}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pcs_annotator.asking.ledger.lock import Say, warn_user
 from pcs_annotator.core.tabular import table_stem
+from pcs_annotator.core.task import Item
 from pcs_annotator.files import sources, tables
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder
@@ -91,13 +92,14 @@ class RunRequest:
         stream = stream or self.open_data()
         return tables.dataset_of(stream.table(), stream.name, resolve_config.columns_of(self.config))
 
-    def support(self, config: Config) -> Support:
-        """Return what tells which questions the models can answer."""
+    def support(self, config: Config, items: Sequence[Item]) -> Support:
+        """Return what tells which questions the models can answer about some texts."""
         return Support(
             task=resolve_config.task_of(config),
             annotators=config.ask.models,
             ledger=ledgers.ledger_of(RunFolder(self.folder), config),
             settings=resolve_config.collect_settings_of(config, self.environment, self.own),
+            texts=[item.text for item in items],
         )
 
     def recorded_panel(self, config: Config) -> DefaultPanel | None:

@@ -9,6 +9,9 @@ from math import prod
 from pcs_annotator.core.task import Phrasing
 from pcs_annotator.core.variant import Expectation, Status, Variant, Verdict
 from pcs_annotator.relations.base import Context, Need, Original, QuestionRelation, Relation, rephrased
+from pcs_annotator.relations.checks.run import CheckedRelation
+from pcs_annotator.relations.language import LIMITS, why_not_english
+from pcs_annotator.relations.rules.rule import NotApplicable, SentenceRule, TextRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,28 @@ def text_parts(relation: Relation) -> tuple[Relation, ...]:
     if isinstance(relation, InTurn):
         return tuple(part for part in relation.parts if text_parts(part))
     return () if isinstance(relation, QuestionRelation | Original) else (relation,)
+
+
+def ruled_out(relation: Relation, text: str) -> str:
+    """Return why the language or script of a text keeps a relation from applying; empty if it does not.
+
+    Only rules have such limits, and asking them is free: none of them is parsed.
+    """
+    if isinstance(relation, CheckedRelation):
+        return ruled_out(relation.inner, text)
+    if isinstance(relation, InTurn):
+        return next(filter(None, (ruled_out(part, text) for part in relation.parts)), "")
+    if isinstance(relation, FirstOf):
+        reasons = [ruled_out(part, text) for part in relation.parts]
+        return reasons[-1] if all(reasons) else ""
+    if isinstance(relation, SentenceRule) or (isinstance(relation, TextRule) and relation.english):
+        reason = why_not_english(text)
+    elif isinstance(relation, TextRule):
+        result = relation.function(text)
+        reason = result.reason if isinstance(result, NotApplicable) else ""
+    else:
+        return ""
+    return reason if reason in LIMITS else ""
 
 
 def _all_that_any_may(parts: Sequence[Expectation]) -> Expectation:

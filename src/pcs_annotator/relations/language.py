@@ -7,6 +7,7 @@ order of its rows, and when it comes alone.
 from __future__ import annotations
 
 import re
+from copy import copy
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,11 @@ NAMES = {
 }  # fmt: skip
 """The English names of common languages; others are shown by their code."""
 NOT_ENGLISH = "not English"
+NO_LEAD_IN = "no lead-in in this language"
+NO_CASE = "no letter has another case"
+NO_TYPOS = "no typos in this script"
+LIMITS = (NOT_ENGLISH, NO_LEAD_IN, NO_CASE, NO_TYPOS)
+"""Why a rule does not apply, if the reason is the language or the script and not the text."""
 
 # Single characters are tested first: most prose has none of these.
 _CODE_CHARACTERS = re.compile(r"[{}<>=|\\]")
@@ -232,19 +238,24 @@ def _most_probable(words: str) -> tuple[str, float]:
 def _probabilities(words: str) -> dict[str, float]:
     """Return how probable each of all languages is."""
     found: dict[str, float] = {}
-    for code, probability in _identifier(None).rank(words):
+    for code, probability in _every_language().rank(words):
         language = _SAME_LANGUAGE.get(code, code)
         found[language] = found.get(language, 0.0) + probability
     return found
 
 
 @cache
-def _identifier(languages: tuple[str, ...] | None = LANGUAGES) -> LanguageIdentifier:
+def _every_language() -> LanguageIdentifier:
     # Imported at the first text: loading takes half a second.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    identifier.set_languages(languages)
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+@cache
+def _identifier() -> LanguageIdentifier:
+    identifier = copy(_every_language())
+    identifier.set_languages(LANGUAGES)
     return identifier
 
 

@@ -15,6 +15,7 @@ from pcs_annotator.faces.cli import learned_view, result_view
 from pcs_annotator.faces.cli.result_view import print_rows
 from pcs_annotator.pipeline.batch.ways_to_ask import WayToAsk
 from pcs_annotator.pipeline.default_panel import DefaultPanel
+from pcs_annotator.pipeline.languages import Languages
 from pcs_annotator.pipeline.plan import RunPlan
 from pcs_annotator.pipeline.run_folder import SILENCES, RunResult
 
@@ -139,6 +140,17 @@ def plan_json(planned: RunPlan) -> dict[str, Any]:
         },
         "alternatives": {option: calls_json(other) for option, other in planned.alternatives.items()},
         "ways": [way._asdict() for way in planned.ways],
+        "languages": planned.languages and languages_json(planned.languages),
+    }
+
+
+def languages_json(languages: Languages) -> dict[str, Any]:
+    """Return languages, and what relations can do with them, as plain values."""
+    return {
+        "texts_looked_at": len(languages.sample),
+        "texts": languages.counts,
+        "relations_that_do_not_apply": dict(languages.limits),
+        "warning": languages.warning or None,
     }
 
 
@@ -157,6 +169,7 @@ def print_plan(planned: RunPlan) -> None:
     console = Console(highlight=False)
     if planned.panel is not None:
         print_panel(planned.panel, console)
+    _print_languages(planned.languages, console)
     print_calls(planned.plan, console)
     if planned.alternatives:
         rows: list[list[Content]] = [
@@ -166,6 +179,16 @@ def print_plan(planned: RunPlan) -> None:
         print_rows(ResultTable(name="", title="", columns=("instead", "calls", "max. cost"), rows=rows), console)
     print_ways(planned.ways, console)
     print_not_called(planned.plan, console)
+
+
+def _print_languages(languages: Languages | None, console: Console) -> None:
+    """Print the languages of the texts unless they are English, and relations that can do nothing with them."""
+    if languages is None or languages.english:
+        return
+    console.print(Text(f"languages of {len(languages.sample):,} texts: {languages.shares}"))
+    if languages.warning:
+        console.print(Text(languages.warning, "yellow"))
+    console.print()
 
 
 def print_panel(panel: DefaultPanel, console: Console | None = None) -> None:

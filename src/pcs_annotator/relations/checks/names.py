@@ -163,38 +163,43 @@ def _english_names(source: str, text: str) -> str:
 
 
 # Letters with capitals beyond those above, such as Cyrillic and Polish ones.
-_ANY_WORD = re.compile(r"[^\W\d_]+(?:[-'’&][^\W\d_]+)*")
+_ANY_WORD = re.compile(r"[^\W_]+(?:[-'’&][^\W_]+)*")
 _STARTS = re.compile(r"(?:\A|[.!?…:;*|\n\"'“”„«»(\[¿¡–—-])\s*\Z")
 _LOOK_BACK = 4
-_SHORTEST_STEM = 3
+_SHORTEST_NAME, _SHORTEST_STEM = 2, 3
 
 
 def _foreign_names(source: str, text: str) -> str:
     """Complain when a name of a text in another language is missing or new, as far as its capitals show names."""
-    before, after = _stems(source), _stems(text)
-    missing = [name for name in _marked_names(source) if not _has(after, name)]
+    source, text = prose(source), prose(text)
+    before, after = _ANY_WORD.findall(source), _ANY_WORD.findall(text)
+    if [word for word in before if not word.islower()] == [word for word in after if not word.islower()]:
+        return ""
+    nouns = (known_language(source) or language_of(source)) == "de"
+    missing = _unknown(_marked_names(source, nouns=nouns), after)
     if missing:
         return f"missing: {quoted(missing)}; keep every name"
-    new = [name for name in _marked_names(text) if not _has(before, name)]
+    new = _unknown(_marked_names(text, nouns=nouns), before)
     return f"new: {quoted(new)}; add no name that is not in the text" if new else ""
 
 
-def _marked_names(text: str) -> list[str]:
-    """Return the words that are names by their capitals; in German, where nouns have them too, only short forms."""
-    text = prose(text)
+def _marked_names(text: str, *, nouns: bool) -> list[str]:
+    """Return the words that are names by their capitals; where all nouns have them, as in German, only short forms."""
     found = []
     loud = sum(map(str.isupper, text)) > sum(map(str.islower, text))
-    german = (known_language(text) or language_of(text)) == "de"
     for word in _ANY_WORD.finditer(text) if not (loud or is_title(text)) else ():
-        short_form = len(word[0]) > 1 and word[0].isupper()
+        if len(word[0]) < _SHORTEST_NAME or not word[0][0].isupper():
+            continue
         opens = _STARTS.search(text, max(0, word.start() - _LOOK_BACK), word.start()) is not None
-        if short_form or (word[0][0].isupper() and not german and not opens):
+        if word[0].isupper() or not (nouns or opens):
             found.append(word[0])
     return found
 
 
-def _stems(text: str) -> frozenset[str]:
-    return frozenset(_stem(word) for word in _ANY_WORD.findall(prose(text)))
+def _unknown(names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return the names that are not among the words of another text, whatever their endings."""
+    stems = frozenset(map(_stem, known))
+    return [name for name in names if not _has(stems, _stem(name))]
 
 
 def _stem(word: str) -> str:
@@ -202,9 +207,10 @@ def _stem(word: str) -> str:
     return word.casefold()[: max(_SHORTEST_STEM, len(word) * 2 // 3)]
 
 
-def _has(stems: frozenset[str], name: str) -> bool:
-    stem = _stem(name)
-    return any(one.startswith(stem) or stem.startswith(one) for one in stems if len(one) >= _SHORTEST_STEM)
+def _has(stems: frozenset[str], stem: str) -> bool:
+    return stem in stems or any(
+        one.startswith(stem) or stem.startswith(one) for one in stems if min(len(one), len(stem)) >= _SHORTEST_STEM
+    )
 
 
 def known_words(text: str) -> frozenset[str]:

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator.relations.base import Context, relations
-from pcs_annotator.relations.rules.plain.frame import NO_LEAD_IN, frame
+from pcs_annotator.relations.language import NO_LEAD_IN
+from pcs_annotator.relations.rules.plain.frame import frame
 from pcs_annotator.relations.rules.rule import NotApplicable
 
 

@@ -160,3 +160,25 @@ def test_values_stay_the_same(pieces: list[tuple[str, str, str]]) -> None:
 @given(st.text())
 def test_any_text_gets_an_answer(text: str) -> None:
     assert number_format(text) != text
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ("Rund 20 % der 12500 Menschen kamen 2016.", "Rund 20 Prozent der 12.500 Menschen kamen 2016."),
+        ("Rund 20 Prozent der 12.500 Menschen kamen.", "Rund 20 % der 12500 Menschen kamen."),
+        ("Этот фильм посмотрели 12500 человек.", "Этот фильм посмотрели 12\u00a0500 человек."),
+        ("اشتريت 20 كتابا من القاهرة", "اشتريت ٢٠ كتابا من القاهرة"),
+        ("اشتريت ٢٠ كتابا، انظر http://a.b/٢٠", "اشتريت 20 كتابا، انظر http://a.b/٢٠"),
+        ("यह फिल्म 20 लोगों ने देखी।", "यह फिल्म २० लोगों ने देखी।"),
+        ("今日は２０人が来ました。", "今日は20人が来ました。"),
+        ("Das kostet 1.234,56 Euro im Jahr 2016.", None),
+        ("Die Leitung hat die Nummer 0301234567 bekommen", None),
+        ("اشتريت 1,5 كيلو من التفاح", None),
+        ("Det kostade 12500 kronor och var inte bra", None),
+        ("这个手机卖 3000 元，太贵了", None),
+    ],
+)
+def test_numbers_of_other_languages_change_only_where_that_is_certain(text: str, changed: str | None) -> None:
+    expected = NotApplicable("no number that may be written otherwise") if changed is None else changed
+    assert number_format(text) == expected

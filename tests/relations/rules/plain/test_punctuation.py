@@ -88,3 +88,25 @@ def test_words_and_numbers_are_never_touched(text: str) -> None:
     if isinstance(changed, str):
         assert changed != text
         assert [sign for sign in changed if sign.isalnum()] == [sign for sign in text if sign.isalnum()]
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        ('Er sagte: "Wir kommen morgen."', "Er sagte: „Wir kommen morgen.“"),
+        ("Il a dit « non » hier soir.", 'Il a dit "non" hier soir.'),
+        ('Он сказал: "Мы придём завтра вечером".', "Он сказал: «Мы придём завтра вечером»."),
+        ("¿Dónde está la biblioteca? ¡Qué bonito!", "Dónde está la biblioteca? Qué bonito!"),
+        ("我们明天来，你呢？", "我们明天来, 你呢?"),
+        ("我们明天来看你", "我们明天来看你。"),
+        ("今日は２０人が来ました。", "今日は２０人が来ました"),
+        ("هل أنت بخير، يا صديقي؟", "هل أنت بخير, يا صديقي?"),
+        ("यह फिल्म अच्छी थी।", "यह फिल्म अच्छी थी"),
+        ("오늘 날씨가 정말 좋네요", "오늘 날씨가 정말 좋네요."),
+        ("Brot, Milch, Käse usw.", NotApplicable("no punctuation that may change")),
+        ("วันนี้อากาศดีมาก", NotApplicable("no punctuation that may change")),
+        ('Kto "to" widział wczoraj?', "Kto „to” widział wczoraj?"),
+    ],
+)
+def test_marks_follow_script_and_language(text: str, changed: str | NotApplicable) -> None:
+    assert punctuation(text) == changed

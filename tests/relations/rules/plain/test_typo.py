@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from pcs_annotator.core.variant import edits_between
 from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.checks.reading import one_typo
 from pcs_annotator.relations.choose import choose_relations
+from pcs_annotator.relations.language import NO_TYPOS
 from pcs_annotator.relations.rules.plain.typo import MOST_TYPOS, WORDS_PER_TYPO, typo
 from pcs_annotator.relations.rules.rule import NotApplicable
 
@@ -56,12 +58,28 @@ def test_a_long_text_has_few_typos() -> None:
         "soooo goooood yesss omggg and so on",
         "12th of 500members in a4sized and 2nd",
         "don't isn't couldn't won't be it",
-        "今日は とても良い天気です ね とても",
-        "नमस्ते दुनिया आज मौसम अच्छा",
     ],
 )
 def test_names_numbers_addresses_negations_and_short_words_are_kept(text: str) -> None:
     assert typo(text) == NotApplicable("no word to misspell")
+
+
+@pytest.mark.parametrize("text", ["今日は とても良い天気です ね とても", "नमस्ते दुनिया आज मौसम अच्छा", "我们明天来看你"])
+def test_scripts_in_which_letters_cannot_be_swapped_have_no_typos(text: str) -> None:
+    assert typo(text) == NotApplicable(NO_TYPOS)
+
+
+def test_marks_stay_on_their_letters() -> None:
+    text = "والكِتابُ المَدرسيُّ هناك؛ شكرا\u200f جزيلا cafe\u0301 de\u0301cide\u0301ment"
+    changed = str(typo(text))
+    marks = "\u064f\u0650\u0651َ\u200f\u0301"
+    pairs = [pair for pair in pairwise(text) if pair[1] in marks]
+    assert changed != text
+    assert [pair for pair in pairwise(changed) if pair[1] in marks] == pairs
+
+
+def test_a_german_typo_makes_no_other_word() -> None:
+    assert "deinen" not in {str(typo(f"Sie sollen hier dienen {number}")).split()[3] for number in range(50)}
 
 
 @pytest.mark.parametrize("text", ["Really good", "", "Great app"])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from pcs_annotator.relations.language import known_language
+from pcs_annotator.relations.language import NO_CASE, known_language
 from pcs_annotator.relations.rules.plain.kept import kept_as_they_are
 from pcs_annotator.relations.rules.rule import NotApplicable, Replacement, splice, text_rule
 from pcs_annotator.relations.rules.words import LOUD, SMALL
@@ -52,7 +52,7 @@ def case(text: str) -> str | NotApplicable:
         changed = splice(text, [Replacement(word.start(), word.end(), change(word)) for word in words])
         if changed != text:
             return changed
-    return NotApplicable("no letter has another case")
+    return NotApplicable(NO_CASE)
 
 
 def _lower(word: str, *, turkish: bool) -> str:

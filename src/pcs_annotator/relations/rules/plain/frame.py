@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.language import known_language
+from pcs_annotator.relations.language import NO_LEAD_IN, known_language
 from pcs_annotator.relations.phrases import all_phrases
 from pcs_annotator.relations.rules.rule import NotApplicable, text_rule
-
-NO_LEAD_IN = "no lead-in in this language"
 
 # A text of two short words is much shorter than the lead-in.
 _LONGEST = 8.0

@@ -6,6 +6,7 @@ import re
 from hashlib import blake2b
 
 from pcs_annotator.core.variant import Expectation
+from pcs_annotator.relations.language import NO_TYPOS
 from pcs_annotator.relations.rules.plain.kept import kept_as_they_are
 from pcs_annotator.relations.rules.rule import NotApplicable, Replacement, splice, text_rule
 from pcs_annotator.relations.rules.words import word_set
@@ -18,6 +19,7 @@ _SHORTEST, _LONG = 4, 6
 
 # Alphabets in which a letter is one character; elsewhere two swapped characters may be no text at all.
 _LETTER = "a-zà-öø-ÿ\u0101-\u0587\u05d0-\u05ea\u0620-\u064a\u0671-\u06d3\u10d0-\u10fa\u1e01-\u1fff"
+_ANY_LETTER = re.compile(rf"[{_LETTER}]", re.IGNORECASE)
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 # Names have capitals, and a letter that is repeated on purpose ("sooo") hides a typo.
 _MAY_CHANGE = re.compile(rf"(?!.*(.)\1\1)[{_LETTER}]{{{_SHORTEST},}}")
@@ -59,8 +61,8 @@ _OTHER_WORDS = word_set(
     # German: "dienen" must not become "deinen"
     "bleiben blieben bleibt bliebt deine deinen deiner diene dienen diener leiben lieben leibt liebt leiden lieden "
     "leihen liehen meiden mieden preisen priesen reiben rieben reiten rieten scheiden schieden schreiben schrieben "
-    "schreibt schriebt steigen stiegen steigt stiegt treiben trieben verleihen verliehen verzeihen verziehen weisen wiesen "
-    "zeihen ziehen zeiht zieht"
+    "schreibt schriebt steigen stiegen steigt stiegt treiben trieben verleihen verliehen verzeihen verziehen weisen "
+    "wiesen zeihen ziehen zeiht zieht"
 )
 _VOWELS = frozenset("aeiou")
 _NEVER_DOUBLED = frozenset("ahijkquvwxy")
@@ -78,6 +80,8 @@ def typo(text: str) -> str | NotApplicable:
     """
     kept = kept_as_they_are(text)
     found = [word for word in _WORD.finditer(text) if not kept[word.start()]]
+    if found and not _ANY_LETTER.search(text):
+        return NotApplicable(NO_TYPOS)
     if len(found) < _FEWEST_WORDS:
         return NotApplicable("too short")
     seed = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -1,0 +1,121 @@
+"""Which languages the texts of a table are in, which relations can do nothing with them, and what can.
+
+A sample of texts is enough; it depends on the texts alone and not on the order of the rows.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+
+from pcs_annotator.relations.base import Relation, relations
+from pcs_annotator.relations.compose import ruled_out
+from pcs_annotator.relations.language import NAMES, known_language
+
+LOOKED_AT = 300
+UNCLEAR = "unclear"
+# Below this share of texts, a relation that does not apply is no finding.
+MANY = 0.05
+MOST = 0.5
+ANY_TEXT = ("order", "wording", "layout")
+"""Relations that apply to every text in every language."""
+FREE = ("case", "punctuation", "typo", "frame")
+"""Rules that are not made for English alone."""
+_BY_MODEL = ("voice", "double-negation", "synonym")
+_LANGUAGES_SHOWN = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Languages:
+    """The languages of a table.
+
+    Attributes:
+        sample: Texts that were looked at.
+        limits: Relation → how many texts of the sample it can do nothing with, because of their language or script.
+    """
+
+    sample: Sequence[str]
+    limits: Mapping[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """Language → number of texts, the most common first; texts whose language is unclear come under `unclear`."""
+        counts = Counter(known_language(text) or UNCLEAR for text in self.sample)
+        return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+    @property
+    def english(self) -> bool:
+        """Whether hardly any text is known to be in another language."""
+        return sum(self.counts.get(name, 0) for name in ("en", UNCLEAR)) > (1 - MANY) * len(self.sample)
+
+    @property
+    def shares(self) -> str:
+        """The most common languages with their shares, for people."""
+        shown = [f"{_percent(times, len(self.sample))} {name_of(code)}" for code, times in self.counts.items()]
+        more = [f"{len(shown) - _LANGUAGES_SHOWN} more"] if len(shown) > _LANGUAGES_SHOWN else []
+        return ", ".join([*shown[:_LANGUAGES_SHOWN], *more])
+
+    @cached_property
+    def working_rules(self) -> tuple[str, ...]:
+        """The free rules that can do something with most of these texts."""
+        rules = {name: relations.create(f"rule:{name}") for name in FREE}
+        return tuple(name for name, rule in rules.items() if self.ruled_out(rule) < MOST * len(self.sample))
+
+    def ruled_out(self, relation: Relation) -> int:
+        """Return how many texts of the sample a relation can do nothing with."""
+        return sum(bool(ruled_out(relation, text)) for text in self.sample)
+
+    @property
+    def warning(self) -> str:
+        """Which relations can do nothing with many texts, and what to use instead, in one line; empty if none."""
+        limits = {name: times for name, times in self.limits.items() if times > MANY * len(self.sample)}
+        return self.limited(limits, len(self.sample)) if limits else ""
+
+    def limited(self, limits: Mapping[str, int], texts: int) -> str:
+        """Return a sentence about relations that can do nothing with so many of these texts, with the remedy."""
+        least, most = min(limits.values()), max(limits.values())
+        share = _percent(most, texts) if least == most else f"{_percent(least, texts)} to {_percent(most, texts)}"
+        instead = _listed([*ANY_TEXT, *self.working_rules], "or")
+        rewritten = [f"llm:{name}" for name in _BY_MODEL if name in (one.removeprefix("rule:") for one in limits)]
+        by_model = f", or --rewriter MODEL for {_listed(rewritten, 'and')}" if rewritten else ""
+        return (
+            f"{_listed(list(limits), 'and')} can do nothing with {share} of the texts ({self.shares}): use {instead} "
+            f"instead{by_model}"
+        )
+
+
+def languages_of(texts: Iterable[str], chosen: Sequence[Relation] = ()) -> Languages:
+    """Return the languages of a sample of texts, and what chosen relations can do with them."""
+    distinct = {text for text in texts if text.strip()}
+    found = Languages(sample=heapq.nsmallest(LOOKED_AT, distinct, key=_lot))
+    limits = {relation.name: times for relation in chosen if (times := found.ruled_out(relation))}
+    return Languages(sample=found.sample, limits=limits)
+
+
+def usual_text_relation(texts: Iterable[str]) -> str:
+    """Return the relation of the text to ask under by default: small letters, or what the script has instead."""
+    found = languages_of(texts)
+    rule = next(iter(found.working_rules), "layout")
+    return rule if found.sample else FREE[0]
+
+
+def name_of(language: str) -> str:
+    """Return the name of a language, or its code if it has none here."""
+    return NAMES.get(language, language)
+
+
+def _lot(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def _percent(part: int, whole: int) -> str:
+    share = 100 * part / whole
+    return f"{share:.0f} %" if share >= 1 or not part else "< 1 %"
+
+
+def _listed(names: Sequence[str], joint: str) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {joint} {names[-1]}"
