@@ -17,9 +17,8 @@ from pcs_annotator.pipeline.batch.ways_to_ask import WayToAsk, ways_to_run
 from pcs_annotator.pipeline.default_panel import DefaultPanel
 from pcs_annotator.pipeline.languages import Languages, languages_of
 from pcs_annotator.pipeline.large.large_table import is_large, open_large
-from pcs_annotator.pipeline.relations import relation_options_of
 from pcs_annotator.pipeline.run_request import RunRequest
-from pcs_annotator.relations.choose import choose_relations
+from pcs_annotator.relations.base import Relation
 
 
 class RunPlan(NamedTuple):
@@ -50,38 +49,38 @@ def plan(request: RunRequest) -> RunPlan:
         dataset = request.read_data(stream)
         rows = len(dataset.items)
     config = resolve_config.resolve(request.config, dataset)
+    texts = [item.text for item in dataset.items]
     if config.relations.use:
-        planned, ways = _planned(request, config, dataset.items, rows)
-        return RunPlan(planned, ways=ways, languages=_languages(config, dataset.items))
+        planned = _planned(request, config, dataset.items, rows)
+        return RunPlan(planned.plan, ways=planned.ways, languages=languages_of(texts, planned.relations))
     panel = request.recorded_panel(config)
     if panel is None:
         panel = request.support(config, dataset.items).panel()
-    papers = resolve_config.with_papers_relations(config)
     others = {
         f"--relations {','.join(other)}": replace(config, relations=replace(config.relations, use=other))
-        for other in ((ORIGINAL,), papers.relations.use)
+        for other in ((ORIGINAL,), resolve_config.with_papers_relations(config).relations.use)
         if other != panel.relations
     }
-    if _languages(papers, dataset.items).warning:
-        others.pop(f"--relations {','.join(papers.relations.use)}", None)
     if config.ask.answers != "hard" and panel.graded:
         hard = replace(config, ask=replace(config.ask, answers="hard"))
         others["--answers hard"] = request.support(hard, dataset.items).panel().applied_to(hard)
-    chosen = panel.applied_to(config)
-    planned, ways = _planned(request, chosen, dataset.items, rows)
-    alternatives = {option: _planned(request, other, dataset.items, rows)[0] for option, other in others.items()}
-    return RunPlan(planned, panel, alternatives, ways, _languages(chosen, dataset.items))
+    planned = _planned(request, panel.applied_to(config), dataset.items, rows)
+    plans = {option: _planned(request, other, dataset.items, rows) for option, other in others.items()}
+    alternatives = {
+        option: other.plan for option, other in plans.items() if not languages_of(texts, other.relations).warning
+    }
+    return RunPlan(planned.plan, panel, alternatives, planned.ways, languages_of(texts, planned.relations))
 
 
-def _languages(config: Config, items: Sequence[Item]) -> Languages:
-    """Return the languages of the texts, and what the relations of these settings can do with them."""
-    options = relation_options_of(config.relations, rewriter=bool(config.relations.rewriter))
-    return languages_of((item.text for item in items), choose_relations(config.relations.use, options))
+class _Planned(NamedTuple):
+    plan: Plan
+    ways: Sequence[WayToAsk]
+    relations: Sequence[Relation]
 
 
-def _planned(request: RunRequest, config: Config, items: Sequence[Item], rows: int) -> tuple[Plan, list[WayToAsk]]:
+def _planned(request: RunRequest, config: Config, items: Sequence[Item], rows: int) -> _Planned:
     """Return the plan for a table of so many rows, given all of them or a sample."""
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
     planned = ask.plan_job(job, items, settings).for_rows(rows)
-    return planned, ways_to_run(job, planned, settings.in_flight)
+    return _Planned(planned, ways_to_run(job, planned, settings.in_flight), job.relations)

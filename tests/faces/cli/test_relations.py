@@ -37,7 +37,7 @@ def test_list_names_every_relation_and_what_it_needs(capsys: pytest.CaptureFixtu
     listed = {relation["name"]: relation for relation in json.loads(capsys.readouterr().out)}
     assert listed["rule:frame"] == {
         "name": "rule:frame",
-        "version": "1",
+        "version": "2",
         "changes": "text",
         "needs": [],
         "deterministic": True,
