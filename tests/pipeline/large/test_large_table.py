@@ -31,20 +31,29 @@ from pcs_annotator.pipeline.merge import merge
 from pcs_annotator.pipeline.run import run
 from pcs_annotator.pipeline.run_folder import RunResult
 from pcs_annotator.pipeline.run_request import RunRequest
-from tests.simulated import MODELS, RELATIONS, SimulatedProvider, read_csv, simulated_models, write_csv, write_texts
+from tests.simulated import (
+    MODELS,
+    RELATIONS,
+    SimulatedProvider,
+    copy_run,
+    read_csv,
+    simulated_models,
+    write_csv,
+    write_texts,
+)
 
 ROWS, GOLD, SAMPLE, IN_MEMORY, CHUNK = 80, 30, 40, 20, 15
 CONFIG = Config(
     task=TaskSettings(labels=("good", "bad")),
     ask=AskSettings(models=MODELS),
     relations=RelationSettings(use=RELATIONS),
-    learn=LearnSettings(optimiser="lr", folds=3, resamples=5, max_error=0.2),
+    learn=LearnSettings(optimiser="lr", folds=3, resamples=0, max_error=0.2),
 )
 ONE = replace(
     CONFIG,
     ask=AskSettings(models=MODELS[:1]),
     relations=RelationSettings(use=("original",)),
-    learn=LearnSettings(optimiser="uniform", folds=2, resamples=0),
+    learn=LearnSettings(optimiser="uniform", folds=2, resamples=0, max_error=None),
 )
 """For what does not depend on what is learned."""
 
@@ -108,7 +117,7 @@ def test_labels_are_those_of_a_run_in_memory_if_all_rows_are_learned_from(
     assert chunked.learned.model.certificate == whole.learned.model.certificate
 
 
-def test_all_rows_are_labelled_in_order_though_only_a_sample_is_learned_from(
+def test_all_rows_are_labelled_in_order_though_only_a_sample_is_learned_from_which_the_report_says(
     data: Path, tmp_path: Path, sampling: None
 ) -> None:
     result = made(as_parquet(data), tmp_path / "run")
@@ -125,6 +134,9 @@ def test_all_rows_are_labelled_in_order_though_only_a_sample_is_learned_from(
     assert certificate.review_rows == ROWS - result.counts.decisions.get("accept", 0)
     opened = open_run(tmp_path / "run")
     assert (opened.counts, opened.learned.model.certificate) == (result.counts, certificate)
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "a sample of 40 rows" in page
+    assert f"of {ROWS}" in page
 
 
 def test_a_second_run_of_a_finished_job_only_reads(data: Path, tmp_path: Path, sampling: None) -> None:
@@ -137,17 +149,15 @@ def test_a_second_run_of_a_finished_job_only_reads(data: Path, tmp_path: Path, s
     assert {"labels.csv", "all-votes.parquet", "votes.parquet", "whole.json"} <= kept
 
 
-@pytest.mark.parametrize("damage", ["labels.csv", "all-votes.parquet", "whole.json", "items.parquet"])
-def test_a_damaged_or_missing_file_is_written_again_without_calls(
-    data: Path, tmp_path: Path, sampling: None, damage: str
-) -> None:
+def test_a_damaged_or_missing_file_is_written_again_without_calls(data: Path, tmp_path: Path, sampling: None) -> None:
     made(data, tmp_path / "run", ONE)
     before = (tmp_path / "run" / "labels.csv").read_bytes()
-    path = tmp_path / "run" / damage
-    path.unlink() if damage.startswith("all") else path.write_bytes(b"{damaged")
-    again = made(data, tmp_path / "run", ONE)
-    assert again.tally.calls == 0
-    assert (tmp_path / "run" / "labels.csv").read_bytes() == before
+    for damage in ("labels.csv", "all-votes.parquet", "whole.json", "items.parquet"):
+        path = tmp_path / "run" / damage
+        path.unlink() if damage.startswith("all") else path.write_bytes(b"{damaged")
+        again = made(data, tmp_path / "run", ONE)
+        assert again.tally.calls == 0
+        assert (tmp_path / "run" / "labels.csv").read_bytes() == before
 
 
 def test_rows_without_ids_have_their_number_in_the_whole_table(data: Path, tmp_path: Path, sampling: None) -> None:
@@ -337,11 +347,19 @@ def test_formulas_stay_safe_when_labels_are_written_again(data: Path, tmp_path: 
     assert labels_of(tmp_path / "run")[0]["text"] == "=1+1 looks good."
 
 
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("learned")
+    with simulated_models(graded=MODELS[:1]):
+        made(write_texts(folder / "data.csv", range(100), gold_rows=70), folder / "run")
+    return folder / "run"
+
+
 @pytest.mark.parametrize("saving", [Saving(), Saving(ask_all=True)])
 def test_labels_for_new_texts_are_those_of_a_table_in_memory(
-    tmp_path: Path, saving: Saving, monkeypatch: pytest.MonkeyPatch
+    learned: Path, tmp_path: Path, saving: Saving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made(write_texts(tmp_path / "data.csv", range(100), gold_rows=70), tmp_path / "run")
+    copy_run(learned, tmp_path / "run")
     new = write_texts(tmp_path / "new.csv", range(1000, 1040))
     request = RunRequest(data=new, folder=tmp_path / "run", config=Config())
     whole = label(request, tmp_path / "whole.csv", saving)
@@ -385,13 +403,6 @@ def test_runs_of_other_questions_are_not_merged(data: Path, tmp_path: Path, smal
     made(data, tmp_path / "other", replace(ONE, ask=AskSettings(models=MODELS[1:2])))
     with pytest.raises(ConfigError, match="have other models"):
         merge(tmp_path / "merged", [tmp_path / "one", tmp_path / "other"])
-
-
-def test_the_report_says_that_figures_are_about_a_sample(data: Path, tmp_path: Path, sampling: None) -> None:
-    made(data, tmp_path / "run", ONE)
-    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    assert "a sample of 40 rows" in page
-    assert f"of {ROWS}" in page
 
 
 def test_run_json_says_how_many_rows_there_are(data: Path, tmp_path: Path, sampling: None) -> None:
