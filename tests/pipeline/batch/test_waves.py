@@ -13,7 +13,7 @@ import pytest
 from pcs_annotator.asking.engine import batch
 from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.engine.budget import Budget
-from pcs_annotator.asking.models.batch_apis import OpenAIBatches
+from pcs_annotator.asking.models.file_batches import OpenAIBatches
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.errors import (
     AccessDenied,

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pcs_annotator.asking.models.batch_apis import AnthropicBatches
 from pcs_annotator.asking.models.catalog import context_of
 from pcs_annotator.asking.models.failures import CallSite, failure, rate_hint, read_complaint, unreadable
 from pcs_annotator.asking.models.hosts import base_url
+from pcs_annotator.asking.models.message_batches import AnthropicBatches
 from pcs_annotator.asking.models.provider import provider, read_key, read_reply_limit
 from pcs_annotator.asking.models.sessions import Client, HttpReply
 from pcs_annotator.asking.models.wire import UNREADABLE, finish_of, usage_of

@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
-from pcs_annotator.asking.models.batch_apis import FILE_BATCHES, OpenAIBatches
 from pcs_annotator.asking.models.catalog import context_of
 from pcs_annotator.asking.models.failures import CallSite, Complaint, failure, rate_hint, read_complaint, unreadable
+from pcs_annotator.asking.models.file_batches import FILE_BATCHES, OpenAIBatches
 from pcs_annotator.asking.models.hosts import CUSTOM, HOSTS, Host, base_url, chat_url, check_url
 from pcs_annotator.asking.models.logprobs import read_logprobs, shows_all
 from pcs_annotator.asking.models.provider import provider, read_key, read_reply_limit

@@ -19,7 +19,8 @@ from pcs_annotator.asking.engine.batch import Chunk, Collector
 from pcs_annotator.asking.engine.collect import prepare_job, run_job
 from pcs_annotator.asking.engine.job import Job, models_of
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.asking.models.batch_apis import FILE_BATCHES, HOURS, batch_api
+from pcs_annotator.asking.models.batch_apis import HOURS, batch_api
+from pcs_annotator.asking.models.file_batches import FILE_BATCHES
 from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item
 from pcs_annotator.errors import ConfigError, Interrupted, ModelError
