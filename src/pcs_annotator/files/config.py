@@ -67,6 +67,8 @@ class TaskSettings:
         wordings: Other instructions that ask for the same decision, for the relations `wording`, `wording:2` and so on;
             after them, or if there are none, sentences are put around the instruction.
         written_wording: The instruction that the relation `llm:wording` asks with; empty to have the rewriter write it.
+        ordered: Whether the labels are listed from the lowest to the highest, so that a near miss is a smaller
+            disagreement than a far one (weighted κ, ordinal α). The models are not told.
     """
 
     instruction: str = ""
@@ -74,6 +76,7 @@ class TaskSettings:
     meanings: Mapping[str, str] = field(default_factory=dict)
     wordings: tuple[str, ...] = ()
     written_wording: str = ""
+    ordered: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +87,8 @@ class DataSettings:
         text_column: The column of texts; empty for one named `text` or similar, or the only column.
         id_column: The column of ids, or `row` to number the rows from 1, unless there is a column of that name; empty
             for `id`, else rows are numbered.
-        gold_column: The column of gold labels, which may be partly empty; empty for `gold`, `label` or `labels`.
+        gold_column: The column of gold labels, which may be partly empty; empty for `gold`, for what most people say in
+            columns `gold_<name>` (none where they tie), or for `label` or `labels`.
     """
 
     text_column: str = ""

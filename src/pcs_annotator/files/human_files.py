@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, get_args
 
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.errors import TableError
+from pcs_annotator.files.coder_columns import PREFIX, coder_columns, coder_of, majority_labels
 from pcs_annotator.files.table_writer import TableStyle, original_cell
 from pcs_annotator.files.tables import write_table
 
@@ -70,8 +71,15 @@ def write_gold(path: Path, gold: Iterable[GivenGold]) -> None:
 
 
 def read_gold(path: Path, text_column: str = "text") -> list[GivenGold]:
-    """Return the labels that a person filled in, without empty rows; `text_column` is where the texts may be."""
-    columns = _columns(path, ("id", "gold"))
+    """Return the labels that a person filled in, without empty rows; `text_column` is where the texts may be.
+
+    If the file has columns `gold_<name>` but no column `gold`, the label is what most of these people say.
+    """
+    columns = _columns(path, ("id",))
+    coders = [columns[name] for name in coder_columns(columns)]
+    if "gold" not in columns and coders:
+        columns["gold"] = [label or "" for label in majority_labels(coders)]
+    _require(path, ("gold",), columns)
     nothing = [""] * len(columns["id"])
     texts = columns.get(text_column.strip().casefold()) or columns.get("text") or nothing
     rows = zip(
@@ -92,6 +100,37 @@ def read_gold(path: Path, text_column: str = "text") -> list[GivenGold]:
     if not found:
         raise TableError(f"{path.name}: the column gold is empty: fill in some labels first")
     return found
+
+
+class GivenByCoders(NamedTuple):
+    """What several people said about a row: their names and labels, and the text or its hash, where known."""
+
+    id: str
+    labels: Mapping[str, str]
+    text: str = ""
+    text_hash: str = ""
+
+
+def write_coders(path: Path, given: Sequence[GivenByCoders]) -> None:
+    """Write what several people said, so that `read_coders` reads it back."""
+    names = list(dict.fromkeys(name for one in given for name in one.labels))
+    rows = [(one.id, one.text_hash, *(one.labels.get(name, "") for name in names)) for one in given]
+    _write(path, ("id", "text_hash", *(f"{PREFIX}{name}" for name in names)), rows)
+
+
+def read_coders(path: Path, text_column: str = "text") -> list[GivenByCoders]:
+    """Return what several people said in the columns `gold_<name>` of a file; nothing without such columns."""
+    columns = _columns(path, ("id",))
+    coders = {coder_of(name): columns[name] for name in coder_columns(columns)}
+    nothing = [""] * len(columns["id"])
+    texts = columns.get(text_column.strip().casefold()) or columns.get("text") or nothing
+    rows = zip(columns["id"], texts, columns.get("text_hash") or nothing, *coders.values(), strict=True)
+    found = [GivenByCoders(name, _filled(coders, given), text, hashed) for name, text, hashed, *given in rows]
+    return [one for one in found if one.labels]
+
+
+def _filled(names: Iterable[str], given: Iterable[str]) -> dict[str, str]:
+    return {name: label for name, label in zip(names, given, strict=True) if label}
 
 
 def write_drawn(path: Path, drawn: Iterable[Drawn]) -> None:
@@ -144,11 +183,16 @@ def _write(path: Path, names: Sequence[str], rows: Sequence[tuple[str, ...]]) ->
     write_table(path, pa.table(arrays, names=list(names)), TableStyle(spreadsheet_safe=True))
 
 
+def _require(path: Path, needed: Sequence[str], columns: Iterable[str]) -> None:
+    there = list(columns)
+    for name in needed:
+        if name not in there:
+            raise TableError(f"{path.name} has no column {name!r}; there are {', '.join(there)}")
+
+
 def _columns(path: Path, needed: Sequence[str]) -> dict[str, list[str]]:
     found = columns_of(as_arrow(path))
     by_name = {name.strip().casefold(): name for name in found}
-    for name in needed:
-        if name not in by_name:
-            raise TableError(f"{path.name} has no column {name!r}; there are {', '.join(found)}")
+    _require(path, needed, by_name)
     texts = {short: text_column(name, found[name]).to_pylist() for short, name in by_name.items()}
     return {name: [original_cell((value or "").strip()) for value in values] for name, values in texts.items()}

@@ -53,6 +53,11 @@ class RunFolder:
         return self.path / "gold.csv"
 
     @property
+    def coders(self) -> Path:
+        """Labels that several people gave after the run, a column for each of them."""
+        return self.path / "coders.csv"
+
+    @property
     def to_label(self) -> Path:
         """Rows that a person should label next."""
         return self.path / "to_label.csv"
@@ -152,7 +157,7 @@ class RunFolder:
             set_aside(place)
         place.mkdir()
         # What says that there are results, and of what data, moves last: an interruption must not look like no results.
-        for path in (*results, *shown, self.review, self.gold, self.labels, self.settings):
+        for path in (*results, *shown, self.review, self.coders, self.gold, self.labels, self.settings):
             if path.exists():
                 path.rename(place / path.name)
         return set_aside(place)

@@ -12,6 +12,7 @@ from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.core.task import Item
 from pcs_annotator.errors import TableError
+from pcs_annotator.files.coder_columns import coder_columns, coder_of, majority_labels
 from pcs_annotator.files.table_writer import PLAIN, TableStyle, writing_table
 
 if TYPE_CHECKING:
@@ -33,19 +34,26 @@ class Columns:
     Attributes:
         text: The column of texts.
         id: The column of ids, or `row` to number the rows.
-        gold: The column of gold labels.
+        gold: The column of gold labels; None also if they are the majority of the coders.
         numbered: Whether the user wants rows to be numbered, even if there is a column of ids.
+        coders: The columns `gold_<name>`, with the labels of one person each.
     """
 
     text: str | None = None
     id: str | None = None
     gold: str | None = None
     numbered: bool = False
+    coders: tuple[str, ...] = ()
 
     @property
     def id_setting(self) -> str:
         """What the settings of a run say, so that its rows get the same ids again."""
         return self.id or (ROW_NUMBERS if self.numbered else "")
+
+    @property
+    def gold_source(self) -> str:
+        """Where gold labels come from, in words."""
+        return self.gold or f"majority of {', '.join(self.coders)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,18 +98,26 @@ def dataset_of(table: pa.Table, source: str, columns: Columns, limit: int | None
 
 def chunk_of(table: pa.Table, source: str, columns: Columns, numbers: Sequence[int]) -> Dataset:
     """Return some rows of a table; those without an id get their number in the whole table."""
-    texts, ids, gold = (
-        text_column(name, table[name]).to_pylist() if name else None
-        for name in (columns.text, columns.id, columns.gold)
-    )
+    texts, ids = (text_column(name, table[name]).to_pylist() if name else None for name in (columns.text, columns.id))
+    used = (columns.gold,) if columns.gold else columns.coders
+    given = [_labels(name, table) for name in used]
     names = item_ids([None] * len(table) if ids is None else ids, numbers)
     return Dataset(
         name=source,
         table=table,
         items=tuple(Item(id=name, text=text or "") for name, text in zip(names, texts or (), strict=True)),
-        gold=tuple(value.strip() or None if value else None for value in gold or ()),
+        gold=tuple(given[0] if len(given) == 1 else majority_labels(given)),
         columns=columns,
     )
+
+
+def _labels(name: str, table: pa.Table) -> list[str | None]:
+    return [value.strip() or None if value else None for value in text_column(name, table[name]).to_pylist()]
+
+
+def coder_labels(dataset: Dataset) -> dict[str, list[str | None]]:
+    """Return person → the label of every row, from the columns `gold_<name>`."""
+    return {coder_of(name): _labels(name, dataset.table) for name in dataset.columns.coders}
 
 
 def item_ids(names: Sequence[str | None], numbers: Sequence[int]) -> list[str]:
@@ -116,13 +132,18 @@ def refuse_header_row(table: pa.Table, source: str) -> None:
 
 
 def find_columns(table: Mapping[str, object], source: str, columns: Columns) -> Columns:
-    """Return which columns of a table hold texts, IDs and gold labels: those named, else those with usual names."""
+    """Return which columns of a table hold texts, IDs and gold labels: those named, else those with usual names.
+
+    If there are columns `gold_<name>` but no column `gold`, the gold label is what most of these people say.
+    """
+    coders = coder_columns(table)
     numbered = columns.numbered or (columns.id == ROW_NUMBERS and ROW_NUMBERS not in table)
     return Columns(
         text=_find_text_column(table, columns.text, source),
         id=None if numbered else _column(table, columns.id, ("id",), source, "--id-column"),
         numbered=numbered,
-        gold=_column(table, columns.gold, GOLD_NAMES, source, "--gold-column"),
+        gold=_column(table, columns.gold, GOLD_NAMES[:1] if coders else GOLD_NAMES, source, "--gold-column"),
+        coders=coders,
     )
 
 

@@ -75,7 +75,7 @@ def first_config(dataset: tables.Dataset) -> str:
         labels = []
     columns = dataset.columns
     known = sum(value is not None for value in dataset.gold)
-    gold = f"{known:,} with a gold label in {columns.gold!r}" if known else "none with a gold label"
+    gold = f"{known:,} with a gold label in {columns.gold_source!r}" if known else "none with a gold label"
     shown = labels or ["yes", "no"]
     return TEMPLATE.format(
         name=dataset.name,

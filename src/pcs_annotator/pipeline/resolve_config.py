@@ -15,8 +15,9 @@ from pcs_annotator.core.ledger_address import LedgerAddress, absolute_address
 from pcs_annotator.core.task import Task, check_labels, label_lookup, unknown_label, usual_instruction
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.errors import ConfigError, LabelError
+from pcs_annotator.files.coder_columns import coders_of
 from pcs_annotator.files.config import AskSettings, Config, LearnSettings, read_config
-from pcs_annotator.files.tables import Columns, Dataset
+from pcs_annotator.files.tables import Columns, Dataset, coder_labels
 from pcs_annotator.pipeline.ask import ClusterSettings, CollectSettings
 from pcs_annotator.pipeline.own_objects import OwnObjects
 from pcs_annotator.pipeline.relations import DEFAULT, relation_options_of
@@ -199,8 +200,8 @@ def labels_seen(dataset: Dataset) -> tuple[str, ...]:
         )
     if len(spellings) > MOST_LABELS_TO_GUESS:
         raise LabelError(
-            f"{dataset.name}: the column {dataset.columns.gold!r} has {len(spellings)} different values, too many for "
-            "labels: name the right column with --gold-column, or the labels with --labels"
+            f"{dataset.name}: the column {dataset.columns.gold_source!r} has {len(spellings)} different values, too "
+            "many for labels: name the right column with --gold-column, or the labels with --labels"
         )
     return tuple(sorted(max(counts, key=lambda name: (counts[name], name)) for counts in spellings.values()))
 
@@ -210,7 +211,9 @@ def _refuse_other_gold(dataset: Dataset, labels: Sequence[str]) -> None:
     known = label_lookup(labels)
     for row, value in enumerate(dataset.gold, 1):
         if value is not None and value.casefold() not in known:
-            raise unknown_label(value, labels, f"{dataset.name}, row {row}, column {dataset.columns.gold}")
+            raise unknown_label(value, labels, f"{dataset.name}, row {row}, column {dataset.columns.gold_source}")
+    # a label that only one of several people gave is no gold label
+    coders_of(coder_labels(dataset), labels, [item.id for item in dataset.items], dataset.name)
 
 
 def with_papers_relations(config: Config) -> Config:

@@ -30,7 +30,7 @@ from pcs_annotator.files.table_writer import TableStyle
 from pcs_annotator.files.whole_table import WholeTable, read_whole
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate, fingerprint, in_force
-from pcs_annotator.pipeline import folder_votes, human_review, ledgers, resolve_config
+from pcs_annotator.pipeline import coders, folder_votes, human_review, ledgers, resolve_config
 from pcs_annotator.pipeline.certificate_text import fallen_away, promised, without_gold
 from pcs_annotator.pipeline.findings import Facts
 from pcs_annotator.pipeline.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
@@ -212,6 +212,7 @@ class Recorded:
     def with_gold(self, path: Path, *, wins: bool = False) -> Recorded:
         """Return the run with the labels of a person's file, which are also stored in the folder."""
         human_review.take_gold(path, self.folder, self.dataset, self.votes.labels, wins=wins)
+        coders.take_coders(path, self.folder, self.dataset, self.votes.labels)
         return replace(self, gold=human_review.gold_of(self.folder, self.dataset))
 
     @property
@@ -235,7 +236,8 @@ class Recorded:
         if spare_looks and key not in looks.keys:
             early = looks.too_early(int(gold.random_sample.sum()), foretold.even_odds if foretold else None)
         looked = Looked(looks.spent_before(key), looks.refused or early)
-        known = KnownRows(gold.random_sample, gold.assumed, self.texts, looked)
+        task, people = self.config.task, coders.coders_of(self.folder, self.dataset, self.votes.labels)
+        known = KnownRows(gold.random_sample, gold.assumed, self.texts, looked, task.ordered, people)
         learned = learn_if_possible(self.votes, gold.labels, settings, known)
         if early and learned.model.certificate is not None:  # what the last look foretold is still the best guess
             certificate = replace(learned.model.certificate, rows_needed=foretold)

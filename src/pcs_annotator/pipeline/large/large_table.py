@@ -121,7 +121,7 @@ def _refuse_other_gold(found: Survey, config: Config, stream: TableStream) -> No
         known = label_lookup(config.task.labels)
         for label, row in found.first_gold.items():
             if label.casefold() not in known:
-                where = f"{stream.name}, row {row}, column {stream.columns.gold}"
+                where = f"{stream.name}, row {row}, column {stream.columns.gold_source}"
                 raise unknown_label(label, config.task.labels, where)
 
 

@@ -242,4 +242,4 @@ def joined(sample: Sequence[tuple[Dataset, Votes]]) -> tuple[Dataset, Votes]:
 def data_hash_of(stream: TableStream) -> str:
     """Return what changes whenever the rows of a table do, or the columns that are read."""
     columns = stream.columns
-    return f"{stream.fingerprint()} {columns.text} {columns.id} {columns.gold}"
+    return f"{stream.fingerprint()} {columns.text} {columns.id} {columns.gold or ' '.join(columns.coders) or None}"

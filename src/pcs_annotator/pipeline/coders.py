@@ -1,0 +1,53 @@
+"""What several people said about the rows of a run, in its data and in files that came later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pcs_annotator.core.coders import Coders
+from pcs_annotator.core.gold import same_text, text_hash
+from pcs_annotator.files import coder_columns, human_files
+from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.files.tables import Dataset, coder_labels
+
+
+def take_coders(path: Path, folder: RunFolder, dataset: Dataset, labels: Sequence[str]) -> None:
+    """Add what several people said in a file; a later file wins over an earlier one, person by person."""
+    texts = {item.id: item.text for item in dataset.items}
+    given = [
+        one._replace(text_hash=text_hash(texts[one.id]))
+        for one in human_files.read_coders(path, dataset.columns.text or "text")
+        if one.id in texts and (not one.text or same_text(one.text, texts[one.id]))
+    ]
+    if not given:
+        return
+    merged = {one.id: one for one in human_files.read_coders(folder.coders)} if folder.coders.exists() else {}
+    for one in given:
+        before = merged.get(one.id, one)
+        same = before.text_hash == one.text_hash
+        merged[one.id] = one._replace(labels={**(before.labels if same else {}), **one.labels})
+    _coders(dataset, list(merged.values()), labels, path.name)  # raises for a label that is none
+    human_files.write_coders(folder.coders, list(merged.values()))
+
+
+def coders_of(folder: RunFolder, dataset: Dataset, labels: Sequence[str]) -> Coders | None:
+    """Return what several people said: in columns `gold_<name>` of the data, and in files that came later."""
+    later = human_files.read_coders(folder.coders) if folder.coders.exists() else []
+    return _coders(dataset, later, labels, dataset.name)
+
+
+def _coders(
+    dataset: Dataset, later: Sequence[human_files.GivenByCoders], labels: Sequence[str], table: str
+) -> Coders | None:
+    given = coder_labels(dataset)
+    names = {name.casefold(): name for name in given}
+    places = {(item.id, text_hash(item.text)): row for row, item in enumerate(dataset.items)} if later else {}
+    for one in later:
+        row = places.get((one.id, one.text_hash))
+        if row is None:  # of a text that has changed
+            continue
+        for name, label in one.labels.items():
+            own = names.setdefault(name.casefold(), name)
+            given.setdefault(own, [None] * len(dataset.items))[row] = label
+    return coder_columns.coders_of(given, labels, [item.id for item in dataset.items], table)
