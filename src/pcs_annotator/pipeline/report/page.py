@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pcs_annotator.files.runs import check_ending, make_way, refuse_existing, write_page
 from pcs_annotator.pipeline.report.document import document, title_of
+from pcs_annotator.pipeline.report.sections.agreement import agreement
 from pcs_annotator.pipeline.report.sections.answers import distribution, flips, silences
 from pcs_annotator.pipeline.report.sections.cost import cost, saved
 from pcs_annotator.pipeline.report.sections.curves import curves, plots
@@ -20,6 +21,7 @@ SECTIONS = (
     ("look-at", "What to look at", look_at),
     ("promise", "Promise", promise),
     ("quality", "Quality", quality),
+    ("agreement", "Agreement", agreement),
     ("curves", "Curves", curves),
     ("labels", "Labels", distribution),
     ("weights", "Weights", weights),

@@ -1,0 +1,178 @@
+"""Labels against gold, and people against each other, as tables for a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pcs_annotator.core.result_table import Content, Figure, ResultTable
+from pcs_annotator.judging.evaluation.agreement import AgainstGold, AmongCoders
+from pcs_annotator.judging.metrics.bootstrap import WIDENING
+from pcs_annotator.judging.metrics.metrics import Estimate
+
+TITLES = {
+    "accuracy": "Accuracy",
+    "kappa": "Cohen's κ",
+    "kappa_linear": "Cohen's κ, linear weights",
+    "kappa_quadratic": "Cohen's κ, quadratic weights",
+    "alpha": "Krippendorff's α, nominal",
+    "alpha_ordinal": "Krippendorff's α, ordinal",
+    "alpha_interval": "Krippendorff's α, interval",
+    "precision": "Precision, macro mean",
+    "recall": "Recall, macro mean",
+    "f1": "F1, macro mean",
+    "precision_weighted": "Precision, weighted mean",
+    "recall_weighted": "Recall, weighted mean",
+    "f1_weighted": "F1, weighted mean",
+    "agreement": "Equal labels",
+}
+NO_LABEL = "(no label)"
+MOST_NAMED = 6
+"""From more labels on, the columns of a confusion matrix are numbered, so that it fits on a page."""
+HELD_OUT = (
+    "Every row is labelled by fits that did not see its gold label; where several splits differ, by the mean of their "
+    "probabilities."
+)
+
+
+ABOUT_INTERVALS = (
+    f"Brackets: 95 % intervals from resampled rows, {WIDENING:g} times as wide because other gold rows would also have "
+    "learned other weights; those of a label's precision and recall are exact (Clopper–Pearson)."
+)
+ABOUT_PAIRS = (
+    f"Brackets: 95 % intervals from resampled rows; those of the model are {WIDENING:g} times as wide, because other "
+    "gold rows would also have learned other weights."
+)
+ABOUT_KAPPA = "κ and α are 1 for full agreement and 0 for agreement by chance."
+ABOUT_F1 = "F1 is missing for labels of so few rows that resamples often lack them."
+
+
+def agreement_tables(found: AgainstGold) -> list[ResultTable]:
+    """Return figures over all labels, figures per label, and the confusion matrix."""
+    figures = [[TITLES[name], _figure(one), one.n] for name, one in found.figures.items()]
+    return [
+        ResultTable(
+            name="agreement",
+            title=f"Labels against gold on {found.n:,} held-out rows",
+            columns=("Figure", "Value", "n"),
+            rows=figures,
+            notes=[HELD_OUT, ABOUT_INTERVALS, ABOUT_KAPPA, *_without_label(found)],
+        ),
+        _by_label(found),
+        _confusion(found),
+    ]
+
+
+def _without_label(found: AgainstGold) -> list[str]:
+    missing = int(found.table[-1].sum())
+    if not missing:
+        return []
+    return [f"{missing:,} rows without a label count as wrong; κ and α leave them out."]
+
+
+def _by_label(found: AgainstGold) -> ResultTable:
+    rows: list[list[Content]] = []
+    for code, (label, figures) in enumerate(found.by_label.items()):
+        cells = [_figure(figures.get(name)) for name in ("precision", "recall", "f1")]
+        rows.append([label, *cells, int(found.table[code].sum()), int(found.table[:, code].sum())])
+    missing = [ABOUT_F1] if any(row[3] is None and row[5] for row in rows) else []
+    return ResultTable(
+        name="labels",
+        title=f"Precision, recall and F1 per label on {found.n:,} held-out rows",
+        columns=("Label", "Precision", "Recall", "F1", "n labelled", "n gold"),
+        rows=rows,
+        notes=[ABOUT_INTERVALS, *missing],
+    )
+
+
+def _confusion(found: AgainstGold) -> ResultTable:
+    """Return the confusion matrix: counts and, if there is room, their share of the gold label."""
+    numbered = len(found.labels) > MOST_NAMED
+    names = [f"{place} {label}" if numbered else label for place, label in enumerate(found.labels, 1)]
+    heads = [str(place) if numbered else label for place, label in enumerate(found.labels, 1)]
+    gold = found.table.sum(axis=0)
+    lines = [*zip(names, found.table, strict=False)]
+    if found.table[-1].any():
+        lines.append((NO_LABEL, found.table[-1]))
+    rows: list[list[Content]] = [
+        [name, *(line.tolist() if numbered else map(_share, line.tolist(), gold.tolist())), int(line.sum())]
+        for name, line in lines
+    ]
+    rows.append(["all", *map(int, gold), found.n])
+    return ResultTable(
+        name="confusion",
+        title=f"Labels (lines) against gold (columns) on {found.n:,} held-out rows",
+        columns=("Label", *_distinct(heads), "all"),
+        rows=rows,
+        notes=["Counts of rows." if numbered else "Counts, and in brackets their share of the gold label's rows."],
+    )
+
+
+def _distinct(heads: Sequence[str]) -> list[str]:
+    """Return headings; a label named as another column gets a prefix, because headings decide how numbers look."""
+    return [f"gold {head}" if head in ("Label", "all") else head for head in heads]
+
+
+def _share(count: int, whole: int) -> str:
+    return f"{count:,} ({100 * count / whole:.0f} %)" if whole else f"{count:,}"
+
+
+def coders_table(found: AmongCoders) -> ResultTable:
+    """Return how far people agree, two by two and all together, and the model with each of them."""
+    names = list(dict.fromkeys(name for one in found.pairs for name in one.figures))
+    rows: list[list[Content]] = [
+        [
+            one.first,
+            one.second,
+            *(_figure(one.figures.get(name)) for name in names),
+            max((found.n for found in one.figures.values()), default=0),
+        ]
+        for one in found.pairs
+    ]
+    notes = [
+        ABOUT_PAIRS,
+        f"{found.rows:,} rows have labels of two coders or more; {found.tied:,} of them have no majority.",
+        *(f"{TITLES[name]}, of all coders: {shown(one)} on {one.n:,} rows." for name, one in found.alpha.items()),
+    ]
+    return ResultTable(
+        name="coders",
+        title=f"Agreement among {len(found.names)} coders, and of the model with them",
+        columns=("First", "Second", *(TITLES[name] for name in names), "n"),
+        rows=rows,
+        notes=notes,
+    )
+
+
+def tidy_table(found: AgainstGold, coders: AmongCoders | None) -> ResultTable:
+    """Return one row per figure, for other programs."""
+    rows: list[list[Content]] = [_tidy(name, "", "", one) for name, one in found.figures.items()]
+    for label, figures in found.by_label.items():
+        rows += [_tidy(name, label, "", one) for name, one in figures.items()]
+    given, gold = found.table.sum(axis=1).tolist(), found.table.sum(axis=0).tolist()
+    for line, label in enumerate((*found.labels, NO_LABEL)):
+        for column, true in enumerate(found.labels):
+            count = int(found.table[line, column])
+            if given[line]:
+                rows.append(["count", label, true, count, None, None, found.n])
+                rows.append(["share_of_label", label, true, count / given[line], None, None, given[line]])
+            if given[line] and gold[column]:
+                rows.append(["share_of_gold", label, true, count / gold[column], None, None, gold[column]])
+    if coders is not None:
+        rows += [_tidy(f"coders_{name}", "", "", one) for name, one in coders.alpha.items()]
+        for pair in coders.pairs:
+            rows += [_tidy(f"pair_{name}", pair.first, pair.second, one) for name, one in pair.figures.items()]
+    columns = ("quantity", "label", "other", "value", "low", "high", "n")
+    return ResultTable(name="figures", title="All figures", columns=columns, rows=rows)
+
+
+def _tidy(name: str, label: str, other: str, found: Estimate) -> list[Content]:
+    return [name, label, other, found.value, *found.interval, found.n]
+
+
+def shown(found: Estimate, digits: int = 2) -> str:
+    """Return a figure with its interval as text."""
+    low, high = found.interval.rounded(digits)
+    return f"{found.value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def _figure(found: Estimate | None) -> Figure | None:
+    return None if found is None else Figure(found.value, found.interval)
