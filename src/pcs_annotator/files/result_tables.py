@@ -23,6 +23,7 @@ _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$", "|": r"\textbar{}",
     '"': r"\textquotedbl{}", "–": "--", "−": "$-$", "≥": r"$\ge$", "≤": r"$\le$", "×": r"$\times$", "…": r"\dots{}",
+    "α": r"$\alpha$", "δ": r"$\delta$", "κ": r"$\kappa$",
 }  # fmt: skip
 
 
@@ -42,42 +43,47 @@ def to_markdown(table: ResultTable) -> str:
 
 def to_csv(table: ResultTable) -> str:
     """Return the table as CSV; a figure with an interval takes three columns, numbers keep their decimals."""
-    spread = [_has_intervals(table, column) for column in range(len(table.columns))]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
+    heading, rows = without_intervals(table)
+    writer.writerow([_harmless(name) for name in heading])
+    writer.writerows([_plain(cell) for cell in row] for row in rows)
+    for name, value in table.summary:
+        writer.writerow([_harmless(name), value, *[""] * (len(heading) - 2)])
+    return out.getvalue()
+
+
+def without_intervals(table: ResultTable) -> tuple[list[str], list[list[Content]]]:
+    """Return the headings and rows of a table in which the ends of intervals have columns of their own."""
+    spread = [_has_intervals(table, column) for column in range(len(table.columns))]
     heading = [
         [name, f"{name} low", f"{name} high"] if wide else [name]
         for name, wide in zip(table.columns, spread, strict=True)
     ]
-    writer.writerow([_harmless(name) for names in heading for name in names])
-    for row in table.rows:
-        writer.writerow([part for cell, wide in zip(row, spread, strict=True) for part in _parts(cell, wide)])
-    width = sum(map(len, heading))
-    for name, value in table.summary:
-        writer.writerow([_harmless(name), value, *[""] * (width - 2)])
-    return out.getvalue()
+    rows = [[part for cell, wide in zip(row, spread, strict=True) for part in _parts(cell, wide)] for row in table.rows]
+    return [name for names in heading for name in names], rows
 
 
-def to_latex(table: ResultTable) -> str:
-    """Return the table as LaTeX for booktabs: rules between groups of rows, the best in bold, no intervals."""
+def to_latex(table: ResultTable, *, intervals: bool = False) -> str:
+    """Return the table as LaTeX for booktabs: rules between groups of rows, the best in bold."""
     layout = "".join("r" if right else "l" for right in _numeric(table))
-    heading = " & ".join(f"\\textbf{{{_latex(name)}}}" for name in table.columns)
+    heading = " & ".join(f"\\textbf{{{latex(name)}}}" for name in table.columns)
     lines = [rf"\begin{{tabular}}{{{layout}}}", r"\toprule", heading + r" \\"]
     starts = _group_starts(table)
     for place, row in enumerate(table.rows):
         first = place in starts
         if place == 0 or (first and len(starts) < len(table.rows)):
             lines.append(r"\midrule")
-        cells = [_latex_cell(table, place, at, cell) for at, cell in enumerate(row)]
+        cells = [_latex_cell(table, place, at, cell, intervals=intervals) for at, cell in enumerate(row)]
         lines.append(" & ".join([cells[0] if first else "", *cells[1:]]) + r" \\")
     if table.summary:
         lines.append(r"\midrule")
     left = max(len(table.columns) - 1, 1)
     for name, value in table.summary:
-        lines.append(rf"\multicolumn{{{left}}}{{l}}{{{_latex(name)}}} & {_latex(value)} \\")
+        lines.append(rf"\multicolumn{{{left}}}{{l}}{{{latex(name)}}} & {latex(value)} \\")
     lines = [_NO_WIDER_THAN_THE_LINE, *lines, r"\bottomrule", r"\end{tabular}", "}"]
-    caption = rf"\caption{{{_latex(table.title)}}}"
-    notes = [rf"\par\footnotesize {_latex(' '.join(table.notes))}"] if table.notes else []
+    caption = rf"\caption{{{latex(table.title)}}}"
+    notes = [rf"\par\footnotesize {latex(' '.join(table.notes))}"] if table.notes else []
     parts = [r"\begin{table}[t]", r"\centering", caption, rf"\label{{tab:{_label(table.name)}}}", *lines, *notes]
     return "\n".join([_PACKAGES, *parts, r"\end{table}", ""])
 
@@ -133,12 +139,13 @@ def _markdown(text: str) -> str:
     return escaped.replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _latex(text: str) -> str:
+def latex(text: str) -> str:
+    """Return text in one line with every special character escaped."""
     return "".join(_LATEX.get(letter, letter) for letter in _one_line(text))
 
 
-def _latex_cell(table: ResultTable, row: int, column: int, cell: Content) -> str:
-    shown = _latex(_shown(table, column, cell, intervals=False))
+def _latex_cell(table: ResultTable, row: int, column: int, cell: Content, *, intervals: bool) -> str:
+    shown = latex(_shown(table, column, cell, intervals=intervals))
     return rf"\textbf{{{shown}}}" if (row, column) in table.best else shown
 
 
@@ -146,10 +153,9 @@ def _label(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9:-]+", "-", name)
 
 
-def _parts(cell: Content, wide: bool) -> list[str]:
-    interval = cell.interval if isinstance(cell, Figure) else None
-    ends = [_plain(interval.low), _plain(interval.high)] if interval else ["", ""]
-    return [_plain(cell), *ends] if wide else [_plain(cell)]
+def _parts(cell: Content, wide: bool) -> list[Content]:
+    value, interval = cell if isinstance(cell, Figure) else (cell, None)
+    return [value, *(interval or (None, None))] if wide else [value]
 
 
 def _plain(cell: Content) -> str:

@@ -16,9 +16,10 @@ from pcs_annotator.core.result_table import ResultTable, number_of
 from pcs_annotator.core.table_files import ENDINGS
 from pcs_annotator.core.tabular import as_arrow, table_name
 from pcs_annotator.core.votes import Votes, check_known, read_vote_table
-from pcs_annotator.errors import GoldError, PcsWarning, TableError, UnknownNameError
+from pcs_annotator.errors import ConfigError, GoldError, PcsWarning, TableError, UnknownNameError
 from pcs_annotator.files import result_tables, runs
 from pcs_annotator.judging.baselines import baselines
+from pcs_annotator.judging.evaluation.agreement_tables import agreement_tables
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, EvaluationOptions, MethodFigures, evaluate
 from pcs_annotator.judging.evaluation.evaluation_tables import evaluation_tables
 from pcs_annotator.judging.evaluation.methods import FIGURES, MAJORITY, SCALED_LOGPROB, ZERO_SHOT, Method
@@ -49,9 +50,9 @@ class Splitting:
     seed: int = 0
     resamples: int = 2000
 
-    def how(self, rewritten: frozenset[str]) -> EvaluationOptions:
-        """Return the options of the evaluation, with the relations that a model wrote."""
-        return EvaluationOptions(**asdict(self), rewritten=rewritten)
+    def how(self, rewritten: frozenset[str], order: Sequence[str] = ()) -> EvaluationOptions:
+        """Return the options of the evaluation, with the relations that a model wrote and the order of the labels."""
+        return EvaluationOptions(**asdict(self), rewritten=rewritten, order=order)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,7 @@ class EvaluateRequest:
         methods: Names of methods instead of the usual ones; the first is tested against the others.
         rewritten: Relations whose variants a model wrote; those of a run folder are known.
         splitting: Folds, seeds and resamples.
+        order: The labels from the lowest to the highest; empty if they have no order, or that of a run folder.
         out: A folder for the tables as Markdown, CSV and LaTeX.
     """
 
@@ -72,6 +74,7 @@ class EvaluateRequest:
     methods: Sequence[str] = ()
     rewritten: Sequence[str] = ()
     splitting: Splitting = field(default_factory=Splitting)
+    order: Sequence[str] = ()
     out: Path | None = None
 
 
@@ -86,11 +89,12 @@ class Evaluated:
 
 
 class RecordedVotes(NamedTuple):
-    """Votes, gold as positions in their labels, and, as far as known, the relations that a model wrote."""
+    """Votes, gold as positions in their labels and, as far as known, what a model wrote and the order of the labels."""
 
     votes: Votes
     gold: Codes
     rewritten: frozenset[str] = frozenset()
+    order: Sequence[str] = ()
 
     @classmethod
     def read(cls, source: Path) -> RecordedVotes:
@@ -102,7 +106,8 @@ class RecordedVotes(NamedTuple):
             return cls(table.votes, _gold_once(table.votes, table.gold, texts))
         recorded = Recorded.read(runs.RunFolder(source))
         votes = recorded.answers
-        return cls(votes, _gold_once(votes, recorded.gold.labels, recorded.texts), _written_by_model(recorded))
+        gold = _gold_once(votes, recorded.gold.labels, recorded.texts)
+        return cls(votes, gold, _written_by_model(recorded), votes.labels if recorded.config.task.ordered else ())
 
 
 def _gold_once(votes: Votes, gold: Sequence[str | None], texts: Sequence[str] | None) -> Codes:
@@ -139,6 +144,9 @@ def evaluate_source(request: EvaluateRequest) -> Evaluated:
     recorded = RecordedVotes.read(request.source)
     check_known(request.rewritten, recorded.votes.relations, "relation")
     recorded = recorded._replace(rewritten=recorded.rewritten | frozenset(request.rewritten))
+    if request.order:
+        check_order(request.order, recorded.votes.labels)
+        recorded = recorded._replace(order=request.order)
     found = evaluate_votes(recorded, methods, request.splitting, request.source.name)
     files = [] if request.out is None else [path for table in found.tables for path in write_result(table, request.out)]
     if request.source.is_dir():
@@ -155,8 +163,15 @@ def evaluate_votes(
     if (recorded.gold < 0).all():
         raise GoldError(f"{name} has no gold labels, and figures are measured on rows that have one: label some rows")
     with one_thread():
-        evaluation = evaluate(recorded.votes, recorded.gold, methods, splitting.how(recorded.rewritten))
-    return Evaluated(evaluation=evaluation, tables=evaluation_tables(evaluation), votes=recorded.votes)
+        evaluation = evaluate(recorded.votes, recorded.gold, methods, splitting.how(recorded.rewritten, recorded.order))
+    tables = [*evaluation_tables(evaluation), *agreement_tables(evaluation.against_gold)]
+    return Evaluated(evaluation=evaluation, tables=tables, votes=recorded.votes)
+
+
+def check_order(order: Sequence[str], labels: Sequence[str]) -> None:
+    """Raise unless an order has every label once."""
+    if sorted(order) != sorted(labels):
+        raise ConfigError(f"--order must name every label once, from the lowest to the highest: {', '.join(labels)}")
 
 
 def check_folder(out: Path) -> None:
@@ -212,6 +227,7 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
         "methods": [_method_json(one) for one in evaluation.methods],
         "missing": dict(evaluation.missing),
         "notes": list(evaluation.notes),
+        "against_gold": evaluation.against_gold.to_dict(),
     }
 
 

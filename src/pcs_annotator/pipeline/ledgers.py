@@ -77,6 +77,12 @@ def paid_bills(address: LedgerAddress) -> list[Bill]:
         return ledger.bills()
 
 
+def asked_between(address: LedgerAddress) -> tuple[float, float] | None:
+    """Return when the first and the last call in a ledger were made; None without any."""
+    with _existing(address) as ledger:
+        return ledger.asked_between()
+
+
 def export_ledger(address: LedgerAddress, out: Path, *, replace: bool = False) -> int:
     """Write all calls as a CSV or Parquet table; return how many. With `replace`, a file of that name is kept aside."""
     import pyarrow as pa

@@ -51,7 +51,7 @@ class PanelDesign:
 
 def design(request: DesignRequest) -> PanelDesign:
     """Return which of the recorded questions to ask about new texts; no model is called."""
-    answers, gold, rewritten = RecordedVotes.read(request.source)
+    answers, gold, rewritten, _ = RecordedVotes.read(request.source)
     votes = answers.plain()
     if (gold < 0).all():
         raise GoldError(f"{request.source.name} has no gold labels, and a design needs them: label some rows")

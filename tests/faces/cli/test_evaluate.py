@@ -181,7 +181,9 @@ def test_odd_names_stay_in_their_cells_in_all_three_formats(capsys: pytest.Captu
     assert found["annotators"] == [ODD["model-0"], ODD["model-1"]]
     endings = sorted(Path(path).name for path in found["files"])
     assert endings == sorted(
-        f"{name}.{ending}" for name in ("evaluation", "evaluation-tests") for ending in ("md", "csv", "tex")
+        f"{name}.{ending}"
+        for name in ("evaluation", "evaluation-tests", "agreement", "labels", "confusion")
+        for ending in ("md", "csv", "tex")
     )
     assert main(["evaluate", votes, *QUICK, "--methods", "lr"]) == 0
 

@@ -104,6 +104,11 @@ class LedgerAdmin(ABC):
         """Return the number of calls, or of those made until a time."""
         return int(self._rows("SELECT COUNT(*) FROM calls WHERE asked_at <= ?", (until,))[0][0])
 
+    def asked_between(self) -> tuple[float, float] | None:
+        """Return when the first and the last call were made; None without any."""
+        first, last = self._rows("SELECT MIN(asked_at), MAX(asked_at) FROM calls")[0]
+        return None if first is None else (first, last)
+
     def prune(self, *, model: str | None = None, before: float | None = None) -> int:
         """Delete the calls of a model, or those made before a time; return how many."""
         given = {"model = ?": model, "asked_at < ?": before}

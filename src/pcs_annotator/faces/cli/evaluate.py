@@ -58,6 +58,7 @@ def splitting_options(function: options.F) -> options.F:
 )
 @options.list_option("--methods", "Methods, the first tested against the others; default: all.")
 @splitting_options
+@options.list_option("--order", "Labels from the lowest to the highest, for weighted κ and ordinal α.")
 @click.option("--seed", default=0, show_default=True, metavar="N", help="Random seed for splits and resamples.")
 @click.option("-o", "--out", type=options.PATH, help="Folder for the tables as Markdown, CSV and LaTeX.")
 @options.JSON
@@ -90,8 +91,11 @@ def evaluated_json(found: evaluate.Evaluated, notes: Sequence[str]) -> dict[str,
 def print_evaluation(found: evaluate.Evaluated, notes: Sequence[str]) -> None:
     """Print methods side by side, and the tests of the first against the others."""
     console = Console(highlight=False)
+    *compared, against_gold, _by_label, _confusion = found.tables
     known = len(found.evaluation.methods)  # the others are dashes, explained in the notes
-    result_view.print_tables([replace(table, rows=table.rows[:known]) for table in found.tables], console)
+    title = f"{found.evaluation.methods[0].method}: {against_gold.title}"
+    short = replace(against_gold, title=title, notes=against_gold.notes[2:])
+    result_view.print_tables([*(replace(table, rows=table.rows[:known]) for table in compared), short], console)
     learned_view.print_notes(notes, console)
     print_files(found.files, console)
 

@@ -30,6 +30,7 @@ VERBS = {
     "experiment": "make the paper's tables and figures from your data",
     "review": "decide about rows in a browser, and let the machine learn from it",
     "report": "write the report of a run, one HTML file",
+    "table": "write results and methods of a run for a paper: Markdown, LaTeX, CSV or Excel",
     "exchange": "hand rows to Label Studio or Argilla, and read the answers back",
     "relations": "list relations, try one on a text, or measure them on a file",
     "models": "list models, download one, or check that they answer",

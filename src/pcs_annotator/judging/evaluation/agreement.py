@@ -15,6 +15,7 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.votes import positions_of
 from pcs_annotator.judging.metrics.agreement import Weighting, alpha_on, coincidences, kappa_on, pair_tables
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_share, resample_counts
 from pcs_annotator.judging.metrics.metrics import Estimate, estimate_of, exact_interval
@@ -95,6 +96,12 @@ class AgainstGold:
     def n(self) -> int:
         """The number of gold rows."""
         return int(self.table.sum())
+
+    def in_order(self, order: Sequence[str], how: Resampling | None = None) -> AgainstGold:
+        """Return the same rows for labels that have an order, from the lowest to the highest, with more figures."""
+        codes = np.array([*positions_of(self.labels, order, "label"), UNLABELLED], dtype=np.int8)
+        given, gold = np.repeat(np.argwhere(self.table >= 0), self.table.ravel(), axis=0).T
+        return against_gold(codes[given], codes[gold], order, Scale.of(order, ordered=True), how)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
