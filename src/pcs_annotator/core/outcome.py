@@ -60,7 +60,8 @@ class Outcomes(list[Outcome]):
         counts = Counts.of(self)
         found = [f"{count:,} {name}" for name, count in counts.decisions.items()]
         more = f"the first {MOST_SHOWN} of {len(self):,}" if len(self) > MOST_SHOWN else ""
-        return html_table(" · ".join([f"{len(self):,} outcomes", *found]), columns, rows, more)
+        number = f"{len(self):,} outcome{'' if len(self) == 1 else 's'}"
+        return html_table(" · ".join([number, *found]), columns, rows, more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -45,6 +46,7 @@ from pcs_annotator.pipeline.own_objects import OwnObjects
 from pcs_annotator.pipeline.run_folder import Recorded, started
 from pcs_annotator.pipeline.run_request import RunRequest
 
+_LOG = logging.getLogger(__name__)
 # The prices of models are compared on a question and an answer of typical length.
 TYPICAL_TOKENS = (500, 20)
 
@@ -163,6 +165,7 @@ def _label(
     model = opened.model.with_coverage(votes)
     found = learn.check_drift(model, votes, [item.text for item in dataset.items])
     outcomes = Outcomes(model.judge(votes))
+    _LOG.info("%d texts labelled: %s, %d calls", len(outcomes), Counts.of(outcomes).decisions, tally.calls)
     labels = tables.with_outcomes(dataset.table, outcomes, votes.labels)
     if out is not None:
         if in_the_way:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import warnings
 from collections.abc import Sequence
@@ -29,6 +30,8 @@ from pcs_annotator.pipeline.report.page import write_report
 from pcs_annotator.pipeline.run_folder import SAMPLED, Recorded, RunResult, settings_of_fits
 from pcs_annotator.pipeline.run_request import RunRequest
 from pcs_annotator.version import __version__
+
+_LOG = logging.getLogger(__name__)
 
 
 def run(request: RunRequest) -> RunResult:
@@ -91,6 +94,7 @@ def _run(
     seconds = {**steps, "write": time.perf_counter() - writing}
     result = recorded.result(learned, outcomes, tally=tally, seconds=seconds, to_label=to_label, own=request.own)
     write_report(result)
+    _LOG.info("%r, %d calls, %d answers from the ledger", result, tally.calls, tally.from_ledger)
     return result
 
 
@@ -132,6 +136,7 @@ def _with_panel(request: RunRequest, config: Config, items: Sequence[Item], tall
     if panel is None:
         first = next((item for item in items if item.text.strip()), items[0])
         panel = request.support(config, items).panel(first, tally)
+    _LOG.info("questions: %s", "; ".join(panel.reasons))
     if request.announce is not None:
         request.announce(panel)
     return panel.applied_to(config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -39,6 +40,7 @@ from pcs_annotator.pipeline.own_objects import OwnObjects
 from pcs_annotator.pipeline.verdicts import Verdicts, with_reviewed_audit
 from pcs_annotator.version import __version__
 
+_LOG = logging.getLogger(__name__)
 REFIT = "pcs fit makes it again from the votes"
 SAMPLED = "rows"
 """The key in `run.json` that says how many rows a large table has, of which the folder keeps a sample."""
@@ -290,6 +292,9 @@ class Recorded:
 
     def write_learned(self, learned: Learned, settings: LearnSettings, fits: Mapping[str, Any]) -> None:
         """Write model and figures; `fits` is what `pcs fit` was given."""
+        weights, certificate = learned.model.weights, learned.model.certificate
+        _LOG.info("%d gold rows, %s: %r", learned.model.gold_rows, weights.diagnostics.optimiser, weights)
+        _LOG.info("%s", promised(certificate).headline if certificate else "no promise was requested")
         if learned.model.certificate is not None:  # noted first: an interruption must not hide a look
             self._note_look(learned.model.certificate, settings)
         known = {"fit": fits, "verdicts_until": self.gold.verdicts.last}

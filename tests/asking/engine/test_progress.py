@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import io
 import re
+import sys
 
 import pytest
 
@@ -78,3 +79,22 @@ def test_the_bar_stays_and_nothing_of_it_is_cut(width: int, monkeypatch: pytest.
     last = " ".join(" ".join(lines[-5:]).split())
     assert "━ 2,000,000 of 2,000,000 rows 45,678,901 calls · 12,689 calls/s · 1,234,567 from the ledger" in last
     assert "$0.0000 and calls of unknown price · 1,234 retries" in last
+
+
+def test_a_notebook_gets_a_bar_that_stays_and_plain_lines_without_the_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "in_notebook", lambda: True)
+    tally = Tally(rows_expected=2)
+
+    async def run() -> None:
+        async with showing(tally, BudgetTracker(Budget())):
+            tally.rows = 2
+
+    asyncio.run(run())
+    shown = capsys.readouterr().err
+    assert "2 of 2 rows, 0 calls" in shown
+    assert "\r" in shown
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    asyncio.run(run())
+    assert capsys.readouterr().err == "2 of 2 rows · 0 calls · $0.0000\n"

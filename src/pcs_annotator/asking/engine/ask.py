@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import warnings
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from pcs_annotator.asking.models.logprobs import tells
 from pcs_annotator.core.chat import ChatModel, Reply, Request, identity_of
 from pcs_annotator.core.concurrency import deadline
 
+_LOG = logging.getLogger(__name__)
 PriceOf = Callable[[str, int, int], float | None]
 """Model name, input tokens, output tokens → US dollars; None when the price is unknown."""
 
@@ -177,6 +179,7 @@ class Asker:
 
     def stop(self, error: errors.PcsError) -> None:
         """Start no more calls, and raise this error for those that are waiting; calls in flight may still finish."""
+        _LOG.info("no more calls: %s", type(error).__name__)
         self._stopped = error
         self._halted.set()
         for pace in self._paces.values():
@@ -201,9 +204,8 @@ class Asker:
                 self.stop(error)  # before the `finally` below lets the next call start
                 raise
             except errors.BadRequest as error:
-                pace.failed(
-                    str(error)
-                )  # one odd text does no harm, but a server that refuses every text must stop the run
+                # one odd text does no harm, but a server that refuses every text must stop the run
+                pace.failed(str(error))
                 raise
             except errors.RateLimited as error:
                 pace.refused(sent_at, error.retry_after)
@@ -222,6 +224,7 @@ class Asker:
             if failures >= self.patience.attempts or refusals >= MAX_REFUSALS:
                 raise trouble
             self.tally.retries[type(trouble).__name__] += 1
+            _LOG.debug("%s: asked again in %.1f s", call.model.name, wait)
             await self._pause(wait)
 
     async def _pause(self, seconds: float) -> None:
@@ -257,7 +260,15 @@ class Asker:
             async with deadline(self.patience.deadline):
                 reply = await call.model.ask(call.request)
         except TimeoutError as error:
+            _LOG.debug("%s: no answer within %g s", name, self.patience.deadline)
             raise errors.ServerTrouble(f"{name}: no answer within {self.patience.deadline:g} s") from error
+        except errors.ModelError as error:  # its message may have what the server said, so it is not logged
+            _LOG.debug("%s: %s", name, type(error).__name__)
+            raise
+        if _LOG.isEnabledFor(logging.DEBUG):
+            used = (reply.usage.input_tokens, reply.usage.output_tokens)
+            what = "%s: %s after %.0f ms, %s tokens in, %s out (%s)"
+            _LOG.debug(what, name, reply.finish, 1000 * reply.latency, *used, call.purpose)
         pace.answered(reply.rate_hint)
         if call.request.logprobs:
             self.learn(call.model, reply)

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple, TextIO
 
 from pcs_annotator.asking.engine.budget import BudgetTracker
+from pcs_annotator.core.display import in_notebook
 
 
 @dataclass(slots=True)
@@ -88,11 +89,14 @@ MARKS = 200
 
 @asynccontextmanager
 async def showing(tally: Tally, tracker: BudgetTracker, stream: TextIO | None = None) -> AsyncIterator[None]:
-    """Show the progress of a run until the block ends: a bar on a terminal, otherwise a line every ten seconds."""
+    """Show the progress of a run until the block ends: a bar in a notebook or on a terminal, otherwise lines."""
+    bar = _notebook_bar(tally) if stream is None and in_notebook() else None
     stream = stream or sys.stderr
     started = time.monotonic()
-    show, end = _bar(stream) if stream.isatty() else (partial(_print_line, stream), lambda: None)
-    every = SAMPLE_SECONDS if stream.isatty() else PIPED_SECONDS
+    if bar is None and stream.isatty():
+        bar = _bar(stream)
+    show, end = bar or (partial(_print_line, stream), lambda: None)
+    every = SAMPLE_SECONDS if bar else PIPED_SECONDS
 
     async def keep_showing() -> None:
         time_left, shown = TimeLeft(), 0.0
@@ -224,6 +228,22 @@ def _bar(stream: TextIO) -> tuple[Show, Callable[[], None]]:
         live.update(Group(bar, Text(details, style="dim")))
 
     return show, live.stop
+
+
+def _notebook_bar(tally: Tally) -> tuple[Show, Callable[[], None]] | None:
+    """Return the same for a notebook, where the bar stays below its cell; None without the extra `notebook`."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    bar = tqdm(total=tally.rows_expected, bar_format="{bar} {desc}{postfix}", leave=True)
+
+    def show(tally: Tally, far: str, details: str) -> None:
+        bar.n = tally.rows
+        bar.set_description_str(far, refresh=False)
+        bar.set_postfix_str(details)
+
+    return show, bar.close
 
 
 def _print_line(stream: TextIO, _tally: Tally, far: str, details: str) -> None:

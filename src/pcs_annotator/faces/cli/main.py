@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -60,8 +61,22 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="pcs")
-def pcs() -> None:
+@click.option(
+    "--log-level",
+    envvar="PCS_LOG",
+    type=click.Choice(["debug", "info"]),
+    help="Log decisions (info) and requests (debug) to stderr; never texts or keys.  [env: PCS_LOG]",
+)
+@click.pass_context
+def pcs(context: click.Context, log_level: str | None) -> None:
     """Label texts with language models, and know which labels to trust."""
+    if log_level is None:
+        return
+    logger, handler = logging.getLogger("pcs_annotator"), logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logger.setLevel(log_level.upper())
+    logger.addHandler(handler)
+    context.call_on_close(lambda: logger.removeHandler(handler))
 
 
 def main(arguments: list[str] | None = None) -> int:
