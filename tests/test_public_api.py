@@ -40,6 +40,7 @@ PUBLIC = [
     "alabel",
     "arun",
     "collect",
+    "compare",
     "evaluate",
     "fit_weights",
     "label",

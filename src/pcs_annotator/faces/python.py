@@ -19,6 +19,8 @@ from pcs_annotator.faces.settings import RunSettings, SavingSettings, SplittingS
 from pcs_annotator.pipeline import evaluate as evaluating
 from pcs_annotator.pipeline import label as labelling
 from pcs_annotator.pipeline import run as running
+from pcs_annotator.pipeline.compare.comparison import Comparison
+from pcs_annotator.pipeline.compare.comparison import compare as compare_runs
 from pcs_annotator.pipeline.loaded_run import LoadedRun
 from pcs_annotator.pipeline.own_objects import OwnObjects, names_in
 from pcs_annotator.pipeline.resolve_config import Flags, flags_only, read_settings
@@ -226,6 +228,19 @@ def evaluate(
 
 
 aevaluate = _async_twin(evaluate)
+
+
+def compare(first: PathLike, second: PathLike, **splitting: Unpack[SplittingSettings]) -> Comparison:
+    """Compare two runs, or parts of runs, on the rows that they have in common; no model is called.
+
+    Args:
+        first: A run folder, or a part of the votes in one, such as `runs/news:model=openai:gpt-4o` or
+            `runs/news:relations=original,order`.
+        second: The same; without a folder, as in `:model=NAME`, a part of the first one.
+        splitting: `folds`, `repeats`, `seed` and `resamples`.
+    """
+    _check_names(splitting, evaluating.Splitting)
+    return compare_runs(str(first), str(second), evaluating.Splitting(**splitting))
 
 
 def _named(settings: RunSettings) -> tuple[OwnObjects, Flags]:

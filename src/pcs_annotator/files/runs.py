@@ -78,6 +78,11 @@ class RunFolder:
         return self.path / "ledger.db"
 
     @property
+    def paid(self) -> Path:
+        """What commands in this folder paid for, if it shares a ledger with others."""
+        return self.path / "paid.json"
+
+    @property
     def batches(self) -> Path:
         """Batches at their providers, open and ended."""
         return self.path / "batches.json"

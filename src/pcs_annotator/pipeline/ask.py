@@ -162,17 +162,11 @@ async def ask_job(
                 asker, in_batches = await ask_in_waves(job, items, asker, strategy, settings.batches)
             async with showing(tally, asker.tracker) if settings.progress else nullcontext():
                 votes = await run_job(job, items, asker, strategy)
-            count_as_calls(tally, in_batches)
+            tally.count_as_paid(in_batches)  # they are in the ledger by now, but were paid for in this command
     finally:
         await close_models(job)
     warn_about_grades(tally)
     return votes
-
-
-def count_as_calls(tally: Tally, answered: int) -> None:
-    """Count what batches or a cluster asked as calls: it is in the ledger by now, but was paid for in this command."""
-    tally.calls += answered
-    tally.from_ledger = max(0, tally.from_ledger - answered)
 
 
 def open_asker(ledger: AnyLedger, settings: CollectSettings, shared: SharedCalls | None = None) -> Asker:

@@ -149,6 +149,8 @@ class Support:
         # the run will find these answers in the ledger, but it has paid for them
         tally.calls += settings.tally.calls
         tally.from_ledger -= settings.tally.calls
+        tally.paid.update(settings.tally.paid)
+        tally.reused.subtract(settings.tally.paid)
 
     def _job(self, annotators: Sequence[object]) -> Job:
         settings = replace(self.settings, questions={}, rewriter=None)

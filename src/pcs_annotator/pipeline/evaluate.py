@@ -24,6 +24,7 @@ from pcs_annotator.judging.evaluation.evaluate import Evaluation, EvaluationOpti
 from pcs_annotator.judging.evaluation.evaluation_tables import evaluation_tables
 from pcs_annotator.judging.evaluation.methods import FIGURES, MAJORITY, SCALED_LOGPROB, ZERO_SHOT, Method
 from pcs_annotator.judging.metrics.metrics import Estimate
+from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.pipeline.fit_table import texts_of
 from pcs_annotator.pipeline.learn import about_copies, counted_once, one_thread
@@ -232,7 +233,7 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _method_json(one: MethodFigures) -> dict[str, Any]:
-    figures = {name: _figure_json(one.figures.get(name)) for name in FIGURES}
+    figures = {name: figure_json(one.figures.get(name)) for name in FIGURES}
     calls = {"questions": one.calls.questions, "rewrites": one.calls.rewrites, "total": one.calls.total}
     return {
         "method": one.method,
@@ -243,11 +244,18 @@ def _method_json(one: MethodFigures) -> dict[str, Any]:
     }
 
 
-def _figure_json(found: Estimate | None) -> dict[str, Any] | None:
+def figure_json(found: Estimate | None) -> dict[str, Any] | None:
+    """Return a figure as plain values."""
     if found is None:
         return None
     low, high = map(number_of, found.interval)
     return {"value": number_of(found.value), "low": low, "high": high, "n": found.n}
+
+
+def test_json(test: BootstrapTest) -> dict[str, float]:
+    """Return a paired test as plain values."""
+    ends = test.interval
+    return {"difference": test.difference, "low": ends.low, "high": ends.high, "p_value": test.p_value}
 
 
 def _against_json(one: MethodFigures) -> dict[str, Any] | None:
@@ -255,16 +263,7 @@ def _against_json(one: MethodFigures) -> dict[str, Any] | None:
         return None
     tests = {"auroc": one.against.auroc, "accuracy": one.against.accuracy}
     adjusted = {"auroc": one.against.holm, "accuracy": one.against.holm_accuracy}
-    found: dict[str, Any] = {
-        name: {
-            "difference": test.difference,
-            "low": test.interval.low,
-            "high": test.interval.high,
-            "p_value": test.p_value,
-            "p_holm": adjusted[name],
-        }
-        for name, test in tests.items()
-    }
+    found: dict[str, Any] = {name: {**test_json(test), "p_holm": adjusted[name]} for name, test in tests.items()}
     if one.against.delong is not None:
         delong = one.against.delong
         found["delong"] = {"p_value": number_of(delong.p_value), "p_holm": one.against.holm_delong}

@@ -161,7 +161,9 @@ def _label(
         _refuse(request, out, in_the_way, len(dataset.items))
     opened = _opened(request, recorded, saving, len(dataset.items))
     ledger, tally = ledgers.ledger_of(recorded.folder, recorded.config), opened.settings.tally
-    votes = run_sync(lambda: ray_cluster.ask_job(opened.job, dataset.items, ledger, opened.settings, opened.strategy))
+    asking = partial(ray_cluster.ask_job, opened.job, dataset.items, ledger, opened.settings, opened.strategy)
+    with ledgers.noting_payments(recorded.folder, recorded.config, tally, "label"):
+        votes = run_sync(asking)
     model = opened.model.with_coverage(votes)
     found = learn.check_drift(model, votes, [item.text for item in dataset.items])
     outcomes = Outcomes(model.judge(votes))
@@ -218,7 +220,8 @@ def _label_large(request: RunRequest, stream: TableStream, out: Path | str, savi
 
     if in_the_way:
         request.say(f"{out} is kept as {runs.keep_earlier(out)}")
-    written = run_sync(label_all)
+    with ledgers.noting_payments(recorded.folder, recorded.config, opened.settings.tally, "label"):
+        written = run_sync(label_all)
     label_files.note_written(recorded.folder, out, data)
     dataset, votes = joined(written.sample)
     model = with_counted_coverage(opened.model, written.counts)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry
 from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
 from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
@@ -20,9 +22,11 @@ from pcs_annotator.files.runs import (
     atomic_path,
     check_ending,
     make_way,
+    read_json,
     refuse_existing,
     refuse_inputs,
     set_aside,
+    write_json,
 )
 from pcs_annotator.files.table_writer import WRITTEN
 from pcs_annotator.files.tables import write_table
@@ -57,6 +61,24 @@ def lock_run(folder: RunFolder, address: LedgerAddress, *, wait: bool = True, sa
     """Hold the locks of a run folder, which one process at a time may change, and of its ledger."""
     with lock_ledger(folder.ledger, wait=wait, say=say), lock_ledger(address, wait=wait, say=say):
         yield
+
+
+@contextmanager
+def noting_payments(folder: RunFolder, config: Config, tally: Tally, verb: str) -> Iterator[None]:
+    """Note in a folder what a command in it pays for, if the ledger is shared; one that is killed notes nothing."""
+    try:
+        yield
+    finally:
+        if config.ask.ledger and folder.path.exists():
+            paid = {name: Counter(taken) for name, taken in payments_in(folder).items()}
+            write_json(folder.paid, {**paid, verb: paid.get(verb, Counter()) + tally.paid})
+
+
+def payments_in(folder: RunFolder) -> dict[str, dict[str, int]]:
+    """Return what commands in a folder that shares a ledger paid for: verb → what was taken, see `Tally.paid`."""
+    if not folder.paid.exists():
+        return {}
+    return {verb: taken for verb, taken in read_json(folder.paid).items() if verb != "schema"}
 
 
 def ledger_sizes(address: LedgerAddress) -> list[Bill]:

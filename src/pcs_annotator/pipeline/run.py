@@ -55,12 +55,21 @@ def run(request: RunRequest) -> RunResult:
     if not (request.gold_wins or request.folder.exists()):  # before the lock makes the folder
         human_review.check_gold(None, dataset)
     folder = RunFolder(request.folder)
-    with ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say):
-        return _run(request, config, dataset, started, large)
+    tally = Tally(rows_expected=len(dataset.items))
+    with (
+        ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say),
+        ledgers.noting_payments(folder, config, tally, "run"),
+    ):
+        return _run(request, config, dataset, tally, started, large)
 
 
 def _run(
-    request: RunRequest, config: Config, dataset: tables.Dataset, started: float, large: LargeTable | None
+    request: RunRequest,
+    config: Config,
+    dataset: tables.Dataset,
+    tally: Tally,
+    started: float,
+    large: LargeTable | None,
 ) -> RunResult:
     folder = RunFolder(request.folder)
     fits = _kept_from_fits(folder, config)
@@ -71,7 +80,6 @@ def _run(
     gold = human_review.gold_of(kept, dataset)
     if request.fresh and folder.ledger.exists():
         request.say(f"the answers so far are kept in {ledgers.set_ledger_aside(folder.ledger)}")
-    tally = Tally(rows_expected=len(dataset.items))
     asking = time.perf_counter()
     config = _with_panel(request, config, dataset.items, tally)
     votes, config = _asked(request, config, dataset, tally, replacing=replacing, large=large)

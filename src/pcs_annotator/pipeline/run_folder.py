@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.engine.progress import Tally, bills_of
+from pcs_annotator.asking.ledger.admin import PriceOf
 from pcs_annotator.core.arrays import Codes, Mask
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.display import Page, html_table
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
-from pcs_annotator.core.ledger_address import on_server
 from pcs_annotator.core.outcome import Counts, Outcome, Outcomes
 from pcs_annotator.core.variant import VariantCount
 from pcs_annotator.core.vote import ABSTAINED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.errors import ConfigError, LedgerError, PcsWarning, TableError
+from pcs_annotator.errors import ConfigError, PcsWarning, TableError
 from pcs_annotator.files import tables, vote_files
 from pcs_annotator.files.config import Config, LearnSettings, config_from_dict, known_learn_settings
 from pcs_annotator.files.runs import RunFolder, expecting, read_json, read_origin, set_aside, write_json
@@ -31,7 +31,7 @@ from pcs_annotator.files.table_writer import TableStyle
 from pcs_annotator.files.whole_table import WholeTable, read_whole
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate, fingerprint, in_force
-from pcs_annotator.pipeline import coders, folder_votes, human_review, ledgers, resolve_config
+from pcs_annotator.pipeline import ask, coders, folder_votes, human_review, ledgers, resolve_config
 from pcs_annotator.pipeline.certificate_text import fallen_away, promised, without_gold
 from pcs_annotator.pipeline.findings import Facts
 from pcs_annotator.pipeline.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
@@ -67,7 +67,10 @@ class RunResult:
         learned: The model, and its figures.
         outcomes: A label for every row.
         tally: Counts of calls, answers and failures.
-        bills: The cost of all calls in this folder, per model.
+        bills: The cost of all calls that commands in this folder made, per model.
+        used: The cost of all answers behind the votes, also of those that others paid for in a shared ledger; empty if
+            an earlier version asked.
+        paid_elsewhere: That part of `used` which others paid for.
         rewrites: How rewrites ended, per relation and reason.
         unreadable: Reasons why answers have no label; empty if an earlier version asked.
         cut: Annotator → texts that did not fit into its model's context.
@@ -89,6 +92,8 @@ class RunResult:
     outcomes: Outcomes
     tally: Tally
     bills: Sequence[Bill]
+    used: Sequence[Bill] = ()
+    paid_elsewhere: Sequence[Bill] = ()
     rewrites: Sequence[VariantCount] = ()
     unreadable: Mapping[str, int] = field(default_factory=dict)
     cut: Mapping[str, int] = field(default_factory=dict)
@@ -319,6 +324,8 @@ class Recorded:
         """Return the result of the run."""
         whole = read_whole(self.folder) if self.sampled else None
         counted = vote_files.read_note(self.folder.votes).get("tally", {}) if whole is None else whole.tally
+        tally = more.get("tally", Tally())
+        used, elsewhere = self._used(counted, tally)
         return RunResult(
             folder=self.folder,
             config=self.config,
@@ -326,7 +333,9 @@ class Recorded:
             votes=self.votes,
             learned=learned,
             outcomes=Outcomes(outcomes),
-            bills=self._bills(),
+            bills=self._bills(tally),
+            used=used,
+            paid_elsewhere=elsewhere,
             rewrites=tuple(vote_files.count_variants(self.folder.variants)),
             unreadable=counted.get("unreadable", {}),
             cut=counted.get("cut", {}),
@@ -336,16 +345,26 @@ class Recorded:
             **{"tally": Tally(), **more},
         )
 
-    def _bills(self) -> Sequence[Bill]:
-        """Return what was paid for; nothing, with a warning, if that is on a server that cannot be reached."""
-        ledger = ledgers.ledger_of(self.folder, self.config)
-        try:
-            return ledgers.paid_bills(ledger)
-        except LedgerError as error:
-            if not on_server(ledger):
-                raise
-            warnings.warn(f"the cost is not shown: {error}", PcsWarning, stacklevel=4)
+    def _bills(self, tally: Tally) -> Sequence[Bill]:
+        """Return what was paid for in this folder, the calls of a command that is not noted yet among them."""
+        if self.config.ask.ledger:
+            noted = sum(map(Counter, ledgers.payments_in(self.folder).values()), Counter(tally.paid))
+            return bills_of(noted, self._prices)
+        if not self.folder.ledger.exists():
+            message = f"the cost is not shown: {self.folder.ledger} is gone; put it back, or ask again with pcs run"
+            warnings.warn(message, PcsWarning, stacklevel=4)
             return ()
+        return ledgers.paid_bills(self.folder.ledger)
+
+    def _used(self, counted: Mapping[str, Any], tally: Tally) -> tuple[Sequence[Bill], Sequence[Bill]]:
+        """Return what all answers behind the votes cost, and that part which others paid for."""
+        used = Counter(counted.get("paid", {})) + Counter(counted.get("reused", {}))
+        here = Counter(ledgers.payments_in(self.folder).get("run", {})) + tally.paid if self.config.ask.ledger else used
+        return tuple(bills_of(used, self._prices)), tuple(bills_of(used - here, self._prices))
+
+    @property
+    def _prices(self) -> PriceOf:
+        return ask.pricing(self.config.ask.prices)
 
 
 def model_in_force(folder: RunFolder, votes: Votes, gold: Codes | None) -> Model:

@@ -40,6 +40,9 @@ def test_runs_in_two_folders_share_the_answers_of_one_ledger(
     first = shown(["run", "data.csv", *ASK, "-o", "one", "--ledger", ledger], capsys)
     second = shown(["run", "data.csv", *ASK, "-o", "two", "--ledger", ledger], capsys)
     assert (first["calls"], second["calls"], second["known_already"]) == (12, 0, 12)
+    # each folder counts what it paid for, and says what others have paid for
+    assert (first["paid_elsewhere"], second["bills"]) == ([], [])
+    assert second["paid_elsewhere"] == first["bills"]
     again = shown(["run", "data.csv", *ASK, "-o", "one", "--ledger", ledger], capsys)
     assert (again["calls"], again["known_already"]) == (0, 12)
     assert not Path("one/ledger.db").exists()
@@ -78,7 +81,7 @@ def test_a_password_reaches_no_file_and_no_message(
     # without it, what needs no answers goes on, and the rest says what to do
     capsys.readouterr()
     assert main(["fit", "runs/data"]) == 0
-    assert "the cost is not shown" in " ".join(capsys.readouterr().out.split())
+    assert "cost of this folder so far" in " ".join(capsys.readouterr().out.split())
     assert main(["label", "data.csv", "--run", "runs/data"]) == 2
     assert "set PGPASSWORD" in " ".join(capsys.readouterr().err.split())
     monkeypatch.setenv("PGPASSWORD", PASSWORD)

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy.stats import norm, ttest_rel
+from scipy.stats import binomtest, norm, ttest_rel
 
 from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.judging.metrics.bootstrap import resample_counts
 from pcs_annotator.judging.metrics.metrics import auroc, auroc_on
@@ -18,8 +19,10 @@ from pcs_annotator.judging.metrics.significance import (
     delong,
     holm,
     influence,
+    mcnemar,
     mean_difference_test,
     paired_t_test,
+    rows_to_tell,
     stars,
 )
 
@@ -271,3 +274,17 @@ def test_delong_needs_two_rows_of_every_class() -> None:
     ours, theirs, _ = noisy_rows(5, 2, seed=0)
     with pytest.raises(UndefinedMetric, match="two rows of every class"):
         delong(ours, theirs, np.array([0, 0, 0, 0, 1], dtype=np.int8))
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(0, 0), (0, 5), (3, 3), (5, 15), (40, 41), (200, 120)])
+def test_mcnemars_exact_test_is_the_sign_test_on_rows_that_only_one_has_right(ours: int, theirs: int) -> None:
+    expected = binomtest(ours, ours + theirs).pvalue if ours + theirs else 1.0
+    assert mcnemar(ours, theirs) == pytest.approx(expected, abs=1e-12) == mcnemar(theirs, ours)
+
+
+def test_rows_to_tell_a_difference_are_those_of_the_textbook() -> None:
+    # a mean with standard error .02 on 100 rows: the standard deviation is .2, and n = (1.96 + 0.8416)² · .2² / .05²
+    quantile = 1.9842169515086827
+    test = BootstrapTest(0.01, Interval(0.01 - quantile * 0.02, 0.01 + quantile * 0.02), 0.6, 100)
+    assert rows_to_tell(test, 0.05) == rows_to_tell(test, -0.05) == 126
+    assert rows_to_tell(test, 0.025) == pytest.approx(4 * 125.6, abs=1)

@@ -140,7 +140,7 @@ class Asker:
                 if asker is self:
                     raise
                 continue  # another task was stopped, or has another budget
-            self.tally.from_ledger += 1
+            self._count(call, reply, paid=False)
             return reply
         answer = asyncio.get_running_loop().create_future()
         self.shared.under_way[call.key] = self, answer
@@ -161,7 +161,8 @@ class Asker:
         known = call.key in self.shared.answered
         reply = (await self.ledger.find([call.key])).get(call.key) if known else None
         reply = reply or await self.ledger.claim(call.key)
-        self.tally.from_ledger += reply is not None
+        if reply is not None:
+            self._count(call, reply, paid=False)
         return reply
 
     async def _pay_for(self, call: Call) -> Reply:
@@ -169,8 +170,11 @@ class Asker:
             self.tracker.check(self.expected(call))  # without waiting for the pace, if the budget is spent
         reply = await self._until_answered(call)
         self.shared.note_answer(call.key)
-        self.tally.calls += 1
+        self._count(call, reply, paid=True)
         return reply
+
+    def _count(self, call: Call, reply: Reply, *, paid: bool) -> None:
+        self.tally.count_answer(call.model.name, call.purpose, reply.usage, paid=paid)
 
     def expected(self, call: Call) -> Cost:
         """Return about what a call costs."""
@@ -321,8 +325,8 @@ class Rewriter:
         key = call_key(identity_of(self.model), request, 0).own
         known = await self.asker.ledger.find([key])
         if known:
-            self.asker.tally.from_ledger += 1
             reply = known[key]
+            self.asker.tally.count_answer(self.model.name, "rewrite", reply.usage, paid=False)
         else:
             reply = await self.asker.ask(Call(self.model, request, key, "rewrite"))
         if reply.too_long:

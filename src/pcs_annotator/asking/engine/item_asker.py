@@ -255,7 +255,8 @@ class ItemAsker:
             if heard is None:
                 missing.append(one)
                 continue
-            self.tally.from_ledger += 1
+            model = self.job.annotators[one.annotator][1]
+            self.tally.count_answer(model.name, "label", heard[1].usage, paid=False)
             further = self._read(row, relation, *heard)
             if further is not None:
                 following.append(further)

@@ -13,7 +13,12 @@ from functools import partial
 from typing import Any, NamedTuple, TextIO
 
 from pcs_annotator.asking.engine.budget import BudgetTracker
+from pcs_annotator.asking.ledger.admin import PriceOf
+from pcs_annotator.core.bill import Bill
+from pcs_annotator.core.chat import Usage
 from pcs_annotator.core.display import in_notebook
+
+TAKEN = ("calls", "input_tokens", "output_tokens")
 
 
 @dataclass(slots=True)
@@ -25,6 +30,8 @@ class Tally:
         rows_expected: Total number of items; None when unknown.
         calls: Calls answered, and so paid for, in this run.
         from_ledger: Answers that were already in the ledger.
+        paid: What the calls of this run took: calls, tokens in and tokens out, per purpose and model.
+        reused: The same for answers that were already in the ledger: what they took when somebody paid for them.
         questions: Questions to annotators that were needed, whether answered by a call, from the ledger or not at all.
         spared: Questions to annotators that were not needed because the label was already settled.
         retries: Attempts that had to be repeated, by kind of error.
@@ -43,6 +50,8 @@ class Tally:
     rows_expected: int | None = None
     calls: int = 0
     from_ledger: int = 0
+    paid: Counter[str] = field(default_factory=Counter)
+    reused: Counter[str] = field(default_factory=Counter)
     questions: int = 0
     spared: int = 0
     retries: Counter[str] = field(default_factory=Counter)
@@ -55,6 +64,28 @@ class Tally:
     refused: int = 0
     bounded: int = 0
     hard: Counter[str] = field(default_factory=Counter)
+
+    def count_answer(self, model: str, purpose: str, usage: Usage, *, paid: bool) -> None:
+        """Count an answer that was paid for, or that was in the ledger already."""
+        if paid:
+            self.calls += 1
+        else:
+            self.from_ledger += 1
+        took = self.paid if paid else self.reused
+        for number, what in zip((1, usage.input_tokens or 0, usage.output_tokens or 0), TAKEN, strict=True):
+            took[f"{what} {purpose} {model}"] += number
+
+    def count_as_paid(self, calls: int) -> None:
+        """Count some of the answers that were found in the ledger as paid for in this run, by another process.
+
+        Which of them these are is not known, so each model gets its share.
+        """
+        share = min(1.0, calls / max(self.from_ledger, 1))
+        moved = Counter({name: round(share * number) for name, number in self.reused.items()})
+        self.calls += calls
+        self.from_ledger = max(0, self.from_ledger - calls)
+        self.paid += moved
+        self.reused -= moved
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -75,10 +106,22 @@ class Tally:
             if name in ("rows_expected", "retries") or counter is None:
                 continue
             if isinstance(counter, Counter):
-                counter.update(value)
+                (self.reused if name == "paid" else counter).update(value)
             else:
                 into = "from_ledger" if name == "calls" else name
                 setattr(self, into, getattr(self, into) + value)
+
+
+def bills_of(taken: Mapping[str, int], price_of: PriceOf) -> list[Bill]:
+    """Return calls, tokens and cost per model and purpose, from `Tally.paid` or `Tally.reused`."""
+    sums: dict[tuple[str, str], dict[str, int]] = {}
+    for name, number in taken.items():
+        what, purpose, model = name.split(" ", 2)
+        sums.setdefault((model, purpose), dict.fromkeys(TAKEN, 0))[what] += number
+    return [
+        Bill(model=model, purpose=purpose, **one, usd=price_of(model, one["input_tokens"], one["output_tokens"]))
+        for (model, purpose), one in sorted(sums.items())
+    ]
 
 
 SAMPLE_SECONDS = 0.2

@@ -28,6 +28,7 @@ VERBS = {
     "merge": "put the answers of several runs, such as shards of one table, together",
     "serve": "label texts over HTTP with a fitted run",
     "evaluate": "compare PCS with other methods on the same votes",
+    "compare": "put two runs, prompts, models or panels side by side on the same rows",
     "experiment": "make the paper's tables and figures from your data",
     "review": "decide about rows in a browser, and let the machine learn from it",
     "report": "write the report of a run, one HTML file",

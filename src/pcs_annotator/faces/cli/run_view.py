@@ -46,6 +46,7 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         "silences": {kind: dict(_sorted(reasons)) for kind, reasons in result.silences.items()},
         "unanswered": dict(tally.failed.most_common()),
         "bills": [asdict(bill) for bill in result.bills],
+        "paid_elsewhere": [asdict(bill) for bill in result.paid_elsewhere],
         "seconds": {step: round(seconds, 3) for step, seconds in result.seconds.items()},
         **learned_view.learned_json(result.learned, result.votes),
         "look_at": learned_view.look_at_json(result.facts),
@@ -99,8 +100,11 @@ def _print_to_label(result: RunResult, console: Console) -> None:
 def _print_asked(result: RunResult, console: Console) -> None:
     tally = result.tally
     reused = f", {tally.from_ledger:,} answers from the ledger" if tally.from_ledger else ""
-    where = "the shared ledger" if result.config.ask.ledger else "this folder"
-    console.print(f"{tally.calls:,} calls{reused}; cost of {where} so far: {result_view.money(result.bills)}")
+    console.print(f"{tally.calls:,} calls{reused}; cost of this folder so far: {result_view.money(result.bills)}")
+    if result.paid_elsewhere:
+        paid = sum(bill.calls for bill in result.paid_elsewhere)
+        price = result_view.money(result.paid_elsewhere)
+        console.print(f"{paid:,} answers were paid for in other folders that share the ledger: {price}")
     if result.config.task.written_wording:
         console.print(Text(f"the question under llm:wording: {result.config.task.written_wording}"))
     for kind, what in SILENCES.items():

@@ -158,9 +158,20 @@ def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: Evaluati
         Fits([one.cross_fit(gold, how.folds, seed, how.calibration) for seed in how.seeds], one.learns)
         for one in entrants
     ]
-    observed, resampled = all_figures(fits, gold, votes.labels, how.resamples, how.seed)
+    found = method_figures(entrants, fits, gold, how)
+    absent = [] if all("auroc_confidence" in one.figures for one in found) else [NO_CONFIDENCE_AUROC]
+    notes = [HARD_AND_GRADED, *_notes(votes, gold, how), *absent, *notes]
+    against = _against_gold(entrants[0], fits[0], gold, how)
+    return Evaluation(n=len(gold), how=how, methods=found, missing=missing, notes=notes, against_gold=against)
+
+
+def method_figures(
+    entrants: Sequence[Entrant], fits: Sequence[Fits], gold: Codes, how: EvaluationOptions
+) -> list[MethodFigures]:
+    """Return the figures of methods on the same rows and resamples, each with its test against the first."""
+    observed, resampled = all_figures(fits, gold, entrants[0].votes.labels, how.resamples, how.seed)
     tests = _tests(fits, gold, observed, resampled)
-    found = [
+    return [
         MethodFigures(
             method=entrant.name,
             calls=entrant.calls,
@@ -170,10 +181,6 @@ def evaluate(votes: Votes, gold: Codes, methods: Sequence[Method], how: Evaluati
         )
         for place, entrant in enumerate(entrants)
     ]
-    absent = [] if all("auroc_confidence" in one.figures for one in found) else [NO_CONFIDENCE_AUROC]
-    notes = [HARD_AND_GRADED, *_notes(votes, gold, how), *absent, *notes]
-    against = _against_gold(entrants[0], fits[0], gold, how)
-    return Evaluation(n=len(gold), how=how, methods=found, missing=missing, notes=notes, against_gold=against)
 
 
 def _against_gold(entrant: Entrant, fits: Fits, gold: Codes, how: EvaluationOptions) -> AgainstGold:

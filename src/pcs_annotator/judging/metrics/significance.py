@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, stdtr, stdtrit
+from scipy.special import bdtr, ndtr, ndtri, stdtr, stdtrit
 
 from pcs_annotator.core.arrays import Codes, Floats, Mask
 from pcs_annotator.core.weights import Interval
@@ -138,6 +138,22 @@ def bootstrap_test(difference: float, resampled: Floats, n: int, widening: float
     error = max(widening * spread, LEAST_ERROR / n) if spread else (1 - least_share(n)) / quantile
     interval = Interval(difference - quantile * error, difference + quantile * error)
     return BootstrapTest(difference, interval, float(2 * stdtr(n - 1, -abs(difference) / error)), n)
+
+
+def rows_to_tell(test: BootstrapTest, difference: float, power: float = 0.8) -> int:
+    """Return about how many rows like these a test needs to find a difference of this size, with this chance."""
+    error = (test.interval.high - test.interval.low) / 2 / float(stdtrit(test.n - 1, 1 - TAIL))
+    needed = float(ndtri(1 - TAIL) + ndtri(power)) * error / abs(difference)
+    return int(np.ceil(test.n * needed**2))
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """Return the two-sided p-value of McNemar's exact test, from the rows that only one of two methods has right.
+
+    >>> round(mcnemar(5, 15), 4)  # the sign test's table
+    0.0414
+    """
+    return min(1.0, 2 * float(bdtr(min(only_first, only_second), only_first + only_second, 0.5)))
 
 
 def delong(ours: Floats, theirs: Floats, gold: Codes, widening: float = 1.0) -> PairedTest:

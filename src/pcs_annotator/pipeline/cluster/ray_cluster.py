@@ -76,7 +76,7 @@ async def ask_job(
         raise
     left = replace(settings, budget=settings.budget.after(*paid))
     votes = await ask.ask_job(job, items, ledger, left, strategy)
-    ask.count_as_calls(settings.tally, paid.calls)
+    settings.tally.count_as_paid(paid.calls)
     return votes
 
 

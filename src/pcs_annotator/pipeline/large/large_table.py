@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -147,7 +148,9 @@ def label_whole(
         counted.take_over(whole.tally)
         _become(settings.tally, counted)
         return _with_coverage(learned, whole.counts)
-    sampled, tally = settings.tally, Tally(rows_expected=large.rows)
+    sampled = settings.tally
+    # what is paid for is counted in one place, also if the rest is interrupted
+    tally, before = Tally(rows_expected=large.rows, paid=sampled.paid), Counter(sampled.paid)
     settings = replace(settings, tally=tally)
     job = job_of(recorded, settings)
     fitted = FittedRun(job=job, settings=settings, model=model, frugal=None)
@@ -160,7 +163,7 @@ def label_whole(
         return (await write_all(results, out, large.stream, large.data)).counts
 
     counts = run_sync(label)
-    _count_both(sampled, tally)
+    _count_both(sampled, tally, before)
     whole = WholeTable(
         counts=counts,
         columns=large.stream.schema.names,
@@ -295,11 +298,12 @@ def _labels_file(folder: RunFolder, stream: TableStream) -> Path:
     return folder.path / ("labels.parquet" if stream.parquet else "labels.csv")
 
 
-def _count_both(sampled: Tally, whole: Tally) -> None:
+def _count_both(sampled: Tally, whole: Tally, paid_before: Counter[str]) -> None:
     """Count a sample and all rows as one run: answers for the sample were found in the ledger the second time."""
     found_again = sampled.calls + sampled.from_ledger
     whole.calls += sampled.calls
     whole.from_ledger = max(0, whole.from_ledger - found_again) + sampled.from_ledger
+    whole.reused -= paid_before
     whole.retries += sampled.retries
     _become(sampled, whole)
 

@@ -153,7 +153,7 @@ async def label_locally(
 
             async for rows in in_order(stream.chunks(CHUNK_ROWS), label):
                 yield rows
-    ask.count_as_calls(settings.tally, elsewhere)
+    settings.tally.count_as_paid(elsewhere)
     ask.warn_about_grades(settings.tally)
 
 

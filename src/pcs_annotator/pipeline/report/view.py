@@ -155,8 +155,14 @@ def select(view: View) -> Selection:
     most = max(20, min(MOST_ROWS, MOST_CELLS // max(cells, 1)))
     sure = [certainty(outcome) for outcome in result.outcomes]
     chosen = _chosen(sure, [outcome.decision in ("accept", "agree") for outcome in result.outcomes], most)
+    return rows_at(view, chosen)
+
+
+def rows_at(view: View, chosen: Sequence[int]) -> Selection:
+    """Return the rows at these positions, with their variants and votes."""
+    result = view.result
     variants = read_variants(result.folder.variants, [result.dataset.items[at].id for at in chosen])
-    rows = tuple(_row(view, at, sure[at], variants) for at in chosen)
+    rows = tuple(_row(view, at, certainty(result.outcomes[at]), variants) for at in chosen)
     return Selection(rows=rows, room=_room(rows, texts=len(rows) * (len(result.votes.relations) + 1)))
 
 

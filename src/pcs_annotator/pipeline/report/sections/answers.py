@@ -120,10 +120,11 @@ def _rates(matrices: Sequence[FlipMatrix], view: View) -> Markup:
         tag("th", "Relation", scope="col"),
         *(tag("th", user_text(n), scope="col", class_="number") for n in annotators),
     ]
-    return _heat_table("Share of answers that changed", head, lines)
+    return heat_table("Share of answers that changed", head, lines)
 
 
-def _heat_table(title: str, head: Sequence[Markup], lines: Sequence[Markup]) -> Markup:
+def heat_table(title: str, head: Sequence[Markup], lines: Sequence[Markup]) -> Markup:
+    """Return a table whose cells are coloured; a wide one scrolls."""
     whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *lines), class_="heat")
     return tag("div", whole, class_="scroll", tabindex="0", role="region", aria_label=title)
 
@@ -164,13 +165,13 @@ def _matrix(one: FlipMatrix, labels: Sequence[str], heading: str) -> Markup:
             "tr",
             tag("th", user_text(label), scope="row"),
             *(
-                _cell(int(one.counts[row, column]), int(totals[row]), same=row == column)
+                heat_cell(int(one.counts[row, column]), int(totals[row]), same=row == column)
                 for column in range(len(labels))
             ),
         )
         for row, label in enumerate(labels)
     ]
-    return _heat_table("Labels before and after", head, lines)
+    return heat_table("Labels before and after", head, lines)
 
 
 def _top(one: FlipMatrix, labels: Sequence[str], heading: str) -> Markup:
@@ -202,7 +203,8 @@ def _heat(part: int, whole: int) -> int:
     return sum(part / whole > step for step in HEAT)
 
 
-def _cell(part: int, whole: int, *, same: bool) -> Markup:
+def heat_cell(part: int, whole: int, *, same: bool) -> Markup:
+    """Return a count and its share, in a colour that tells how large it is; grey on the diagonal."""
     if not whole:
         return tag("td", "–", class_="number")
     if not part and not same:

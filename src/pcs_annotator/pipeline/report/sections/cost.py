@@ -12,8 +12,9 @@ from pcs_annotator.pipeline.report.view import View
 def cost(view: View) -> Markup:
     """Return calls, tokens and cost per model."""
     bills = view.result.bills
+    elsewhere = _elsewhere(view)
     if not bills:
-        return section("cost", "Cost", sentence("No calls are recorded."))
+        return section("cost", "Cost", sentence("No calls are recorded."), elsewhere)
     rows: list[list[Child]] = [
         [
             user_text(bill.model),
@@ -30,9 +31,19 @@ def cost(view: View) -> Markup:
         rows.append([tag("b", "total"), "", *map(count, sums), total_cost([bill.usd for bill in bills])])
     numbers = ((name, "number") for name in ("calls", "tokens in", "tokens out", "cost"))
     columns = [("Model", ""), ("purpose", ""), *numbers]
-    shared = sentence("The ledger is shared: these are all calls in it, not only those of this run.", kind="note")
-    return section(
-        "cost", "Cost", table(columns, rows), shared if view.result.config.ask.ledger else None, _last_run(view)
+    return section("cost", "Cost", table(columns, rows), elsewhere, _last_run(view))
+
+
+def _elsewhere(view: View) -> Markup | None:
+    """Return what was taken from a shared ledger that others had paid for; None if nothing was."""
+    bills = view.result.paid_elsewhere
+    if not bills:
+        return None
+    paid, all_ = (counted(sum(bill.calls for bill in some), "answer") for some in (bills, view.result.used))
+    price = total_cost([bill.usd for bill in bills])
+    return sentence(
+        f"The ledger is shared: {paid} of the {all_} behind these labels had been paid for in other folders ({price}).",
+        kind="note",
     )
 
 

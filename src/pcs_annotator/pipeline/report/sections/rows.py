@@ -100,9 +100,9 @@ def _controls(selection: Selection, measure: str) -> Markup:
     return tag(
         "div",
         tag("div", search, order, class_="find"),
-        _filters("Decision", "all decisions", DECISIONS, selection),
-        _filters("Which rows", "all rows", filters, selection),
-        _filters("Labelled by", "by people or models", BY_WHOM, selection),
+        filter_buttons("Decision", "all decisions", DECISIONS, selection),
+        filter_buttons("Which rows", "all rows", filters, selection),
+        filter_buttons("Labelled by", "by people or models", BY_WHOM, selection),
         tag("p", id="found", class_="note", role="status"),
         class_="controls",
         id="controls",
@@ -110,7 +110,9 @@ def _controls(selection: Selection, measure: str) -> Markup:
     )
 
 
-def _filters(group: str, everything: str, filters: Sequence[tuple[str, str]], selection: Selection) -> Markup | None:
+def filter_buttons(
+    group: str, everything: str, filters: Sequence[tuple[str, str]], selection: Selection
+) -> Markup | None:
     """Return buttons of which one is pressed; None if no row matches any of them."""
     totals = {name: selection.marked(name) for name, _ in filters}
     if not any(totals.values()):
@@ -257,7 +259,7 @@ def votes_table(row: Row, view: View, room: int) -> Markup:
         for position, relation in enumerate(votes.relations)
     ]
     whole = tag("table", _votes_head(tuple(votes.annotators)), tag("tbody", *lines), class_="votes")
-    return tag("div", whole, class_="scroll")
+    return tag("div", whole, class_="scroll", tabindex="0")
 
 
 @lru_cache(maxsize=16)
