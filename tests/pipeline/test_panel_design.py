@@ -6,6 +6,7 @@ import pytest
 
 from pcs_annotator.errors import ConfigError, GoldError, UnknownNameError
 from pcs_annotator.files.tables import write_table
+from pcs_annotator.pipeline.evaluate import is_free
 from pcs_annotator.pipeline.panel_design import DesignRequest, PanelDesign, design
 from tests.builders import simulated_votes
 from tests.simulated import MODELS, simulated_models, simulated_run
@@ -34,6 +35,28 @@ def test_a_panel_within_the_budget_asks_the_better_model(table: Path) -> None:
     names = found.cells(found.designed.chosen)
     assert next(iter(names))[0] == "model-0"
     assert sum(names.values()) == len(found.designed.chosen.cells)
+
+
+def test_in_a_table_what_no_model_can_have_written_is_free(table: Path) -> None:
+    renamed = table.with_name("order.csv")
+    renamed.write_text(table.read_text(encoding="utf-8").replace("|voice", "|order"), encoding="utf-8")
+    costs = [
+        [panel.cost for panel in design(asked).designed.curve]
+        for asked in (request(renamed, 3), request(table, 3, free=["voice"]))
+    ]
+    assert costs[0] == costs[1]
+    assert max(costs[0]) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "free"),
+    [
+        ("original", True), ("order", True), ("wording:2", True), ("case", True), ("rule:voice", True),
+        ("case+typo", True), ("voice", False), ("llm:voice", False), ("rule:voice|llm:voice", False), ("mine", False),
+    ],
+)  # fmt: skip
+def test_a_name_tells_whether_a_model_may_have_rewritten(name: str, free: bool) -> None:
+    assert is_free(name) is free
 
 
 def test_a_free_relation_leaves_more_of_the_budget(table: Path) -> None:

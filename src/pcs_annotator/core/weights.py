@@ -101,6 +101,11 @@ class Diagnostics:
     relation_intervals: Mapping[str, Interval] = field(default_factory=dict)
     candidates: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def nothing_learned(self) -> str:
+        """Why the weights stayed equal although there are gold labels; empty if they were learned."""
+        return next((flag.detail for flag in self.flags if flag.kind == "uniform fallback"), "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Evidence:

@@ -16,7 +16,7 @@ from pcs_annotator.core.result_table import ResultTable, number_of
 from pcs_annotator.core.table_files import ENDINGS
 from pcs_annotator.core.tabular import as_arrow, table_name
 from pcs_annotator.core.votes import Votes, check_known, read_vote_table
-from pcs_annotator.errors import ConfigError, GoldError, PcsWarning, TableError, UnknownNameError
+from pcs_annotator.errors import ConfigError, GoldError, PcsWarning, TableError, UnknownNameError, UserError
 from pcs_annotator.files import result_tables, runs
 from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.evaluation.agreement_tables import agreement_tables
@@ -30,7 +30,7 @@ from pcs_annotator.pipeline.fit_table import texts_of
 from pcs_annotator.pipeline.learn import about_copies, counted_once, one_thread
 from pcs_annotator.pipeline.relations import relation_options_of
 from pcs_annotator.pipeline.run_folder import Recorded
-from pcs_annotator.relations.choose import BY_RULE, REMOVED, find_relation
+from pcs_annotator.relations.choose import BY_RULE, REMOVED, RelationOptions, find_relation
 from pcs_annotator.version import __version__
 
 USUAL = ("lr", "logit", "scaling", "naive-bayes", "uniform", MAJORITY, ZERO_SHOT)
@@ -127,14 +127,22 @@ def _written_by_model(recorded: Recorded) -> frozenset[str]:
     """
     settings = recorded.config.relations
     options = relation_options_of(settings, rewriter=bool(settings.rewriter))
-
-    def needs_model(spec: str) -> bool:
-        parts = (part.strip() for part in spec.replace("|", "+").split("+"))
-        known = (part for part in parts if part in options.own or part.removeprefix(BY_RULE) not in REMOVED)
-        return any("rewriter" in find_relation(part, options).needs for part in known)
-
     specs = zip(recorded.answers.relations, settings.use, strict=True)
-    return frozenset(name for name, spec in specs if needs_model(spec))
+    return frozenset(name for name, spec in specs if _needs_model(spec, options))
+
+
+def _needs_model(spec: str, options: RelationOptions) -> bool:
+    parts = (part.strip() for part in spec.replace("|", "+").split("+"))
+    known = (part for part in parts if part in options.own or part.removeprefix(BY_RULE) not in REMOVED)
+    return any("rewriter" in find_relation(part, options).needs for part in known)
+
+
+def is_free(spec: str) -> bool:
+    """Tell whether no model can have rewritten a text for this relation, as far as its name tells."""
+    try:
+        return not _needs_model(spec, RelationOptions(rewriter=True))
+    except UserError:  # another program's name, or a relation that is no more
+        return False
 
 
 def evaluate_source(request: EvaluateRequest) -> Evaluated:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pcs_annotator.core.votes import Votes, check_known
 from pcs_annotator.errors import ConfigError, GoldError
 from pcs_annotator.judging.spending.design.panel import Designed, PricedPanel, Prices, design_panel
-from pcs_annotator.pipeline.evaluate import RecordedVotes
+from pcs_annotator.pipeline.evaluate import RecordedVotes, is_free
 from pcs_annotator.pipeline.learn import one_thread
 
 
@@ -21,7 +21,8 @@ class DesignRequest:
         source: A table of votes with gold, or a run folder.
         budget: The maximum cost of one text, in calls or in the unit of the prices.
         prices: Annotator → price of a question; by default one call.
-        free: Relations whose rewrites cost nothing; in a run folder, those made by rules are known.
+        free: More relations whose rewrites cost nothing; those of a run folder are known, and those of a table if no
+            model can have made them, such as `order` or `case`.
         seed: Random seed of the folds.
     """
 
@@ -55,7 +56,9 @@ def design(request: DesignRequest) -> PanelDesign:
     votes = answers.plain()
     if (gold < 0).all():
         raise GoldError(f"{request.source.name} has no gold labels, and a design needs them: label some rows")
-    free = [name for name in votes.relations if request.source.is_dir() and name not in rewritten]
+    free = [name for name in votes.relations if name not in rewritten]
+    if not request.source.is_dir():
+        free = [name for name in free if is_free(name)]
     check_known(request.prices, votes.annotators, "annotator with a price")
     check_known(request.free, votes.relations, "relation")
     if request.budget <= 0:

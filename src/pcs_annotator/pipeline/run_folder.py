@@ -74,6 +74,8 @@ class RunResult:
         rewrites: How rewrites ended, per relation and reason.
         unreadable: Reasons why answers have no label; empty if an earlier version asked.
         cut: Annotator → texts that did not fit into its model's context.
+        hard: Reasons why answers without the probability of every label, which was asked for, count as hard votes.
+        bounded: Answers in which a label that the server did not list may have more than 1 %.
         seconds: The duration of each step.
         to_label: Rows written for a person to label; None when the run was only opened.
         to_audit: Number of accepted rows written for a person to check.
@@ -97,6 +99,8 @@ class RunResult:
     rewrites: Sequence[VariantCount] = ()
     unreadable: Mapping[str, int] = field(default_factory=dict)
     cut: Mapping[str, int] = field(default_factory=dict)
+    hard: Mapping[str, int] = field(default_factory=dict)
+    bounded: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     to_label: human_review.HandedOut | None = None
     to_audit: int = 0
@@ -339,6 +343,8 @@ class Recorded:
             rewrites=tuple(vote_files.count_variants(self.folder.variants)),
             unreadable=counted.get("unreadable", {}),
             cut=counted.get("cut", {}),
+            hard=counted.get("hard", {}),
+            bounded=counted.get("bounded", 0),
             verdicts=self.gold.verdicts,
             random_sample=self.gold.random_sample,
             whole=whole,

@@ -49,20 +49,7 @@ from pcs_annotator.pipeline.run_request import RunRequest
 @options.NO_WAIT
 @options.JSON
 @options.QUIET
-def command(
-    *,
-    data: Path | str,
-    folder: Path,
-    out: Path | str | None,
-    text_column: str | None,
-    id_column: str | None,
-    ledger: str,
-    limit: int | None,
-    shard: str,
-    to_json: bool,
-    quiet: bool,
-    **given: Any,
-) -> int:
+def command(*, data: Path | str, folder: Path, out: Path | str | None, to_json: bool, quiet: bool, **given: Any) -> int:
     """Label the texts of DATA with the models, rewrites and weights of a fitted run.
 
     Asks the questions with the most weight first, and stops asking about a text when no further answer can change its
@@ -70,15 +57,13 @@ def command(
     """
     if to_json and out == STDIO:
         raise ConfigError("-o - and --json both write to standard output: leave one of them out")
-    flags = resolve_config.Flags(text_column=text_column, id_column=id_column, ledger=ledger)
     saving = options.take(label.Saving, given)
+    flags = options.take(resolve_config.Flags, given)
     shown = not (to_json or quiet)
     request = RunRequest(
         data=data,
         folder=folder,
         config=resolve_config.flags_only(flags),
-        limit=limit,
-        shard=shard,
         progress=shown,
         say=partial(options.say, shown=shown),
         **given,

@@ -94,7 +94,10 @@ def print_learned(learned: learn.Learned, votes: Votes, counted: Counts, console
     console.print()
     console.print(_bars("relation", relations, names, console))
     names.explain(console)
-    console.print(f"\nweights learned by [bold]{details.optimiser}[/]{_candidates(details.candidates)}")
+    if details.nothing_learned:
+        console.print(f"\nnothing was learned: {details.nothing_learned}", markup=False)
+    else:
+        console.print(f"\nweights learned by [bold]{details.optimiser}[/]{_candidates(details.candidates)}")
     if learned.figures:
         gold_rows = learned.figures[0].auroc.n
         console.print(f"\ncross-validated on the {gold_rows:,} gold rows, with 95 % intervals")

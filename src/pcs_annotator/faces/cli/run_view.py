@@ -45,6 +45,8 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         "written_wording": result.config.task.written_wording or None,
         "silences": {kind: dict(_sorted(reasons)) for kind, reasons in result.silences.items()},
         "unanswered": dict(tally.failed.most_common()),
+        "answers_without_probabilities": dict(_sorted(result.hard)),
+        "answers_with_bounded_probabilities": result.bounded,
         "bills": [asdict(bill) for bill in result.bills],
         "paid_elsewhere": [asdict(bill) for bill in result.paid_elsewhere],
         "seconds": {step: round(seconds, 3) for step, seconds in result.seconds.items()},

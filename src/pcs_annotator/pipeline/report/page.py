@@ -26,11 +26,11 @@ SECTIONS = (
     ("labels", "Labels", distribution),
     ("weights", "Weights", weights),
     ("flips", "Flips", flips),
-    ("rows", "Rows", rows),
+    ("silences", "Missing answers", silences),
     ("saved", "Calls saved", saved),
     ("cost", "Cost", cost),
-    ("silences", "Missing answers", silences),
     ("settings", "Settings", settings),
+    ("rows", "Rows", rows),  # the longest by far
 )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.judging.evaluation.flips import FlipMatrix, flip_matrices
-from pcs_annotator.pipeline.report.formats import bar, count, percent
+from pcs_annotator.pipeline.report.formats import bar, count, counted, percent
 from pcs_annotator.pipeline.report.markup import Child, Markup, figure, section, sentence, table, tag, user_text
 from pcs_annotator.pipeline.report.view import View
 from pcs_annotator.pipeline.run_folder import SILENCES
@@ -222,8 +222,17 @@ def silences(view: View) -> Markup:
         figure("Rewrites", _rewrites(view)),
         figure("Answers", _answers(view)),
         *(_reasons(f"Why {what}", found[kind]) for kind, what in SILENCES.items()),
+        _reasons("Why answers are labels without probabilities", view.result.hard),
+        _bounded(view.result.bounded),
         _reasons("Failed calls, repeated by the next run", view.result.tally.failed),
     )
+
+
+def _bounded(answers: int) -> Markup | None:
+    if not answers:
+        return None
+    text = "a label that the server did not list may have more than 1 %; it was given the most that it can have"
+    return sentence(f"In {counted(answers, 'answer')}, {text}.", kind="note")
 
 
 def _rewrites(view: View) -> Markup:

@@ -212,6 +212,8 @@ def _how(view: View) -> str:
     diagnostics = view.result.learned.model.weights.diagnostics
     if not diagnostics.gold_rows:
         return "There are no gold labels, so all votes count the same."
+    if diagnostics.nothing_learned:
+        return f"Nothing was learned: {diagnostics.nothing_learned}."
     method = diagnostics.optimiser or "a custom optimiser"
     text = f"Learned from {counted(diagnostics.gold_rows, 'gold row')} by {method}"
     if not diagnostics.candidates:

@@ -19,6 +19,7 @@ from pcs_annotator.pipeline.report.markup import Child, Markup, joined, section,
 from pcs_annotator.pipeline.report.view import LOW, Row, Selection, View, select
 
 PREVIEW = 220
+LONG_ID = 8
 MOST_SCORES = 6
 MOST_GRADES = 4
 LEAST_GRADE = 0.005
@@ -37,7 +38,8 @@ def rows(view: View) -> Markup:
     """Return the list of rows, or of the least certain ones when there are too many."""
     selection = select(view)
     columns = _columns(view)
-    shape = "explorer" + "".join(f" with-{name}" for name in columns)
+    long_ids = ["long-ids"] if any(len(row.item.id) > LONG_ID for row in selection.rows) else []
+    shape = "explorer" + "".join(f" with-{name}" for name in [*columns, *long_ids])
     return section(
         "rows",
         "Rows",
