@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from pcs_annotator.core import table_files, table_formats
+from pcs_annotator.core import delimited, table_files, table_formats
 from pcs_annotator.core.table_files import Dialect
 from pcs_annotator.core.table_formats import local_file
 from pcs_annotator.core.tabular import as_arrow
-from pcs_annotator.errors import TableError
+from pcs_annotator.errors import PcsWarning, TableError
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.compress}
 CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
@@ -38,7 +38,7 @@ def test_csv_read_in_small_blocks_is_what_was_written(
     path = tmp_path_factory.mktemp("csv") / "data.csv"
     path.write_bytes(as_csv([["text", "more"], *rows]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_formats, "USUAL_BLOCK", block)
+        patch.setattr(delimited, "USUAL_BLOCK", block)
         table = as_arrow(path)
     assert [list(row.values()) for row in table.to_pylist()] == rows
 
@@ -110,7 +110,7 @@ def test_values_of_json_become_texts_as_a_csv_file_would_hold_them(tmp_path: Pat
 def test_a_row_longer_than_a_block_is_read_once_and_in_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table_formats, "USUAL_BLOCK", 100)
+    monkeypatch.setattr(delimited, "USUAL_BLOCK", 100)
     rows = [["text"], *([f"row {number}"] for number in range(50)), ["long " * 200], ["the end"]]
     path = tmp_path / "t.csv"
     path.write_bytes(as_csv(rows))
@@ -120,8 +120,8 @@ def test_a_row_longer_than_a_block_is_read_once_and_in_its_place(
 def test_a_row_longer_than_any_block_is_refused_after_the_rows_before_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table_formats, "USUAL_BLOCK", 100)
-    monkeypatch.setattr(table_formats, "BLOCK", 200)
+    monkeypatch.setattr(delimited, "USUAL_BLOCK", 100)
+    monkeypatch.setattr(delimited, "BLOCK", 200)
     path = tmp_path / "t.csv"
     path.write_bytes(as_csv([["text"], *([f"row {number}"] for number in range(50)), ["long " * 200]]))
     read = rows_before_the_error(path)
@@ -185,11 +185,12 @@ def test_json_that_is_too_large_when_unpacked_is_refused(tmp_path: Path, monkeyp
         as_arrow(path)
 
 
-def test_json_lines_in_another_encoding_are_refused(tmp_path: Path) -> None:
-    for name in ("t.jsonl", "t.json"):
-        (tmp_path / name).write_bytes('{"text": "café"}'.encode("latin-1"))
-        with pytest.raises(TableError, match=rf"{name} is not UTF-8"):
-            as_arrow(tmp_path / name)
+@pytest.mark.parametrize("name", ["t.jsonl", "t.json"])
+def test_json_in_another_encoding_is_guessed_and_the_guess_is_named(tmp_path: Path, name: str) -> None:
+    start, end = ("[", "]") if name == "t.json" else ("", "")
+    (tmp_path / name).write_bytes(f'{start}{{"text": "café"}}{end}'.encode("latin-1"))
+    with pytest.warns(PcsWarning, match=rf"{name} is read as Windows-1252 \(guessed; --encoding overrides\)"):
+        assert as_arrow(tmp_path / name).to_pylist() == [{"text": "café"}]
 
 
 @pytest.mark.parametrize(

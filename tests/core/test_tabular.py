@@ -107,14 +107,6 @@ def test_texts_below_a_very_long_header_stay_as_they_are_written(tmp_path: Path)
         pytest.param("", ["votes.csv", "empty"], id="empty"),
         pytest.param("\n\n", ["votes.csv", "cannot be read"], id="nothing but line ends"),
         pytest.param(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", ["votes.csv", "not a text file"], id="picture"),
-        pytest.param("id,a|r\n1,x\n".encode("utf-16"), ["votes.csv", "not a text file"], id="UTF-16"),
-        pytest.param("id,é|r\n1,x\n".encode("latin-1"), ["votes.csv", "UTF-8"], id="Latin-1 header"),
-        pytest.param("id,a|r\n1,café\n".encode("latin-1"), ["votes.csv", "UTF-8"], id="Latin-1 row"),
-        pytest.param(
-            b"id,a|r\n" + b"1,x\n" * 30_000 + b"2,caf\xe9\n",
-            ["votes.csv", "UTF-8"],
-            id="Latin-1 far below",
-        ),
         pytest.param("id,a|r\n1,x\n2\n", ["votes.csv", "row 2", "2 columns", "got 1", "'2'"], id="short row"),
         pytest.param("id,a|r\n1,x,y,z\n", ["votes.csv", "row 1", "2 columns", "got 4", "'1,x,y,z'"], id="long row"),
         pytest.param(
@@ -143,7 +135,9 @@ def test_unreadable_csv_is_refused(tmp_path: Path, content: str | bytes, parts: 
         pytest.param(
             "votes.csv.gz", gzip.compress(b"id,a|r\n1,x\n" * 99)[:-20], ["votes.csv.gz", "cannot be read"], id="cut off"
         ),
-        pytest.param("votes.parquet", b"id,a|r\n1,x\n", ["votes.parquet", "cannot be read"], id="a CSV called Parquet"),
+        pytest.param(
+            "votes.parquet", b"id,a|r\n1,x\n", ["votes.parquet is a text file", ".csv"], id="a CSV called Parquet"
+        ),
     ],
 )
 def test_file_that_is_not_what_its_ending_says_is_refused(

@@ -252,7 +252,7 @@ def test_a_file_that_labels_a_row_twice_differently_is_refused(data: Path) -> No
     made(data)
     rows = [{"id": "t15", "gold": "good"}, {"id": "t15", "gold": "GOOD"}, {"id": "t15", "gold": "bad"}]
     people = FromPeople(gold=write_csv(data.parent / "mine.csv", rows))
-    with pytest.raises(GoldError, match=r"mine\.csv, rows 2 and 3 give 't15' the gold labels 'GOOD' and 'bad'"):
+    with pytest.raises(GoldError, match=r"mine\.csv, rows 2 and 3 give 't15' the gold labels 'good' and 'bad'"):
         fit_run(data.parent / "run", None, people)
     assert fit_run(data.parent / "run", None, replace(people, gold_wins=True)).dataset.gold[15] == "bad"
 

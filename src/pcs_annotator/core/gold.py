@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import islice
 
@@ -80,9 +82,49 @@ def text_hash(text: str) -> str:
 
 def same_text(cell: str, text: str) -> bool:
     """Return whether a cell of a spreadsheet holds this text."""
-    found, expected = plain_text(cell), plain_text(text)
+    found, expected = _as_typed(plain_text(cell)), _as_typed(plain_text(text))
     cut = len(cell.encode("utf-16-le", "replace")) // 2 >= LONGEST_CELL  # as Excel counts
     return found == expected or (cut and expected.startswith(found))
+
+
+def _as_typed(text: str) -> str:
+    """Return a text without what spreadsheets correct while one types: curly quotes, long dashes and the like."""
+    return unicodedata.normalize("NFC", text).translate(_TYPED)
+
+
+def cell_key(cell: str) -> str:
+    r"""Return what cells share that a spreadsheet may have made of each other, such as `1`, `001` and `1.0`.
+
+    >>> cell_key("WAHR") == cell_key("true"), cell_key("don’t know") == cell_key("Don't\xa0know ")
+    (True, True)
+    """
+    key = _as_typed(plain_text(cell)).casefold()
+    number = _WHOLE.fullmatch(key)
+    return f"{number[1]}{number[2]}" if number else _TRUTH.get(key, key)
+
+
+def as_known(names: Iterable[str]) -> Callable[[str], str]:
+    """Return what turns a cell of a spreadsheet into the one of these names that it stands for, if there is one."""
+    exact = set(names)
+    keys: dict[str, set[str]] = {}
+    for name in exact:
+        keys.setdefault(cell_key(name), set()).add(name)
+
+    def known(cell: str) -> str:
+        alike = keys.get(cell_key(cell), ())
+        return cell if cell in exact or len(alike) != 1 else next(iter(alike))
+
+    return known
+
+
+_TYPED = str.maketrans(
+    {**dict.fromkeys("‘’‚‛′", "'"), **dict.fromkeys("“”„‟«»″", '"'), **dict.fromkeys("–—−", "-"), "…": "..."}
+)
+_WHOLE = re.compile(r"(-?)0*(\d+?)(?:[.,]0{1,2})?")
+"""A whole number; three digits after a point may be thousands."""
+_TRUE, _FALSE = "wahr vrai verdadero verdadeiro vero waar prawda", "falsch faux falso onwaar fałsz"
+_TRUTH = {**dict.fromkeys(_TRUE.split(), "true"), **dict.fromkeys(_FALSE.split(), "false")}
+"""What spreadsheets in other languages write."""
 
 
 def _aligned(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> list[object]:

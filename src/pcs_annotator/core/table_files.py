@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import csv
+import warnings
 import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import PurePath, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pcs_annotator.errors import TableError
+from pcs_annotator.core.file_signatures import HEAD, kind_of, other_kind
+from pcs_annotator.errors import PcsWarning, TableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 PARQUET = (".parquet", ".pq")
 JSON_LINES = (".jsonl", ".ndjson")
-ENDINGS = (".csv", ".tsv", ".txt", ".json", *JSON_LINES, *PARQUET)
+TEXTS = (".csv", ".tsv", ".tab", ".txt", ".json", *JSON_LINES)
+ARROW = (".arrow", ".feather", ".ipc")
+WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
+SQLITE = (".sqlite", ".sqlite3", ".db")
+DUCKDB = (".duckdb", ".ddb")
+ENDINGS = (*TEXTS, *PARQUET, *ARROW, *WORKBOOKS, *SQLITE, *DUCKDB)
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 STDIO = PurePath("-")
 """Standard input or output instead of a file."""
@@ -50,6 +57,25 @@ class Dialect:
     decimal: str = "."
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How a user's table is to be read, where it does not show that itself.
+
+    Attributes:
+        encoding: The encoding of its texts, such as `windows-1252`; empty to guess it.
+        sheet: The sheet of a workbook, by name or by number from 1; empty for the first with a header and rows.
+        table: The table or view of a database; empty for the only one.
+    """
+
+    encoding: str = ""
+    sheet: str = ""
+    table: str = ""
+
+
+AS_FOUND = Reading()
+"""Nothing is prescribed."""
+
+
 class Contents(NamedTuple):
     """What can be known about a file before its rows are read.
 
@@ -57,11 +83,13 @@ class Contents(NamedTuple):
         schema: Names and types of its columns.
         rows: Number of its rows; None if only reading them tells.
         dialect: How it is written, if it is a CSV file.
+        note: What was guessed about it, such as "is read as Windows-1252"; empty if nothing was.
     """
 
     schema: pa.Schema
     rows: int | None
     dialect: Dialect | None = None
+    note: str = ""
 
 
 class FileName(NamedTuple):
@@ -110,6 +138,8 @@ class TableFile(ABC):
         open: Opens it as a pyarrow file.
         compression: How it is compressed; None if it is not, or if its format has its own.
         remote: Whether it is on another machine.
+        reading: How it is to be read.
+        path: Where it is on this machine; None if it is on another.
     """
 
     name: str
@@ -117,6 +147,8 @@ class TableFile(ABC):
     open: Callable[[], Any]
     compression: str | None = None
     remote: bool = False
+    reading: Reading = AS_FOUND
+    path: Path | None = None
 
     @property
     def packed(self) -> bool:
@@ -139,7 +171,7 @@ class TableFile(ABC):
         with self._explained(), self._stream() as stream:
             found: bytes = stream.read(MOST_BYTES_UNPACKED + 1)
         if len(found) > MOST_BYTES_UNPACKED:
-            raise _too_large(self.name)
+            raise too_large(self.name)
         return found
 
     def _stream(self) -> Any:
@@ -148,6 +180,19 @@ class TableFile(ABC):
         raw = self.open()
         return raw if self.compression is None else pa.CompressedInputStream(raw, self.compression)
 
+    def _seekable(self) -> Any:
+        """Open it to be read in any order."""
+        import pyarrow as pa
+
+        return self.open() if self.compression is None else pa.BufferReader(self._read_all())
+
+    def _refuse_other_kind(self) -> None:
+        """Raise if the first bytes show that this is a file of another kind than its extension says."""
+        with self._stream() as stream:
+            other = other_kind(kind_of(stream.read(HEAD)), ending_of(self.name).kind)
+        if other:
+            raise TableError(f"{self.name} is {other}")
+
     @contextmanager
     def _explained(self) -> Iterator[None]:
         """Turn what goes wrong while reading into an error that names the file and the remedy."""
@@ -155,15 +200,25 @@ class TableFile(ABC):
 
         try:
             yield
-        except UnicodeDecodeError as error:
-            raise TableError(f"{self.name} is not UTF-8 text ({error.reason}): save it as UTF-8") from error
         except FileNotFoundError as error:
             raise TableError(f"{self.name} is no longer there: restore it, and start again") from error
-        except (OSError, EOFError, csv.Error, zlib.error, pa.ArrowException) as error:
+        except (OSError, EOFError, UnicodeError, csv.Error, zlib.error, pa.ArrowException) as error:
+            with suppress(OSError, EOFError, pa.ArrowException):  # the first error is the one to report
+                self._refuse_other_kind()
             reason = first_line(error)
             if "UTF8" in reason:
-                raise TableError(f"{self.name} is not UTF-8 text ({reason}): save it as UTF-8") from error
+                raise TableError(
+                    f"{self.name} is not UTF-8 text ({reason}): name its encoding with --encoding, or save it as UTF-8"
+                ) from error
             raise TableError(f"{self.name} cannot be read ({reason}): save it again as CSV or Parquet") from error
+
+
+def say_notes(notes: Mapping[str, str]) -> None:
+    """Warn of what was guessed about files, given by name; once if it is the same about several."""
+    for note in dict.fromkeys(filter(None, notes.values())):
+        names = [name for name, one in notes.items() if one == note]
+        more = f" (and so are {len(names) - 1} more files)" if len(names) > 1 else ""
+        warnings.warn(f"{names[0]} {note}{more}", PcsWarning, stacklevel=3)
 
 
 def gathered(tables: Iterable[pa.Table], schema: pa.Schema, name: str, *, packed: bool) -> pa.Table:
@@ -175,11 +230,12 @@ def gathered(tables: Iterable[pa.Table], schema: pa.Schema, name: str, *, packed
         found.append(table)
         rows, size = rows + len(table), size + table.nbytes
         if packed and (rows > MOST_ROWS or size > MOST_BYTES_UNPACKED):
-            raise _too_large(name)
+            raise too_large(name)
     return pa.concat_tables(found)
 
 
-def _too_large(name: str) -> TableError:
+def too_large(name: str) -> TableError:
+    """Return the error for a file that is too large for memory."""
     size = f"{MOST_BYTES_UNPACKED / 1024**3:g} GiB"
     return TableError(f"{name} is larger than {size} when unpacked: split it, or save it as CSV without compression")
 

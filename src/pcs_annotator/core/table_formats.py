@@ -1,9 +1,7 @@
-"""Formats of tables, read in batches: CSV and JSON Lines (also `.gz` and `.zst`), JSON and Parquet."""
+"""Formats of tables, read in batches: JSON Lines, JSON, Parquet and Arrow; and which class reads which file."""
 
 from __future__ import annotations
 
-import codecs
-import csv
 import io
 import json
 import os
@@ -12,15 +10,24 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pcs_annotator.core.databases import DatabaseFile, DuckDbFile, SqliteFile
+from pcs_annotator.core.delimited import CsvFile
+from pcs_annotator.core.file_signatures import HEAD, kind_of
 from pcs_annotator.core.table_files import (
+    ARROW,
+    AS_FOUND,
+    DUCKDB,
     JSON_LINES,
     PARQUET,
+    SQLITE,
+    TEXTS,
+    WORKBOOKS,
     Contents,
-    Dialect,
+    Reading,
     TableFile,
     ending_of,
     first_line,
@@ -28,12 +35,13 @@ from pcs_annotator.core.table_files import (
     refuse_too_many,
     schema_of_texts,
 )
+from pcs_annotator.core.text_files import TextFile
+from pcs_annotator.core.workbooks import WorkbookFile
 from pcs_annotator.errors import PcsWarning, TableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DELIMITERS = ",\t;"
 BATCH_ROWS = 10_000
 PAGE_BUFFER = 256 * 1024
 """How many bytes of a column of a Parquet file are read at a time."""
@@ -43,126 +51,64 @@ USUAL_BLOCK = 1 * 1024**2
 """How much of a file is in memory at a time, unless a row is longer."""
 
 
-def table_file(name: str, size: int, open: Callable[[], Any], *, remote: bool = False) -> TableFile:
-    """Return a file of a table; its extension says how to read it, and an unknown one is read as CSV."""
+def table_file(
+    name: str,
+    size: int,
+    open: Callable[[], Any],
+    *,
+    remote: bool = False,
+    reading: Reading = AS_FOUND,
+    path: Path | None = None,
+) -> TableFile:
+    """Return a file of a table; its extension says how to read it, or its first bytes if that is unknown."""
     ending = ending_of(name)
-    kind = _KINDS.get(ending.kind, CsvFile)
-    return kind(name=name, size=size, open=open, compression=ending.compression, remote=remote)
+    kind = _KINDS.get(ending.kind)
+    if kind is None:
+        with open() as raw:
+            kind = _KINDS.get(kind_of(raw.read(HEAD)), CsvFile)
+    for option, value, kinds, what in (
+        ("--encoding", reading.encoding, TextFile, "is not a text file"),
+        ("--sheet", reading.sheet, WorkbookFile, "has no sheets"),
+        ("--table", reading.table, DatabaseFile, "is not a database"),
+    ):
+        if value and not issubclass(kind, kinds):
+            raise TableError(f"{name} {what}: leave {option} out, or the setting of that name in pcs.toml")
+    return kind(
+        name=name, size=size, open=open, compression=ending.compression, remote=remote, reading=reading, path=path
+    )
 
 
-def local_file(path: Path, name: str = "") -> TableFile:
+def local_file(path: Path, name: str = "", reading: Reading = AS_FOUND) -> TableFile:
     """Return a file on this machine, called `name` in messages; one that cannot be a table is an error."""
     import pyarrow as pa
 
     # os.path accepts a name that is too long for any file; Path raises an error
     if os.path.isdir(path):
-        raise TableError(f"{path} is a folder: name a CSV, JSON or Parquet file in it")
+        raise TableError(f"{path} is a folder: name a CSV, Excel, JSON or Parquet file in it")
     if not os.path.exists(path):
         raise TableError(f"there is no file {path}: check the name and the folder")
     if not os.path.isfile(path):
-        raise TableError(f"{path} is not a regular file: save the table to a file first")
-    return table_file(name or path.name, path.stat().st_size, lambda: pa.OSFile(os.fspath(path)))
+        raise TableError(f"{path} is not a regular file: save the table to a file first, or give it as - on stdin")
+    size, name = path.stat().st_size, name or path.name
+    return table_file(name, size, lambda: pa.OSFile(os.fspath(path)), reading=reading, path=path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CsvFile(TableFile):
-    """Rows separated by commas, tabs or semicolons; all cells are texts, whatever they look like."""
-
-    def contents(self, limit: int | None = None) -> Contents:
-        """Return the columns of the header."""
-        self._refuse_empty()
-        with self._explained():
-            names, dialect = self._header()
-            if not names:
-                raise EOFError("it has no header line")
-        refuse_too_many(len(names), self.name)
-        refuse_repeated(names, self.name)
-        return Contents(schema_of_texts(names), None, dialect)
-
-    def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
-        """Yield the rows, about as many at a time as fit into a block."""
-        import pyarrow as pa
-
-        given = 0
-        with self._explained():
-            try:
-                for table in self._parsed(USUAL_BLOCK, schema.names, skip=0):
-                    yield table
-                    given += len(table)
-            except pa.ArrowInvalid:  # perhaps because a row is longer than a block
-                yield from self._parsed(BLOCK, schema.names, skip=given)
-
-    def _parsed(self, block: int, wanted: Sequence[str], skip: int) -> Iterator[pa.Table]:
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
-
-        ragged: list[Any] = []
-        names, dialect = self._header()
-
-        def set_aside(row: Any) -> str:
-            ragged.append(row)
-            return "skip"
-
-        with self._stream() as stream:
-            reader = arrow_csv.open_csv(
-                stream,
-                # with threads, pyarrow does not know the row number
-                read_options=arrow_csv.ReadOptions(use_threads=False, block_size=block),
-                parse_options=arrow_csv.ParseOptions(
-                    delimiter=dialect.delimiter, newlines_in_values=True, invalid_row_handler=set_aside
-                ),
-                convert_options=arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False, include_columns=wanted
-                ),
-            )
-            for batch in chain(reader, [None]):
-                if ragged:
-                    raise _ragged(ragged[0], self.name, dialect.delimiter)
-                if batch is not None and skip < len(batch):
-                    yield pa.Table.from_batches([batch.slice(skip)])
-                skip -= min(skip, len(batch or ()))
-
-    def _header(self) -> tuple[list[str], Dialect]:
-        """Return column names, from the first line that is not empty, and how the file is written."""
-        with self._stream() as stream:
-            start = stream.read(1 << 16)
-        if b"\0" in start:
-            raise TableError(f"{self.name} is not a text file: give a CSV or Parquet file")
-        with io.TextIOWrapper(self._stream(), encoding="utf-8-sig", newline="") as lines:
-            short = iter(lambda: lines.readline(BLOCK), "")
-            line = next((line for line in short if line.strip("\r\n")), "")
-            delimiter = max(DELIMITERS, key=line.count)
-            names = next(csv.reader(chain([line], short), delimiter=delimiter), [])
-        quoted = delimiter.join(f'"{name}"' for name in names)
-        return names, Dialect(
-            delimiter=delimiter,
-            bom=start.startswith(codecs.BOM_UTF8),
-            line_end="\r\n" if line.endswith("\r\n") else "\n",
-            quote_all=bool(names) and line.rstrip("\r\n") == quoted,
-        )
-
-
-def _ragged(row: Any, name: str, delimiter: str) -> TableError:
-    return TableError(
-        f"{name}, row {row.number - 1}: Expected {row.expected_columns} columns, got {row.actual_columns} "
-        f"({row.text[:60]!r}): complete the row, and put texts that contain {delimiter!r} in quotes"
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JsonLinesFile(TableFile):
+class JsonLinesFile(TextFile):
     """One object per line; values are read as texts, as a CSV file would hold them."""
 
     def contents(self, limit: int | None = None) -> Contents:
         """Return the columns of all rows: one may have a key that none before it had."""
         names: dict[str, None] = {}
         rows = 0
+        with self._explained():
+            self._encoding(limit)
         for row, _ in islice(self._rows(_parsed_quickly), limit):
             rows += 1
             if not row.keys() <= names.keys():
                 names.update(dict.fromkeys(row))
         refuse_too_many(len(names), self.name)
-        return Contents(schema_of_texts(list(names)), rows)
+        return Contents(schema_of_texts(list(names)), rows, note=self._note())
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield the rows, about as many at a time as fit into a block."""
@@ -180,7 +126,7 @@ class JsonLinesFile(TableFile):
     def _rows(self, parse: Callable[[str], Any]) -> Iterator[tuple[dict[str, Any], int]]:
         """Yield every row with the length of its line."""
         row = 0
-        with self._explained(), io.TextIOWrapper(self._stream(), encoding="utf-8-sig") as lines:
+        with self._explained(), io.TextIOWrapper(self._utf8(), encoding="utf-8-sig") as lines:
             for number, line in enumerate(iter(partial(lines.readline, BLOCK), ""), 1):
                 if line.isspace():
                     continue
@@ -188,12 +134,14 @@ class JsonLinesFile(TableFile):
                 try:
                     found = parse(line)
                 except (ValueError, RecursionError) as error:
+                    if number == 1:
+                        self._refuse_other_kind()
                     raise _not_json(error, f"{self.name}, line {number}") from None
                 yield _as_row(found, row, self.name, line), len(line)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JsonFile(TableFile):
+class JsonFile(TextFile):
     """A list of objects; read at once."""
 
     def contents(self, limit: int | None = None) -> Contents:
@@ -201,7 +149,7 @@ class JsonFile(TableFile):
         rows = self._rows()
         names = list(dict.fromkeys(key for row in rows for key in row))
         refuse_too_many(len(names), self.name)
-        return Contents(schema_of_texts(names), len(rows))
+        return Contents(schema_of_texts(names), len(rows), note=self._note())
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
         """Yield all rows."""
@@ -210,10 +158,11 @@ class JsonFile(TableFile):
     def _rows(self) -> list[dict[str, Any]]:
         self._refuse_empty()
         with self._explained():
-            text = self._read_all().decode("utf-8-sig")
+            text = self._read_all().decode(self._encoding().name).removeprefix("\ufeff")
         try:
             rows = json.loads(text)
         except (ValueError, RecursionError) as error:
+            self._refuse_other_kind()
             raise _not_json(error, self.name) from None
         if not isinstance(rows, list):
             raise TableError(f"{self.name} holds a {type(rows).__name__}: it must be a list of objects, one per row")
@@ -290,7 +239,7 @@ class ParquetFile(TableFile):
         from pyarrow import parquet
 
         self._refuse_empty()
-        with self._explained(), self.open() as raw:
+        with self._explained(), self._seekable() as raw:
             file = parquet.ParquetFile(raw)
             schema, rows = file.schema_arrow, file.metadata.num_rows
         refuse_repeated(schema.names, self.name)
@@ -301,7 +250,7 @@ class ParquetFile(TableFile):
         import pyarrow as pa
         from pyarrow import parquet
 
-        with self._explained(), self.open() as raw:
+        with self._explained(), self._seekable() as raw:
             # at an address, each read is a request: few large ones are better
             buffer = 0 if self.remote else PAGE_BUFFER
             file = parquet.ParquetFile(raw, buffer_size=buffer, pre_buffer=self.remote, page_checksum_verification=True)
@@ -314,8 +263,52 @@ class ParquetFile(TableFile):
                     yield table if table.schema == schema else table.cast(schema)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrowFile(TableFile):
+    """An Arrow file, also called Feather, or an Arrow stream; read as it was written, a batch at a time."""
+
+    @property
+    def packed(self) -> bool:
+        """It has its own compression."""
+        return True
+
+    def contents(self, limit: int | None = None) -> Contents:
+        """Return what its header says."""
+        self._refuse_empty()
+        with self._explained(), self._seekable() as raw:
+            schema = _arrow_reader(raw).schema
+        refuse_repeated(schema.names, self.name)
+        return Contents(schema, None)
+
+    def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
+        """Yield the rows."""
+        import pyarrow as pa
+
+        with self._explained(), self._seekable() as raw:
+            reader = _arrow_reader(raw)
+            one_by_one = (
+                map(reader.get_batch, range(reader.num_record_batches)) if hasattr(reader, "get_batch") else reader
+            )
+            for batch in one_by_one:
+                table = pa.Table.from_batches([batch]).select(schema.names)
+                yield table if table.schema == schema else table.cast(schema)
+
+
+def _arrow_reader(raw: Any) -> Any:
+    import pyarrow as pa
+
+    magic = raw.read(6)
+    raw.seek(0)
+    return pa.ipc.open_file(raw) if magic == b"ARROW1" else pa.ipc.open_stream(raw)
+
+
 _KINDS: dict[str, type[TableFile]] = {
-    **dict.fromkeys(PARQUET, ParquetFile),
+    **dict.fromkeys(TEXTS, CsvFile),
     **dict.fromkeys(JSON_LINES, JsonLinesFile),
     ".json": JsonFile,
+    **dict.fromkeys(PARQUET, ParquetFile),
+    **dict.fromkeys(ARROW, ArrowFile),
+    **dict.fromkeys(WORKBOOKS, WorkbookFile),
+    **dict.fromkeys(SQLITE, SqliteFile),
+    **dict.fromkeys(DUCKDB, DuckDbFile),
 }

@@ -8,7 +8,16 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from pcs_annotator.core.table_files import COMPRESSIONS, ENDINGS, gathered, refuse_repeated
+from pcs_annotator.core.table_files import (
+    AS_FOUND,
+    COMPRESSIONS,
+    ENDINGS,
+    STDIO,
+    Reading,
+    gathered,
+    refuse_repeated,
+    say_notes,
+)
 from pcs_annotator.core.table_formats import local_file
 from pcs_annotator.errors import TableError
 
@@ -19,16 +28,16 @@ EXACT = 2.0**53  # floats hold whole numbers exactly up to here
 _ADDRESS = re.compile(r"([A-Za-z][\w+.-]*::)*[A-Za-z][\w+.-]*://")
 
 
-def as_arrow(table: object) -> pa.Table:
+def as_arrow(table: object, reading: Reading = AS_FOUND) -> pa.Table:
     """Return the table as pyarrow; all columns of a CSV file are texts, whatever they look like.
 
-    Takes a path to a CSV, JSON or JSONL (also `.gz` or `.zst`) or Parquet file, a dict of columns, or any object that
-    supports the Arrow PyCapsule protocol: pandas, polars, pyarrow, DuckDB.
+    Takes a path to a file, which is read as `reading` says, a dict of columns, or any object that supports the Arrow
+    PyCapsule protocol: pandas, polars, pyarrow, DuckDB.
     """
     import pyarrow as pa
 
     if isinstance(table, str | os.PathLike):
-        return _read_file(Path(table))
+        return _read_file(Path(table), reading)
     try:
         arrow = pa.table(table)
     except (TypeError, ValueError, pa.ArrowException) as error:
@@ -85,7 +94,7 @@ def table_stem(spec: Path | str) -> str:
     ('news.train', 'news')
     """
     place = str(spec).partition("://")[2].partition("?")[0] if is_address(spec) else str(spec)
-    path = PurePath(place)
+    path = PurePath("stdin" if PurePath(place) == STDIO else place)
     while has_wildcards(path.name):
         path = path.parent
     if path.suffix.lower() in COMPRESSIONS:
@@ -93,10 +102,12 @@ def table_stem(spec: Path | str) -> str:
     return (path.stem if path.suffix.lower() in ENDINGS else path.name) or "tables"
 
 
-def _read_file(path: Path) -> pa.Table:
-    """Read a CSV, JSON or Parquet file; every problem is an error that names the file and the remedy."""
-    file = local_file(path)
-    schema = file.contents().schema
+def _read_file(path: Path, reading: Reading) -> pa.Table:
+    """Read a file; every problem is an error that names the file and the remedy."""
+    file = local_file(path, reading=reading)
+    contents = file.contents()
+    say_notes({file.name: contents.note})
+    schema = contents.schema
     if not schema.names:
         raise TableError(f"{file.name} has no rows")
     return gathered(file.batches(schema), schema, file.name, packed=file.packed)

@@ -76,11 +76,12 @@ def run(  # noqa: PLR0913  # what `pcs run` takes
         progress: Show progress: a bar in a notebook, text on stderr elsewhere. By default only in a notebook.
         environment: Keys and base URLs; by default those of the process and of `.env`.
         settings: Options of `pcs run`, which override those in `config`: `labels`, `models`, `relations`, `rewriter`,
-            `instruction`, `text_column`, `id_column`, `gold_column`, `answers`, `draws`, `concurrency`, `executor`,
-            `workers`, `ray_address`, `max_per_second`, `ledger`, `budget_usd`, `budget_per_day_usd`, `max_calls`,
-            `max_tokens`, `prices`, `optimiser`, `seed`, `calibration`, `max_error`, `certainty`, `promise`,
-            `per_label`, `sets`. A model may be a name, a function or a chat model, and a relation a name or a function
-            that takes a text and returns its rewrite or None. A run folder knows functions and objects by name alone.
+            `instruction`, `text_column`, `id_column`, `gold_column`, `encoding`, `sheet`, `table`, `answers`, `draws`,
+            `concurrency`, `executor`, `workers`, `ray_address`, `max_per_second`, `ledger`, `budget_usd`,
+            `budget_per_day_usd`, `max_calls`, `max_tokens`, `prices`, `optimiser`, `seed`, `calibration`, `max_error`,
+            `certainty`, `promise`, `per_label`, `sets`. A model may be a name, a function or a chat model, and a
+            relation a name or a function that takes a text and returns its rewrite or None. A run folder knows
+            functions and objects by name alone.
     """
     own, flags = _named(settings)
     place = place_or_table(data)
@@ -117,6 +118,9 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
     environment: Mapping[str, str] | None = None,
     text_column: str | None = None,
     id_column: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    table: str | None = None,
     ledger: LedgerAddress | None = None,
     models: Sequence[object] = (),
     relations: Sequence[object] = (),
@@ -135,6 +139,9 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
         environment: Keys and base URLs; by default those of the process and of `.env`.
         text_column: The column of texts.
         id_column: The ID column.
+        encoding: The encoding of a text file, such as `windows-1252`; by default UTF-8 if it fits, else a guess.
+        sheet: The sheet of a workbook, by name or number; by default the first with a header and rows.
+        table: The table or view of a database; by default the only one.
         ledger: Where the run's answers are now, if that has changed.
         models: The functions and objects that the run was given as models, if any: its folder knows only their names.
         relations: Likewise for relations.
@@ -142,10 +149,13 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
             `executor`, `workers`, `ray_address` or `max_per_second`, as for `pcs label`.
     """
     place = place_or_table(data)
+    flags = Flags(
+        text_column=text_column, id_column=id_column, encoding=encoding, sheet=sheet, table=table, ledger=ledger
+    )
     request = RunRequest(
         data=place,
         folder=Path(folder),
-        config=flags_only(Flags(text_column=text_column, id_column=id_column, ledger=ledger)),
+        config=flags_only(flags),
         limit=limit,
         wait=wait,
         replace=replace,

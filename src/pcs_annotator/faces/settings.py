@@ -19,6 +19,9 @@ class RunSettings(TypedDict, total=False):
     text_column: str | None
     id_column: str | None
     gold_column: str | None
+    encoding: str | None
+    sheet: str | None
+    table: str | None
     answers: str | None
     draws: int | None
     concurrency: int | None

@@ -81,7 +81,7 @@ class TaskSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSettings:
-    """The section `[data]`: the columns of the data file.
+    """The section `[data]`: the columns of the data file, and how it is read.
 
     Attributes:
         text_column: The column of texts; empty for one named `text` or similar, or the only column.
@@ -89,11 +89,17 @@ class DataSettings:
             for `id`, else rows are numbered.
         gold_column: The column of gold labels, which may be partly empty; empty for `gold`, for what most people say in
             columns `gold_<name>` (none where they tie), or for `label` or `labels`.
+        encoding: The encoding of a text file, such as `windows-1252`; empty to guess it, if it is not UTF-8.
+        sheet: The sheet of a workbook, by name or number; empty for the first with a header and rows.
+        table: The table or view of a database; empty for the only one.
     """
 
     text_column: str = ""
     id_column: str = ""
     gold_column: str = ""
+    encoding: str = ""
+    sheet: str = ""
+    table: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

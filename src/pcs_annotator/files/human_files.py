@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
+from pcs_annotator.core.gold import cell_key
+from pcs_annotator.core.table_files import AS_FOUND, Reading
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.errors import TableError
 from pcs_annotator.files.coder_columns import PREFIX, coder_columns, coder_of, majority_labels
@@ -70,12 +72,12 @@ def write_gold(path: Path, gold: Iterable[GivenGold]) -> None:
     _write(path, ("id", "gold", "drawn", "text_hash"), rows)
 
 
-def read_gold(path: Path, text_column: str = "text") -> list[GivenGold]:
+def read_gold(path: Path, text_column: str = "text", reading: Reading = AS_FOUND) -> list[GivenGold]:
     """Return the labels that a person filled in, without empty rows; `text_column` is where the texts may be.
 
     If the file has columns `gold_<name>` but no column `gold`, the label is what most of these people say.
     """
-    columns = _columns(path, ("id",))
+    columns = _columns(path, ("id",), reading)
     coders = [columns[name] for name in coder_columns(columns)]
     if "gold" not in columns and coders:
         columns["gold"] = [label or "" for label in majority_labels(coders)]
@@ -118,9 +120,9 @@ def write_coders(path: Path, given: Sequence[GivenByCoders]) -> None:
     _write(path, ("id", "text_hash", *(f"{PREFIX}{name}" for name in names)), rows)
 
 
-def read_coders(path: Path, text_column: str = "text") -> list[GivenByCoders]:
+def read_coders(path: Path, text_column: str = "text", reading: Reading = AS_FOUND) -> list[GivenByCoders]:
     """Return what several people said in the columns `gold_<name>` of a file; nothing without such columns."""
-    columns = _columns(path, ("id",))
+    columns = _columns(path, ("id",), reading)
     coders = {coder_of(name): columns[name] for name in coder_columns(columns)}
     nothing = [""] * len(columns["id"])
     texts = columns.get(text_column.strip().casefold()) or columns.get("text") or nothing
@@ -158,14 +160,14 @@ def write_audit(path: Path, rows: Iterable[tuple[str, str, str]]) -> None:
     _write(path, ("id", "text", "label", "verdict"), [(name, text, label, "") for name, text, label in rows])
 
 
-def read_verdicts(path: Path) -> list[AuditedLabel]:
+def read_verdicts(path: Path, reading: Reading = AS_FOUND) -> list[AuditedLabel]:
     """Return the rows that a person checked, without those that have no verdict."""
-    columns = _columns(path, ("id", "label", "verdict"))
+    columns = _columns(path, ("id", "label", "verdict"), reading)
     texts = columns.get("text") or [""] * len(columns["id"])
     rows = zip(columns["id"], columns["label"], columns["verdict"], texts, strict=True)
     found = []
     for row, (name, label, given, text) in enumerate(rows, 1):
-        word = given.casefold()
+        word = cell_key(given)
         if word and word not in RIGHT + WRONG:
             raise TableError(f"{path.name}, row {row}: the verdict is {given!r}, must be right or wrong, or empty")
         if word:
@@ -190,8 +192,8 @@ def _require(path: Path, needed: Sequence[str], columns: Iterable[str]) -> None:
             raise TableError(f"{path.name} has no column {name!r}; there are {', '.join(there)}")
 
 
-def _columns(path: Path, needed: Sequence[str]) -> dict[str, list[str]]:
-    found = columns_of(as_arrow(path))
+def _columns(path: Path, needed: Sequence[str], reading: Reading = AS_FOUND) -> dict[str, list[str]]:
+    found = columns_of(as_arrow(path, reading))
     by_name = {name.strip().casefold(): name for name in found}
     _require(path, needed, by_name)
     texts = {short: text_column(name, found[name]).to_pylist() for short, name in by_name.items()}

@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pcs_annotator.core.table_files import PARQUET, ending_of, refuse_repeated
+from pcs_annotator.core.table_files import AS_FOUND, PARQUET, Reading, ending_of, refuse_repeated
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.errors import MissingPackage, PcsWarning, TableError
 from pcs_annotator.files.table_parts import open_parts, source_name
@@ -40,14 +40,18 @@ SPLITS = ("test", "validation", "train")
 Row = Mapping[str, str]
 
 
-def read_source(spec: Path | str, columns: Columns, limit: int | None = None) -> Dataset:
+def read_source(spec: Path | str, columns: Columns, limit: int | None = None, reading: Reading = AS_FOUND) -> Dataset:
     """Return all texts of a source at once, with their gold labels where it has some; see `open_stream`."""
-    stream = open_stream(spec, columns, limit)
+    stream = open_stream(spec, columns, limit, reading=reading)
     return dataset_of(stream.table(), stream.name, columns)
 
 
 def open_stream(
-    spec: Path | str | pa.Table, columns: Columns, limit: int | None = None, shard: Shard | None = None
+    spec: Path | str | pa.Table,
+    columns: Columns,
+    limit: int | None = None,
+    shard: Shard | None = None,
+    reading: Reading = AS_FOUND,
 ) -> TableStream:
     """Return the texts of a source, to be read in chunks; a look at its columns is all that is read here.
 
@@ -55,18 +59,19 @@ def open_stream(
 
     Args:
         spec: A file, a folder of files, or a pattern such as `parts/*.parquet`, here or at an address such as
-            `s3://bucket/news.csv`; `fakenewsnet:FOLDER`, or `fakenewsnet:FOLDER/SITE` for one site; `sentiment:FILE`
-            for a file of the multiclass sentiment set; `hf:OWNER/NAME` or `hf:OWNER/NAME@SPLIT` from Hugging Face; or a
-            table in memory.
+            `s3://bucket/news.csv`; `-` for standard input; `fakenewsnet:FOLDER`, or `fakenewsnet:FOLDER/SITE` for one
+            site; `sentiment:FILE` for a file of the multiclass sentiment set; `hf:OWNER/NAME` or
+            `hf:OWNER/NAME@SPLIT` from Hugging Face; or a table in memory.
         columns: Names of the columns for texts, ids and gold, as far as known.
         limit: Maximum number of rows; None for all.
         shard: Which of these rows; None for all.
+        reading: Encoding, sheet or table, where the file does not show it.
     """
     if not isinstance(spec, Path | str):
         return _stream_of(spec, name_in_memory(spec), columns, limit, shard)
     if is_public_set(spec):
         return _stream_of(_load(str(spec)), str(spec), columns, limit, shard)
-    parts, (schema, rows, dialect) = open_parts(spec, limit)
+    parts, (schema, rows, dialect, _) = open_parts(spec, limit, reading)
     name = source_name(spec)
     refuse_repeated(schema.names, name)
     return TableStream(

@@ -10,11 +10,28 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pcs_annotator.core.table_files import ENDINGS, JSON_LINES, PARQUET, Contents, Dialect, TableFile, ending_of
+from pcs_annotator.core.table_files import (
+    ARROW,
+    AS_FOUND,
+    DUCKDB,
+    JSON_LINES,
+    PARQUET,
+    SQLITE,
+    STDIO,
+    TEXTS,
+    WORKBOOKS,
+    Contents,
+    Dialect,
+    Reading,
+    TableFile,
+    ending_of,
+    say_notes,
+)
 from pcs_annotator.core.table_formats import local_file, table_file
 from pcs_annotator.core.tabular import has_wildcards, is_address
 from pcs_annotator.errors import TableError
 from pcs_annotator.files.remote import find_remote, shown_address
+from pcs_annotator.files.stdin import spool_stdin
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,9 +61,9 @@ class Parts(NamedTuple):
     contents: Contents
 
 
-def open_parts(spec: Path | str, limit: int | None = None) -> Parts:
+def open_parts(spec: Path | str, limit: int | None = None, reading: Reading = AS_FOUND) -> Parts:
     """Return the files of a table, after a look at the columns of each; the first `limit` rows are enough."""
-    parts = _find(spec)
+    parts = _find(spec, reading)
     _refuse_mixed(spec, [part.file.name for part in parts])
     return _with_contents(spec, parts, limit)
 
@@ -62,33 +79,38 @@ def source_name(spec: Path | str) -> str:
     return str(spec) if has_wildcards(str(spec)) else Path(spec).name
 
 
-def _find(spec: Path | str) -> Sequence[Part]:
+def _find(spec: Path | str, reading: Reading) -> Sequence[Part]:
     if is_address(spec):
-        return _find_remote(str(spec))
+        return _find_remote(str(spec), reading)
+    if Path(spec) == STDIO:
+        return [_local_part(*spool_stdin(), reading)]
     path = Path(spec)
     if os.path.isdir(path):
         paths = [path / name for name in _tables_among(os.listdir(path), path)]
-        return [_local_part(one, f"{path.name}/{one.name}") for one in paths]
+        return [_local_part(one, f"{path.name}/{one.name}", reading) for one in paths]
     if not os.path.exists(path) and has_wildcards(str(path)):
         paths = [Path(one) for one in sorted(glob(str(path), recursive=True)) if os.path.isfile(one)]
         if not paths:
             raise TableError(f"no file matches {path}: check the pattern and the folder")
-        return [_local_part(one, str(one)) for one in paths]
-    return [_local_part(path, path.name)]
+        return [_local_part(one, str(one), reading) for one in paths]
+    return [_local_part(path, path.name, reading)]
 
 
-def _find_remote(address: str) -> Sequence[Part]:
+def _find_remote(address: str, reading: Reading) -> Sequence[Part]:
     found, folder = find_remote(address)
     if folder:
         known = set(_tables_among([file.address.rpartition("/")[2] for file in found], address))
         found = [file for file in found if file.address.rpartition("/")[2] in known]
     if not found:
         raise TableError(f"no file matches {address}: check the pattern and the folder")
-    return [Part(table_file(file.address, file.size, file.open, remote=True), file.version) for file in found]
+    return [
+        Part(table_file(file.address, file.size, file.open, remote=True, reading=reading), file.version)
+        for file in found
+    ]
 
 
-def _local_part(path: Path, name: str) -> Part:
-    file = local_file(path, name)
+def _local_part(path: Path, name: str, reading: Reading) -> Part:
+    file = local_file(path, name, reading)
 
     def version() -> str:
         try:
@@ -102,7 +124,8 @@ def _local_part(path: Path, name: str) -> Part:
 
 def _tables_among(names: Iterable[str], folder: Path | str) -> Sequence[str]:
     """Return the names of tables; `_SUCCESS`, `.part.crc` and the like are what engines leave beside them."""
-    known = sorted(name for name in names if ending_of(name).kind in ENDINGS and not name.startswith((".", "_")))
+    kinds = (*TEXTS, *PARQUET, *ARROW)  # a workbook or a database is a table of its own
+    known = sorted(name for name in names if ending_of(name).kind in kinds and not name.startswith((".", "_")))
     if not known:
         raise TableError(
             f"{folder} is a folder without tables: name a file, or a pattern such as "
@@ -123,7 +146,14 @@ def _refuse_mixed(spec: Path | str, names: Sequence[str]) -> None:
 
 def _kind(name: str) -> str:
     ending = ending_of(name).kind
-    kinds = {**dict.fromkeys(PARQUET, "Parquet"), **dict.fromkeys(JSON_LINES, "JSONL"), ".json": "JSON"}
+    kinds = {
+        **dict.fromkeys(PARQUET, "Parquet"),
+        **dict.fromkeys(JSON_LINES, "JSONL"),
+        ".json": "JSON",
+        **dict.fromkeys(ARROW, "Arrow"),
+        **dict.fromkeys(WORKBOOKS, "workbook"),
+        **dict.fromkeys((*SQLITE, *DUCKDB), "database"),
+    }
     return kinds.get(ending, "CSV")
 
 
@@ -132,6 +162,7 @@ def _with_contents(spec: Path | str, parts: Sequence[Part], limit: int | None) -
     schema: pa.Schema | None = None
     rows: int | None = 0
     dialect: Dialect | None = None
+    notes: dict[str, str] = {}
     for part in parts:
         left = None if limit is None or rows is None else limit - rows
         if left is not None and left <= 0:
@@ -139,10 +170,12 @@ def _with_contents(spec: Path | str, parts: Sequence[Part], limit: int | None) -
         contents = part.file.contents(left)
         rows = None if rows is None or contents.rows is None else rows + contents.rows
         schema = contents.schema if schema is None else _together(schema, used[0].file, contents.schema, part.file)
+        notes[part.file.name] = contents.note
         dialect = dialect if used else contents.dialect
         used.append(part)
     if schema is None or not schema.names:
         raise TableError(f"{source_name(spec)} has no rows")
+    say_notes(notes)
     return Parts(used, Contents(schema, rows, dialect))
 
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from pcs_annotator.core.coders import Coders
-from pcs_annotator.core.gold import same_text, text_hash
+from pcs_annotator.core.gold import as_known, same_text, text_hash
 from pcs_annotator.files import coder_columns, human_files
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.files.tables import Dataset, coder_labels
+from pcs_annotator.pipeline.human_review import FromPeople
 
 
-def take_coders(path: Path, folder: RunFolder, dataset: Dataset, labels: Sequence[str]) -> None:
+def take_coders(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: Sequence[str]) -> None:
     """Add what several people said in a file; a later file wins over an earlier one, person by person."""
+    assert people.gold is not None
     texts = {item.id: item.text for item in dataset.items}
+    known_id, known_label = as_known(texts), as_known(labels)
+    found = human_files.read_coders(people.gold, dataset.columns.text or "text", people.reading)
     given = [
-        one._replace(text_hash=text_hash(texts[one.id]))
-        for one in human_files.read_coders(path, dataset.columns.text or "text")
+        one._replace(
+            text_hash=text_hash(texts[one.id]),
+            labels={name: known_label(label) for name, label in one.labels.items()},
+        )
+        for one in (one._replace(id=known_id(one.id)) for one in found)
         if one.id in texts and (not one.text or same_text(one.text, texts[one.id]))
     ]
     if not given:
@@ -27,7 +33,7 @@ def take_coders(path: Path, folder: RunFolder, dataset: Dataset, labels: Sequenc
         before = merged.get(one.id, one)
         same = before.text_hash == one.text_hash
         merged[one.id] = one._replace(labels={**(before.labels if same else {}), **one.labels})
-    _coders(dataset, list(merged.values()), labels, path.name)  # raises for a label that is none
+    _coders(dataset, list(merged.values()), labels, people.gold.name)  # raises for a label that is none
     human_files.write_coders(folder.coders, list(merged.values()))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import ResultTable, number_of
-from pcs_annotator.core.table_files import ENDINGS
+from pcs_annotator.core.table_files import AS_FOUND, ENDINGS, Reading
 from pcs_annotator.core.tabular import as_arrow, table_name
 from pcs_annotator.core.votes import Votes, check_known, read_vote_table
 from pcs_annotator.errors import ConfigError, GoldError, PcsWarning, TableError, UnknownNameError, UserError
@@ -68,6 +68,7 @@ class EvaluateRequest:
         splitting: Folds, seeds and resamples.
         order: The labels from the lowest to the highest; empty if they have no order, or that of a run folder.
         out: A folder for the tables as Markdown, CSV and LaTeX.
+        reading: How to read the table.
     """
 
     source: Path
@@ -77,6 +78,7 @@ class EvaluateRequest:
     splitting: Splitting = field(default_factory=Splitting)
     order: Sequence[str] = ()
     out: Path | None = None
+    reading: Reading = AS_FOUND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,10 +100,10 @@ class RecordedVotes(NamedTuple):
     order: Sequence[str] = ()
 
     @classmethod
-    def read(cls, source: Path) -> RecordedVotes:
+    def read(cls, source: Path, reading: Reading = AS_FOUND) -> RecordedVotes:
         """Return the votes of a table or of a run folder; no model is called, so no key is needed."""
         if not source.is_dir():
-            arrow = as_arrow(source)
+            arrow = as_arrow(source, reading)
             table = read_vote_table(arrow, name=table_name(source))
             texts = list(texts_of(arrow, table.votes).values()) or None
             return cls(table.votes, _gold_once(table.votes, table.gold, texts))
@@ -150,7 +152,7 @@ def evaluate_source(request: EvaluateRequest) -> Evaluated:
     methods = methods_named(request.methods, request.optimiser)
     if request.out is not None:
         check_folder(request.out)
-    recorded = RecordedVotes.read(request.source)
+    recorded = RecordedVotes.read(request.source, request.reading)
     check_known(request.rewritten, recorded.votes.relations, "relation")
     recorded = recorded._replace(rewritten=recorded.rewritten | frozenset(request.rewritten))
     if request.order:

@@ -227,7 +227,9 @@ def _resolved(source: ExperimentSource, asking: Asking, folds: int) -> Config:
             f"{source.spec} has texts and no votes: name models to ask with --model provider:model, or give a table "
             "with columns <annotator>|<relation> and gold"
         )
-    dataset = sources.read_source(source.spec, resolve_config.columns_of(asking.config), asking.limit)
+    dataset = sources.read_source(
+        source.spec, resolve_config.columns_of(asking.config), asking.limit, resolve_config.reading_of(asking.config)
+    )
     rows = [label for label in dataset.gold if label]
     classes = len({label.casefold() for label in rows})
     if len(rows) < 2 * folds or classes < 2:

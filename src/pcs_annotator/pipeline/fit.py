@@ -52,11 +52,11 @@ def _fit_run(
     recorded = replace(recorded, config=replace(recorded.config, learn=settings))
     items = recorded.dataset.items
     if people.gold is not None:
-        recorded = recorded.with_gold(people.gold, wins=people.gold_wins)
+        recorded = recorded.with_gold(people)
     learned = recorded.learn(settings, spare_looks=spare_looks)
     if people.verdicts is not None:
         outcomes = list(learned.model.judge(recorded.votes))
-        model = human_review.with_verdicts(learned.model, people.verdicts, recorded.folder, items, outcomes)
+        model = human_review.with_verdicts(learned.model, people, recorded.folder, items, outcomes)
         learned = replace(learned, model=model)
         if not (learned.model.certificate and learned.model.certificate.holds):
             learned = replace(learned, model=learned.model.with_coverage(recorded.votes))

@@ -12,6 +12,7 @@ import numpy as np
 
 from pcs_annotator.core.gold import refuse_contradictions
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.table_files import AS_FOUND, Reading
 from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, text_column
 from pcs_annotator.core.task import check_labels
 from pcs_annotator.core.vote_columns import Unknown
@@ -40,6 +41,7 @@ class FitFiles:
         unknown: What to do with votes for other labels.
         gold: A file with more gold labels, by id.
         gold_wins: Whether to accept gold labels that contradict each other; those of `gold` override the table's.
+        reading: How to read `gold`, or the table if there is no such file.
         replace: Whether to keep a file in the way of `labels_out` under a dated name.
         spreadsheet_safe: Whether labels are written so that a spreadsheet runs no cell as a formula.
     """
@@ -51,6 +53,7 @@ class FitFiles:
     unknown: Unknown = "error"
     gold: Path | None = None
     gold_wins: bool = False
+    reading: Reading = AS_FOUND
     replace: bool = False
     spreadsheet_safe: bool = False
 
@@ -86,7 +89,7 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     settings = LearnSettings(**(changes or {}))
     earlier = _earlier_model(files.model)
     in_the_way = _check_outputs(files, earlier)
-    arrow = as_arrow(files.table)
+    arrow = as_arrow(files.table, files.reading if files.gold is None else AS_FOUND)
     labels = None if files.labels is None else check_labels(files.labels)
     table = read_vote_table(arrow, labels, unknown=files.unknown, name=table_name(files.table))
     texts = texts_of(arrow, table.votes)
@@ -152,9 +155,9 @@ def _check_outputs(files: FitFiles, earlier: Mapping[str, Any]) -> list[Path]:
 def _with_gold(table: VoteTable, texts: Mapping[str, str], files: FitFiles) -> tuple[str | None, ...]:
     assert files.gold is not None
     ids = table.votes.ids
-    rows = human_review.read_labels(
-        files.gold, {name: texts.get(name, "") for name in ids}, "table", wins=files.gold_wins
-    )
+    people = human_review.FromPeople(gold=files.gold, gold_wins=files.gold_wins, reading=files.reading)
+    known = {name: texts.get(name, "") for name in ids}
+    rows = human_review.read_labels(people, known, table.votes.labels, "table")
     given = {one.id: one.label for one in rows}
     if not files.gold_wins:
         human_review.refuse_other_labels(ids, table.gold, given, (files.gold.name, files.table.name))

@@ -11,8 +11,17 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Integers, Mask
-from pcs_annotator.core.gold import UNLABELLED, gold_codes, listed, refuse_contradictions, same_text, text_hash
+from pcs_annotator.core.gold import (
+    UNLABELLED,
+    as_known,
+    gold_codes,
+    listed,
+    refuse_contradictions,
+    same_text,
+    text_hash,
+)
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.table_files import AS_FOUND, Reading
 from pcs_annotator.core.task import Item, label_lookup, unknown_label
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import GoldError, PcsWarning, TableError
@@ -38,6 +47,7 @@ class FromPeople:
         audit: How many accepted rows to draw for a person to check.
         to_label: How many rows to write for a person to label.
         gold_wins: Whether to accept labels in `gold` that contradict the data or each other.
+        reading: How these files are to be read.
     """
 
     gold: Path | None = None
@@ -45,6 +55,7 @@ class FromPeople:
     audit: int = 0
     to_label: int = ROWS_TO_LABEL
     gold_wins: bool = False
+    reading: Reading = AS_FOUND
 
 
 class Gold(NamedTuple):
@@ -164,22 +175,23 @@ def refuse_other_labels(
         )
 
 
-def take_gold(path: Path, folder: RunFolder, dataset: Dataset, labels: Sequence[str], *, wins: bool = False) -> None:
+def take_gold(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: Sequence[str]) -> None:
     """Add the labels of a person's file to those of a run; later files win over earlier ones.
 
     A row counts as drawn at random only if the file says so and we drew it. Labels of other texts are left out, with a
     warning.
 
     Args:
-        path: The file.
+        people: The file, and how to read it.
         folder: The run.
         dataset: The texts and gold labels of the run.
         labels: The label set.
-        wins: Whether to accept labels that contradict the data or each other.
     """
+    assert people.gold is not None
+    path, wins = people.gold, people.gold_wins
     texts = {item.id: item.text for item in dataset.items}
     lookup = label_lookup(labels)
-    given = read_labels(path, texts, "run", dataset.columns.text, wins=wins)
+    given = read_labels(people, texts, labels, "run", dataset.columns.text)
     for one in given:
         if one.label.casefold() not in lookup:
             raise unknown_label(one.label, labels, f"{path.name}, row {one.row}, column gold")
@@ -199,20 +211,26 @@ def take_gold(path: Path, folder: RunFolder, dataset: Dataset, labels: Sequence[
 
 
 def read_labels(
-    path: Path, texts: Mapping[str, str], source: str, text_column: str | None = None, *, wins: bool = False
+    people: FromPeople, texts: Mapping[str, str], labels: Sequence[str], source: str, text_column: str | None = None
 ) -> list[human_files.GivenGold]:
     """Return the labels of a person's file without those for other texts; the last of several for one row wins.
 
+    Ids and labels that a spreadsheet changed, such as `1.0` for `1`, are those of the data.
+
     Args:
-        path: The file.
+        people: The file, and how to read it.
         texts: Item id → text; empty where the text is unknown.
+        labels: The label set.
         source: What has no such id, for messages.
         text_column: The column of texts in the data, which the file may have too.
-        wins: Whether to accept different labels for one row.
     """
+    assert people.gold is not None
+    path, wins = people.gold, people.gold_wins
     found: dict[str, human_files.GivenGold] = {}
     other = []
-    for one in human_files.read_gold(path, text_column or "text"):
+    known_id, known_label = as_known(texts), as_known(labels)
+    for cells in human_files.read_gold(path, text_column or "text", people.reading):
+        one = cells._replace(id=known_id(cells.id), label=known_label(cells.label))
         if one.id not in texts:
             raise TableError(f"{path.name}, row {one.row}: the {source} has no text with the id {one.id!r}")
         if one.text and texts[one.id] and not same_text(one.text, texts[one.id]):
@@ -324,16 +342,19 @@ def hand_out_audit(folder: RunFolder, items: Sequence[Item], outcomes: Sequence[
 
 
 def with_verdicts(
-    model: Model, path: Path, folder: RunFolder, items: Sequence[Item], outcomes: Sequence[Outcome]
+    model: Model, people: FromPeople, folder: RunFolder, items: Sequence[Item], outcomes: Sequence[Outcome]
 ) -> Model:
     """Return the model with its certificate confirmed, revoked or left open by a person's verdicts."""
-    certificate = model.certificate
+    assert people.verdicts is not None
+    path, certificate = people.verdicts, model.certificate
     if certificate is None or not certificate.thresholds:
         raise GoldError(f"{path.name}: there is no promise for these verdicts to confirm or revoke")
     now = {outcome.id: (outcome, item.text) for outcome, item in zip(outcomes, items, strict=True)}
     drawn = _kinds_by_row(folder) if folder.drawn.exists() else None
     checked: dict[str, human_files.AuditedLabel] = {}
-    for one in human_files.read_verdicts(path):
+    known_id, known_label = as_known(now), as_known(one.label for one in outcomes if one.label)
+    for cells in human_files.read_verdicts(path, people.reading):
+        one = cells._replace(id=known_id(cells.id), label=known_label(cells.label))
         outcome, text = now.get(one.id, (None, ""))
         if outcome is None or outcome.decision != "accept" or outcome.label != one.label:
             why = f"is not accepted as {one.label!r}: the labels have changed since these rows were drawn"

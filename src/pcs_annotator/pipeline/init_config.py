@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
+from pcs_annotator.core.table_files import Reading
 from pcs_annotator.core.task import usual_instruction
 from pcs_annotator.errors import ConfigError, LabelError
 from pcs_annotator.files import runs, tables
 from pcs_annotator.files.config import CONFIG_NAME, Config
 from pcs_annotator.files.sources import read_source
-from pcs_annotator.pipeline.resolve_config import columns_of, labels_seen
+from pcs_annotator.pipeline.resolve_config import columns_of, labels_seen, reading_of
 
 TEMPLATE = """\
 # Settings of perceived-confidence. Every key is optional; command-line options override this file.
@@ -28,7 +30,7 @@ labels = {labels}
 text_column = {text}
 {id_line}
 {gold_line}
-
+{reading}
 [ask]
 # As provider:model; keys come from the environment or a .env file (OPENAI_API_KEY, GROQ_API_KEY, …).
 # Without a key: embedded:smollm2 (small, runs on this computer), ollama:…, or http://host:port/v1#model.
@@ -53,7 +55,7 @@ seed = 0
 
 
 def write_first_config(data: Path | str, out: Path | None, config: Config, *, force: bool) -> Path:
-    """Write a commented `pcs.toml` for a table and return its path; `config` names the columns that the user has named.
+    """Write a commented `pcs.toml` for a table and return its path; `config` has what the user says about it.
 
     Raises:
         ConfigError: The file already exists.
@@ -61,14 +63,15 @@ def write_first_config(data: Path | str, out: Path | None, config: Config, *, fo
     path = out or Path(CONFIG_NAME)
     if path.exists() and not force:
         raise ConfigError(f"{path} already exists: name another file with --out, or overwrite it with --force")
-    text = first_config(read_source(data, columns_of(config)))
+    reading = reading_of(config)
+    text = first_config(read_source(data, columns_of(config), reading=reading), reading)
     with runs.atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return path
 
 
-def first_config(dataset: tables.Dataset) -> str:
-    """Return the text of a `pcs.toml` for a dataset."""
+def first_config(dataset: tables.Dataset, reading: Reading) -> str:
+    """Return the text of a `pcs.toml` for a dataset that was read in some way."""
     try:
         labels = list(labels_seen(dataset))
     except LabelError:
@@ -91,6 +94,7 @@ def first_config(dataset: tables.Dataset) -> str:
         gold_line=f"gold_column = {_toml(columns.gold)}"
         if known and columns.gold
         else '# gold_column = "gold"   # may be partly empty',
+        reading="".join(f"{name} = {_toml(value)}\n" for name, value in asdict(reading).items() if value),
         models=_toml(["embedded:smollm2"]),
     )
 

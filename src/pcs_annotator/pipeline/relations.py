@@ -22,6 +22,7 @@ from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.ledger_address import LedgerAddress
+from pcs_annotator.core.table_files import AS_FOUND, Reading
 from pcs_annotator.core.task import Item, Phrasing, Task, usual_instruction
 from pcs_annotator.core.variant import Status, Variant
 from pcs_annotator.core.votes import Votes
@@ -143,6 +144,7 @@ class CheckRequest:
         out: Where to write every variant; None to write none.
         replace: Whether to keep a file in the way of `out` under a dated name.
         limit: Use only the first N texts; None for all.
+        reading: How to read the table.
     """
 
     file: Path
@@ -153,6 +155,7 @@ class CheckRequest:
     out: Path | None = None
     replace: bool = False
     limit: int | None = None
+    reading: Reading = AS_FOUND
 
 
 def list_relations(choice: RelationChoice) -> list[KnownRelation]:
@@ -240,7 +243,7 @@ def check_relations(request: CheckRequest, choice: RelationChoice) -> dict[str, 
         refuse_inputs(request.out, request.file)
         refuse_existing(request.out, replace=request.replace)
     columns = Columns(text=request.text_column, id=request.id_column)
-    items = read_source(request.file, columns, request.limit).items
+    items = read_source(request.file, columns, request.limit, request.reading).items
     flips = _flips(request.votes) if request.votes is not None else {}
     variants: list[tuple[Item, Variant]] = []
 

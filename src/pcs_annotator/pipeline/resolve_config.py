@@ -12,6 +12,7 @@ from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.ledger_address import LedgerAddress, absolute_address
+from pcs_annotator.core.table_files import Reading
 from pcs_annotator.core.task import Task, check_labels, label_lookup, unknown_label, usual_instruction
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.errors import ConfigError, LabelError
@@ -26,6 +27,7 @@ from pcs_annotator.relations.parse import Parser
 WITHOUT_PARSER = ("contraction", "punctuation", "frame")
 # A gold column with more values than this is probably not a column of labels.
 MOST_LABELS_TO_GUESS = 50
+READING = ("encoding", "sheet", "table")
 LIMITS = ("budget_usd", "budget_per_day_usd", "max_calls", "max_tokens")
 EXECUTION = ("executor", "workers", "ray_address", "max_per_second")
 LEARN_FLAGS = ("optimiser", "seed", "calibration", "max_error", "certainty", "promise", "per_label", "sets")
@@ -43,6 +45,9 @@ class Flags:
     text_column: str | None = None
     id_column: str | None = None
     gold_column: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+    table: str | None = None
     answers: str | None = None
     draws: int | None = None
     concurrency: int | None = None
@@ -82,7 +87,7 @@ def flags_only(flags: Flags, learn: LearnSettings | None = None) -> Config:
 def _over(config: Config, flags: Flags) -> Config:
     given = {name: value for name, value in asdict(flags).items() if value not in (None, (), [])}
     task = {"labels": "labels", "instruction": "instruction"}
-    data = {name: name for name in ("text_column", "id_column", "gold_column")}
+    data = {name: name for name in ("text_column", "id_column", "gold_column", *READING)}
     ask = {name: name for name in ("models", "answers", "draws", "concurrency", "ledger", *EXECUTION, *LIMITS)}
     relations = {"relations": "use", "rewriter": "rewriter"}
     learn = {name: name for name in LEARN_FLAGS}
@@ -126,6 +131,11 @@ def columns_of(config: Config) -> Columns:
     """Return the columns that settings name."""
     data = config.data
     return Columns(text=data.text_column or None, id=data.id_column or None, gold=data.gold_column or None)
+
+
+def reading_of(config: Config) -> Reading:
+    """Return how the data are to be read."""
+    return Reading(**{name: getattr(config.data, name) for name in READING})
 
 
 def resolve(config: Config, dataset: Dataset) -> Config:

@@ -6,7 +6,7 @@ import logging
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ def run(request: RunRequest) -> RunResult:
         large = open_large(stream, RunFolder(request.folder), request.config)
     dataset = request.read_data(stream) if large is None else large.sample
     config = resolve_config.resolve(request.config, dataset)
+    config = replace(config, data=replace(config.data, **asdict(request.reading())))
     if large is not None:
         config = replace(config, data=replace(config.data, id_column=stream.columns.id_setting))
     # Settings and gold are checked before the first call, not after the last.

@@ -220,10 +220,10 @@ class Recorded:
         """The text of every item."""
         return [item.text for item in self.dataset.items]
 
-    def with_gold(self, path: Path, *, wins: bool = False) -> Recorded:
+    def with_gold(self, people: human_review.FromPeople) -> Recorded:
         """Return the run with the labels of a person's file, which are also stored in the folder."""
-        human_review.take_gold(path, self.folder, self.dataset, self.votes.labels, wins=wins)
-        coders.take_coders(path, self.folder, self.dataset, self.votes.labels)
+        human_review.take_gold(people, self.folder, self.dataset, self.votes.labels)
+        coders.take_coders(people, self.folder, self.dataset, self.votes.labels)
         return replace(self, gold=human_review.gold_of(self.folder, self.dataset))
 
     @property

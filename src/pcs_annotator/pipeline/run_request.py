@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pcs_annotator.asking.ledger.lock import Say, warn_user
+from pcs_annotator.core.table_files import AS_FOUND, Reading
 from pcs_annotator.core.tabular import table_stem
 from pcs_annotator.core.task import Item
+from pcs_annotator.errors import PcsError
 from pcs_annotator.files import sources, tables
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder
@@ -85,7 +88,18 @@ class RunRequest:
     def open_data(self) -> TableStream:
         """Open the user's table, to be read in chunks."""
         shard = Shard.parse(self.shard) if self.shard else None
-        return sources.open_stream(self.data, resolve_config.columns_of(self.config), self.limit, shard)
+        columns = resolve_config.columns_of(self.config)
+        return sources.open_stream(self.data, columns, self.limit, shard, self.reading())
+
+    def reading(self) -> Reading:
+        """Return how to read the table: as the settings say; if they say nothing, as in an earlier run over it."""
+        given = resolve_config.reading_of(self.config)
+        if given == AS_FOUND:
+            with suppress(PcsError):  # there is no earlier run, or it is damaged
+                earlier, start = started(RunFolder(self.folder))
+                if start.get("data") == str(self.data):
+                    return resolve_config.reading_of(earlier)
+        return given
 
     def read_data(self, stream: TableStream | None = None) -> tables.Dataset:
         """Read all rows of the user's table."""

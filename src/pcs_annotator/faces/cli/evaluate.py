@@ -10,6 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from pcs_annotator.core.table_files import Reading
 from pcs_annotator.faces.cli import learned_view, options, result_view
 from pcs_annotator.pipeline import evaluate
 
@@ -59,6 +60,7 @@ def splitting_options(function: options.F) -> options.F:
 @options.list_option("--methods", "Methods, the first tested against the others; default: all.")
 @splitting_options
 @options.list_option("--order", "Labels from the lowest to the highest, for weighted κ and ordinal α.")
+@options.reading_options
 @click.option("--seed", default=0, show_default=True, metavar="N", help="Random seed for splits and resamples.")
 @click.option("-o", "--out", type=options.PATH, help="Folder for the tables as Markdown, CSV and LaTeX.")
 @options.JSON
@@ -70,6 +72,7 @@ def command(*, source: Path, to_json: bool, quiet: bool, **given: Any) -> None:
     For methods that these votes do not support, a note says what they would need.
     """
     splitting = options.take(evaluate.Splitting, given)
+    given["reading"] = options.take(Reading, given)
     request = evaluate.EvaluateRequest(source=source, splitting=splitting, **given)
     with options.gathered_warnings() as notes:
         found = evaluate.evaluate_source(request)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from pcs_annotator.core.table_files import Reading
 from pcs_annotator.core.vote_columns import Unknown
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli import exit_codes, learned_view, options
@@ -16,7 +17,7 @@ from pcs_annotator.pipeline.human_review import FromPeople
 
 
 @click.command("fit")
-@click.argument("table", type=options.PATH)
+@click.argument("source", metavar="TABLE", type=options.PATH)
 @click.option(
     "--optimiser", metavar="NAME", help="How weights are learned: auto (default), lr, logit, scaling, naive-bayes, …"
 )
@@ -33,6 +34,7 @@ from pcs_annotator.pipeline.human_review import FromPeople
 @click.option(
     "--gold", type=options.PATH, help="More gold labels: the filled-in to_label.csv, or a table with id and gold."
 )
+@options.reading_options
 @options.GOLD_WINS
 @click.option(
     "--audit", default=0, type=click.IntRange(0), metavar="N", help="Draw N accepted rows for a person to check."
@@ -60,7 +62,7 @@ from pcs_annotator.pipeline.human_review import FromPeople
 @options.QUIET
 def command(
     *,
-    table: Path,
+    source: Path,
     labels: tuple[str, ...],
     unknown: Unknown,
     out: Path | None,
@@ -75,15 +77,18 @@ def command(
 ) -> int:
     """Learn the weight of each annotator and relation from recorded votes, and what can be promised.
 
-    TABLE is a CSV, JSONL or Parquet file with the columns id, gold (may be partly empty) and one column
+    TABLE is a CSV, Excel, JSONL or Parquet file with the columns id, gold (may be partly empty) and one column
     <annotator>|<relation> per pair; or with one row per vote and the columns id, annotator, relation, label and gold.
 
     TABLE can also be a run folder. Its labels and report are then rewritten; settings without an option here stay as
     they were in the run.
+
+    --encoding, --sheet and --table are about the file of --gold or --verdicts; without one, about TABLE.
     """
+    given["reading"] = options.take(Reading, given)
     people = options.take(FromPeople, given)
     changes = {name: value for name, value in given.items() if value is not None}
-    if table.is_dir():
+    if source.is_dir():
         if out or model_out or labels:
             raise ConfigError(
                 "-o, --model-out and --labels are for a table of votes: a run folder has files and labels"
@@ -94,14 +99,14 @@ def command(
         with options.gathered_warnings() as notes:
             say = partial(options.say, shown=not (to_json or quiet))
             how = {"spreadsheet_safe": spreadsheet_safe, "spare_looks": spare_looks}
-            result = fitting.fit_run(table, changes, people, ledger=ledger, say=say, **how)
+            result = fitting.fit_run(source, changes, people, ledger=ledger, say=say, **how)
         options.show(run_view.run_json, run_view.print_run, result, notes, to_json=to_json, quiet=quiet)
         return exit_codes.exit_code(result.counts.unanswered)
     if people.audit or people.verdicts or spare_looks or ledger:
         options_of_runs = "--audit, --verdicts, --spare-looks and --ledger"
         raise ConfigError(f"{options_of_runs} are for a run folder: give one instead of a table")
     files = fit_table.FitFiles(
-        table=table,
+        table=source,
         model=model_out or Path("model.json"),
         replace=replace,
         labels_out=out,
@@ -109,6 +114,7 @@ def command(
         unknown=unknown,
         gold=people.gold,
         gold_wins=people.gold_wins,
+        reading=people.reading,
         spreadsheet_safe=spreadsheet_safe,
     )
     with options.gathered_warnings() as notes:

@@ -36,6 +36,7 @@ from pcs_annotator.pipeline.run_request import RunRequest
     type=click.Choice(["csv", "tsv", "jsonl"]),
     help="Format on standard output.",
 )
+@options.reading_options
 @options.TEXT_COLUMN
 @options.ID_COLUMN
 @options.MOVED_LEDGER

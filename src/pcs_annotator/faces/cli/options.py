@@ -106,10 +106,28 @@ CONFIG = click.option("-c", "--config", type=PATH, help="Settings file; default:
 TEXT_COLUMN = click.option(
     "--text-column", metavar="NAME", help="Text column; default: `text` or similar, or the only column."
 )
+_READING = (
+    click.option(
+        "--encoding",
+        default="",
+        metavar="NAME",
+        help="Encoding of a text file, such as windows-1252; default: UTF-8 if it fits, else a guess.",
+    ),
+    click.option(
+        "--sheet",
+        default="",
+        metavar="NAME",
+        help="Sheet of a workbook, by name or number; default: the first with a header and rows.",
+    ),
+    click.option(
+        "--table", "table", default="", metavar="NAME", help="Table or view of a database; default: the only one."
+    ),
+)
 ID_COLUMN = click.option(
     "--id-column", metavar="NAME", help="ID column, or `row` to number the rows; default: `id`, or row numbers."
 )
 _COLUMNS = (
+    *_READING,
     TEXT_COLUMN,
     ID_COLUMN,
     click.option(
@@ -308,6 +326,11 @@ _SETTINGS = (
 )
 
 
+def reading_options(function: F) -> F:
+    """Add the options for how a file is read."""
+    return with_options(_READING, function)
+
+
 def listening_options(function: F) -> F:
     """Add the options for where to listen, and whom to let in."""
     return with_options(_LISTENING, function)
@@ -319,7 +342,7 @@ def settings_options(function: F) -> F:
 
 
 def column_options(function: F) -> F:
-    """Add the options for the columns of a table."""
+    """Add the options for the columns of a table, and for how it is read."""
     return with_options(_COLUMNS, function)
 
 

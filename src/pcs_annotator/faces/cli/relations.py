@@ -14,6 +14,7 @@ from rich.text import Text
 
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.result_table import Content, ResultTable
+from pcs_annotator.core.table_files import Reading
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.faces.cli import options
 from pcs_annotator.faces.cli.exit_codes import exit_code
@@ -61,6 +62,7 @@ def try_(name: str, text: str, rewriter: str, config: Path | None, to_json: bool
 @click.option("--relations", "names", metavar="A,B", help="Relations; default: voice,double-negation,synonym.")
 @REWRITER
 @options.CONFIG
+@options.reading_options
 @options.TEXT_COLUMN
 @options.ID_COLUMN
 @click.option(
@@ -91,6 +93,7 @@ def check(
     Shows how many texts each one changes, why it does not change the others, and how fast it is.
     """
     chosen = tuple(name.strip() for name in (names or "").split(",") if name.strip())
+    rest["reading"] = options.take(Reading, rest)
     request = relations.CheckRequest(file=file, relations=chosen, **rest)
     choice = relations.RelationChoice(rewriter=rewriter, config=config, ledger=ledger)
     found = relations.check_relations(request, choice)
