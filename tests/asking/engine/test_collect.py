@@ -407,7 +407,7 @@ def test_keys_appear_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -
 
 def test_a_ledger_that_fails_during_a_run_stops_it_and_keeps_its_replies(tmp_path: Path) -> None:
     async def main() -> None:
-        model = ScriptedModel(lambda request: "<label>neutral</label> " + "x" * 3000)
+        model = ScriptedModel(lambda request: "<label>neutral</label> " + "x" * 3000, latency=0.002)
         with Ledger(tmp_path / "l.db") as ledger:
             (pages,) = ledger._write_to().execute("PRAGMA page_count").fetchone()
             ledger._write_to().execute(f"PRAGMA max_page_count = {pages + 50}")  # a disk with little room
@@ -419,6 +419,7 @@ def test_a_ledger_that_fails_during_a_run_stops_it_and_keeps_its_replies(tmp_pat
         with Ledger(tmp_path / "l.db") as again:
             (size,) = again.sizes()
             assert 0 < size.calls < 500
+        assert model.calls - size.calls <= 4  # those in flight
 
     asyncio.run(main())
 

@@ -204,7 +204,7 @@ class Asker:
             sent_at = await pace.enter()
             try:
                 return await self._within_budget(call, pace)
-            except errors.AccessDenied as error:
+            except (errors.AccessDenied, errors.LedgerError) as error:
                 self.stop(error)  # before the `finally` below lets the next call start
                 raise
             except errors.BadRequest as error:
