@@ -20,6 +20,8 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.open_ledger import open_ledger
+from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.task import Task
 from pcs_annotator.errors import ClusterError, MissingPackage
 from pcs_annotator.faces.cli.main import main
@@ -91,9 +93,19 @@ def meanwhile(server: StubProcess, answered: int, disturb: Callable[[], object])
 
 
 @pytest.mark.enable_socket  # Ray's own address is that of the machine
+@pytest.mark.parametrize("place", ["file", pytest.param("server", marks=pytest.mark.slow)])
 def test_a_run_survives_the_loss_of_a_worker_and_of_the_coordinator(
-    folder: Path, server: StubProcess, capsys: pytest.CaptureFixture[str]
+    place: str,
+    folder: Path,
+    server: StubProcess,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
 ) -> None:
+    address: LedgerAddress = folder / "run" / "ledger.db"
+    if place == "server":
+        address = request.getfixturevalue("postgres").new_ledger()
+        settings = (folder / "pcs.toml").read_text()
+        (folder / "pcs.toml").write_text(settings.replace("[ask]", f"[ask]\nledger = '{address}'"))
     start_ray()
     disturbing = [
         meanwhile(server, ROWS // 2, lambda: kill_one("WorkerActor")),
@@ -109,7 +121,7 @@ def test_a_run_survives_the_loss_of_a_worker_and_of_the_coordinator(
     seen = server.stats()
     # calls in flight: of the lost worker, and those whose replies the lost coordinator had not stored yet
     assert seen.requests - 2 * ROWS <= 2 * IN_FLIGHT
-    with Ledger(folder / "run" / "ledger.db") as ledger:
+    with open_ledger(address) as ledger:
         assert ledger.count() == 2 * ROWS
     again = pcs("label", "texts.csv", "--run", "run", "--executor", "local", "-o", "out.csv", capsys=capsys)
     assert again["calls"] == 0
@@ -144,7 +156,12 @@ def head(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Callable[[], No
         kill()
 
 
-COMMAND = "import sys, ray; {}; from pcs_annotator.faces.cli.main import main; sys.exit(main(sys.argv[1:]))"
+COMMAND = """
+import sys, ray
+{}
+from pcs_annotator.faces.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 def started_run(address: str, before: str = "0") -> subprocess.Popen[str]:
@@ -182,22 +199,69 @@ def test_a_cluster_that_goes_away_is_said_and_the_next_run_continues(
     assert server.stats().answered - 2 * ROWS <= 2 * IN_FLIGHT
 
 
+LIMITED = """
+import json, sys
+from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.open_ledger import open_ledger
+from pcs_annotator.core.ledger_address import LedgerAddress
+from pcs_annotator.faces.cli.main import main
+
+def paid():
+    with Ledger("run/ledger.db") as ledger:
+        (bill,) = ledger.bills()
+    return bill.calls, bill.input_tokens + bill.output_tokens, bill.usd
+
+found = [(main(["run", "texts.csv", "-o", "run", "--shard", "1/1", "-q"]), *paid())]
+limits = ("calls", "--max-calls", "20"), ("tokens", "--max-tokens", "3000"), ("dollars", "--budget", None)
+for name, option, limit in limits:
+    limit = limit or str(paid()[2] + 0.003)
+    arguments = ["label", f"{name}.csv", "--run", "run", "--ask-all", "-q", "-o", f"{name}-out.csv", option, limit]
+    found.append((main([*arguments, "--max-per-second", "500"]), *paid()))
+print(json.dumps(found), file=sys.stderr)
+"""
+
+
 @pytest.mark.slow
 def test_a_cluster_of_this_machine_lasts_as_long_as_its_process_and_keeps_limits(
     folder: Path, server: StubProcess
 ) -> None:
-    (folder / "new.csv").write_text("text\n" + "\n".join(f"New case {row}" for row in range(40)))
-    code = """
-from pcs_annotator.faces.cli.main import main
-first = main(["run", "texts.csv", "-o", "run", "--shard", "1/1", "-q"])
-limits = ["--max-calls", "20", "--max-per-second", "500"]
-raise SystemExit(10 * first + main(["label", "new.csv", "--run", "run", "--ask-all", "-q", *limits]))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False)
-    assert done.returncode == 3, done.stderr  # the budget is reached
-    assert server.stats().answered == 2 * ROWS + 20
-    assert server.stats().answered_twice == 0
+    with (folder / "pcs.toml").open("a") as settings:
+        settings.write(f'[ask.prices]\n"{server.url}#m" = [1.0, 2.0]\n')
+    for name in ("calls", "tokens", "dollars"):
+        (folder / f"{name}.csv").write_text("text\n" + "\n".join(f"Case {row} of {name}" for row in range(60)))
+    done = subprocess.run([sys.executable, "-c", LIMITED], capture_output=True, text=True, timeout=300, check=False)
     assert "sk-secret" not in done.stdout + done.stderr
+    codes, calls, tokens, dollars = zip(*json.loads(done.stderr.splitlines()[-1]), strict=True)
+    assert codes == (0, 3, 3, 3)  # each budget is reached
+    assert calls[1] - calls[0] == 20
+    assert 3000 - 200 < tokens[2] - tokens[1] <= 3000
+    assert 0.003 - 0.0002 < dollars[3] - dollars[2] <= 0.003
+    assert server.stats().answered == calls[3]
+    assert server.stats().answered_twice == 0
+
+
+SMALL = """
+from pcs_annotator.pipeline.large import large_table, stream, survey
+large_table.IN_MEMORY_ROWS, stream.CHUNK_ROWS, survey.SAMPLE_ROWS = 50, 100, 80
+"""
+
+
+@pytest.mark.slow
+def test_a_large_table_that_is_interrupted_while_all_its_rows_are_asked_about_is_resumed(
+    folder: Path, server: StubProcess
+) -> None:
+    for code in (130, 0):
+        run = started_run("local", SMALL)
+        stopping = meanwhile(server, 2 * 80 + 50, partial(run.send_signal, signal.SIGINT)) if code else None
+        said = run.communicate(timeout=200)[1]
+        if stopping is not None:
+            stopping.join()
+        assert run.returncode == code, said
+        assert "Traceback" not in said
+        with Ledger(folder / "run" / "ledger.db") as ledger:
+            assert ledger.count() == server.stats().answered
+    assert (server.stats().answered, server.stats().answered_twice) == (2 * ROWS, 0)
+    assert len(read_csv(folder / "run" / "labels.csv")) == ROWS
 
 
 def test_what_cannot_be_a_cluster_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
