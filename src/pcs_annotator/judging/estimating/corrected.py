@@ -1,0 +1,180 @@
+r"""Estimates from many machine labels and few gold ones, without the bias of the machine.
+
+With $\hat\psi_i$ the score of a row under its label probabilities, $\psi_i$ under its gold label, and sampling weights
+$w$, the corrected coefficients solve
+
+$$\frac{\lambda}{N}\sum_i \hat\psi_i(\theta)
++ \sum_{i \in S} w_i\,\bigl(\psi_i(\theta) - \lambda\hat\psi_i(\theta)\bigr) = 0.$$
+
+$\lambda = 0$ is gold only; $\lambda$ between 0 and 1 is chosen for the smallest error (PPI++; Angelopoulos, Duchi and
+Zrnic, 2023). With known unequal probabilities this is design-based supervised learning (Egami et al., 2023), and
+confidence-driven inference (Gligorić et al., 2025) if they follow confidence. Probabilities of gold rows must come from
+fits that did not see them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Floats, Integers
+from pcs_annotator.judging.estimating.regression import LabelRegression, inverted, solved
+from pcs_annotator.judging.estimating.sampling import Sample
+
+NOTHING = 1e-12
+
+
+class Estimate(NamedTuple):
+    """Estimated coefficients, flattened `[column × equation]`.
+
+    Attributes:
+        value: The estimates.
+        covariance: Of their errors.
+        freedom: Degrees of freedom of the errors.
+        tuning: λ, how much machine labels count: 0 for gold only, 1 for all.
+    """
+
+    value: Floats
+    covariance: Floats
+    freedom: float
+    tuning: float
+
+    def contrast(self, weights: Floats) -> Estimate:
+        """Return weighted sums of these, such as differences; weights are `[sum, coefficient]`."""
+        return self._replace(value=weights @ self.value, covariance=weights @ self.covariance @ weights.T)
+
+
+@dataclass(frozen=True)  # without slots, so that what takes time is computed once
+class Study:
+    """What is known about the labels of all rows, to estimate from.
+
+    Attributes:
+        expected: Probability of every label, `[row, label]`, from fits on gold.
+        held_out: The same for the rows of the sample, from fits that did not see them.
+        sample: The gold rows.
+        whole: Whether the rows are all there are, so that only drawing gold rows adds error. Otherwise, they are
+            themselves a random sample of something larger.
+        apart: Whether gold rows are a random sample of the same source as the others, but not of interest themselves.
+        clusters: For every row its group, if rows of a group have errors in common; None for none.
+    """
+
+    expected: Floats
+    held_out: Floats
+    sample: Sample
+    whole: bool = False
+    apart: bool = False
+    clusters: Integers | None = None
+
+    def corrected(self, regression: LabelRegression, tuning: float | None = None) -> Estimate:
+        """Return the estimate from machine and gold labels; `tuning` is chosen if it is None."""
+        if tuning is None:
+            tuning = self._best_tuning(regression)
+        found = self._solve(regression, tuning)
+        inverse = self._inverse_curvature(regression, found, tuning)
+        covariance = inverse @ self._error(regression, found, tuning) @ inverse.T
+        return Estimate(found.ravel(), covariance, self.sample.freedom, tuning)
+
+    def gold_only(self, regression: LabelRegression) -> Estimate:
+        """Return the estimate from gold labels alone."""
+        gold, weights = regression.take(self.sample.rows), self._known
+        found = gold.solve(weights)
+        inverse = inverted(gold.curvature(found, weights))
+        covariance = inverse @ self._error(regression, found, 0.0) @ inverse.T
+        return Estimate(found.ravel(), covariance, self.sample.freedom, 0.0)
+
+    def naive(self, regression: LabelRegression) -> Estimate:
+        """Return the estimate from the most probable labels as if they were true, with the usual robust errors."""
+        weights = np.eye(self.expected.shape[1])[self.expected.argmax(axis=1)] * self._shares[:, np.newaxis]
+        found = regression.solve(weights)
+        inverse = inverted(regression.curvature(found, weights))
+        covariance = inverse @ self._between(regression.scores(found, weights)) @ inverse.T
+        return Estimate(found.ravel(), covariance, float(len(weights) - len(covariance)), 1.0)
+
+    @cached_property
+    def _shares(self) -> Floats:
+        """Return how much every row counts in a mean over all rows."""
+        counted = np.ones(len(self.expected))
+        if self.apart:
+            counted[self.sample.rows] = 0.0
+        return counted / counted.sum()
+
+    @cached_property
+    def _known(self) -> Floats:
+        """Return the weights of gold labels, `[row of the sample, label]`."""
+        return np.eye(self.expected.shape[1])[self.sample.truth] * self.sample.weights[:, np.newaxis]
+
+    @cached_property
+    def _held_out(self) -> Floats:
+        return self.held_out * self.sample.weights[:, np.newaxis]
+
+    def _weights(self, tuning: float) -> Floats:
+        """Return the weights of all rows and labels that make the scores add up to the corrected ones."""
+        weights: Floats = tuning * self._shares[:, np.newaxis] * self.expected
+        np.add.at(weights, self.sample.rows, self._known - tuning * self._held_out)
+        return weights
+
+    def _solve(self, regression: LabelRegression, tuning: float) -> Floats:
+        if regression.link != "linear" or not regression.is_outcome:
+            return regression.solve(self._weights(tuning))
+        # the corrections are a regression of their own: groups are then corrected by their own rows alone
+        gold = regression.take(self.sample.rows)
+        machine = regression.solve(self._shares[:, np.newaxis] * self.expected)
+        target = solved(gold.curvature(machine, self._known), gold.moments(self._known - tuning * self._held_out))
+        return tuning * machine + target.reshape(machine.shape)
+
+    def _inverse_curvature(self, regression: LabelRegression, coefficients: Floats, tuning: float) -> Floats:
+        if not regression.is_outcome:
+            return inverted(regression.curvature(coefficients, self._weights(tuning)))
+        weights = self.expected / len(self.expected) if self.apart else self._shares[:, np.newaxis] * self.expected
+        return inverted(regression.curvature(coefficients, weights))
+
+    def _best_tuning(self, regression: LabelRegression) -> float:
+        """Return the λ with the smallest sum of squared errors, judged from a first estimate."""
+        first = self._solve(regression, 1.0)
+        inverse = self._inverse_curvature(regression, first, 1.0)
+        gold = regression.take(self.sample.rows)
+        truth, machine = (gold.scores(first, weights) @ inverse.T for weights in self._unweighted)
+        size = truth.shape[1]
+        errors = self.sample.error_of_drawing(np.concatenate([truth, machine], axis=1))
+        common, own = np.trace(errors[:size, size:]), np.trace(errors[size:, size:])
+        if self.apart:
+            # as in PPI++: what machine labels vary is best known from all rows
+            rest = regression.take(self._shares > 0).scores(first, self.expected[self._shares > 0]) @ inverse.T
+            varies = np.concatenate([machine, rest]).var(axis=0, ddof=1).sum()
+            common, own = common * (1 - 1 / len(truth)), varies * (1 / len(truth) + 1 / len(rest))
+        # labels that are the same for all rows vary by rounding only
+        useful = own > NOTHING * np.trace(errors[:size, :size])
+        return float(np.clip(common / own, 0, 1)) if useful else 0.0
+
+    @property
+    def _unweighted(self) -> tuple[Floats, Floats]:
+        return np.eye(self.expected.shape[1])[self.sample.truth], self.held_out
+
+    def _error(self, regression: LabelRegression, coefficients: Floats, tuning: float) -> Floats:
+        """Return the covariance of the summed scores."""
+        gold = regression.take(self.sample.rows)
+        truth, machine = (gold.scores(coefficients, weights) for weights in self._unweighted)
+        if self.clusters is not None and not self.whole:
+            return self._between(regression.scores(coefficients, self._weights(tuning)))
+        error = self.sample.error_of_drawing(truth - tuning * machine)
+        if self.apart:
+            scores = regression.scores(coefficients, tuning * self._shares[:, np.newaxis] * self.expected)
+            return error + self._between(scores)
+        if not self.whole:
+            error += (truth * self.sample.weights[:, np.newaxis]).T @ truth / len(self.expected)
+        return error
+
+    def _between(self, scores: Floats) -> Floats:
+        """Return the covariance of the sum of scores of independent rows or clusters."""
+        counted = scores[self._shares > 0] if self.clusters is None else _summed(scores, self.clusters)
+        counted = counted - counted.mean(axis=0)
+        return counted.T @ counted * (len(counted) / (len(counted) - 1))
+
+
+def _summed(scores: Floats, clusters: Integers) -> Floats:
+    found = np.zeros((int(clusters.max()) + 1, scores.shape[1]))
+    np.add.at(found, clusters, scores)
+    return found

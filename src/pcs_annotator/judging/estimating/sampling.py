@@ -1,0 +1,138 @@
+r"""Rows drawn for people with known probabilities: drawing them, weighting them, and the error of drawing.
+
+Rows may be drawn in rounds, each from the rows not drawn before. Round $r$ with $n_r$ rows estimates a total as what is
+known from earlier rounds plus $\sum y_i/\pi_i$ for the rest. The estimate is the mean over rounds, weighted by $n_r$.
+So a row of round $r$ has the weight $(c_r/\pi_i + \sum_{s>r} c_s)/N$, with $c_r = n_r/n$, and only $c_r/\pi_i$ adds to
+the error of drawing. Weights are scaled to add up to 1 (Hájek, 1971).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+
+LEAST_CHANCE = 0.1
+"""How probable the surest row is compared with the average row when rows are drawn by confidence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sample:
+    """Gold rows, and how they were drawn from all rows.
+
+    Attributes:
+        rows: Positions among all rows.
+        truth: Their gold labels, as codes.
+        probability: How probable it was that its round draws the row.
+        stratum: Rows of one round and stratum have the same number.
+        round: In which round each row was drawn; by default all in one.
+    """
+
+    rows: Integers
+    truth: Codes
+    probability: Floats
+    stratum: Integers
+    round: Integers
+
+    @classmethod
+    def simple(cls, rows: Integers, truth: Codes, population: int) -> Sample:
+        """Return a simple random sample; several of them, one after the other, are one."""
+        nothing = np.zeros(len(rows), dtype=np.intp)
+        share = np.full(len(rows), len(rows) / population)
+        return cls(rows=rows, truth=truth, probability=share, stratum=nothing, round=nothing)
+
+    def take(self, chosen: Mask, places: Integers) -> Sample:
+        """Return some rows of the sample; `places` is the new position of every row."""
+        parts = (self.truth[chosen], self.probability[chosen], self.stratum[chosen], self.round[chosen])
+        truth, probability, stratum, turn = parts
+        rows = places[self.rows[chosen]]
+        return Sample(rows=rows, truth=truth, probability=probability, stratum=stratum, round=turn)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def weights(self) -> Floats:
+        """The weight of every row in a mean over all rows; they add up to 1."""
+        return (self._own + self._later) / (self._own + self._later).sum()
+
+    @property
+    def _own(self) -> Floats:
+        return self._counts[self.round] / self.probability
+
+    @property
+    def _later(self) -> Floats:
+        """Return how much later rounds count, in which the row is known."""
+        counts = self._counts
+        return (counts[::-1].cumsum()[::-1] - counts)[self.round]
+
+    @property
+    def _counts(self) -> Floats:
+        sizes = np.bincount(self.round).astype(np.float64)
+        return sizes / sizes.sum()
+
+    def error_of_drawing(self, values: Floats) -> Floats:
+        """Return the covariance of weighted means over the sample, `[value, value]`, for values `[row, value]`.
+
+        It is exact for simple and stratified samples, and Hájek's approximation (1964) for a fixed number of rows with
+        unequal probabilities.
+        """
+        spread = self._own / (self._own + self._later).sum()
+        found = np.zeros((values.shape[1], values.shape[1]))
+        for stratum in np.unique(self.stratum):
+            inside = self.stratum == stratum
+            left = (1 - self.probability[inside])[:, np.newaxis]
+            weighted = spread[inside, np.newaxis] * values[inside]
+            if len(weighted) > 1 and left.any():
+                weighted = (weighted - (left * weighted).sum(axis=0) / left.sum()) * np.sqrt(
+                    len(weighted) / (len(weighted) - 1)
+                )
+            found += (left * weighted).T @ weighted
+        return found
+
+    @property
+    def freedom(self) -> int:
+        """The degrees of freedom of an error of drawing."""
+        return max(1, len(self) - len(np.unique(self.stratum)))
+
+
+def allocate(sizes: Sequence[int], rows: int) -> list[int]:
+    """Return how many rows to draw from strata of these sizes: equally many of each, at least two where there are."""
+    order = np.argsort(sizes)
+    found, left = [0] * len(sizes), min(rows, sum(sizes))
+    for place, stratum in enumerate(order):
+        found[stratum] = min(sizes[stratum], max(2, left // (len(sizes) - place)))
+        left -= found[stratum]
+    return found
+
+
+def by_confidence(confidence: Floats, rows: int) -> Floats:
+    """Return the probability of every row to be drawn, higher for doubtful ones, adding up to the number of rows.
+
+    The best probability is proportional to the error to expect, the standard deviation of whether the label is right.
+    A part is the same for all rows, so that a wrong confidence cannot do much harm.
+    """
+    doubt = np.sqrt(confidence * (1 - confidence))
+    size = doubt + LEAST_CHANCE * max(float(doubt.mean()), 1e-6)
+    found = np.zeros(len(size))
+    certain = np.zeros(len(size), dtype=np.bool_)
+    while True:
+        open_rows = ~certain
+        found[open_rows] = (rows - certain.sum()) * size[open_rows] / size[open_rows].sum()
+        found[certain] = 1.0
+        if not (found > 1).any():
+            return found
+        certain |= found >= 1
+
+
+def draw_with(probability: Floats, rng: np.random.Generator) -> Integers:
+    """Return rows drawn with these probabilities, as many as they add up to: systematically, in random order."""
+    order = rng.permutation(len(probability))
+    ends = probability[order].cumsum()
+    # rounding must not lose the last row
+    ends[-1] = round(float(ends[-1]))
+    ticks = np.floor(ends - rng.random())
+    return np.sort(order[np.diff(ticks, prepend=-1.0) > 0])

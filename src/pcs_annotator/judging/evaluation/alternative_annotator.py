@@ -1,0 +1,125 @@
+r"""May the model replace a human coder? The alternative annotator test (Calderon, Reichart and Dror, 2025).
+
+Each coder $j$ is left out in turn. On a row, the model wins if it agrees with the other coders at least as often as $j$
+does, and $j$ wins if it is the other way round; both may win. The model may replace $j$ if its share of wins is higher
+than that of $j$ minus $\varepsilon$, the benefit of not having to pay for $j$. That is tested for all coders together
+(Benjamini and Yekutieli, 2001). The model may replace coders if it may replace at least half of them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Codes, Floats
+from pcs_annotator.errors import UndefinedMetric
+
+LEAST_ROWS = 30
+LEAST_CODERS = 2
+LEVEL = 0.05
+EPSILON = 0.2
+"""What the authors recommend against experts; .15 against skilled annotators, .1 against crowd workers."""
+
+
+class LeftOut(NamedTuple):
+    """A coder against whom the model was tested.
+
+    Attributes:
+        rows: Rows on which this coder and at least one other gave a label.
+        model: How often the model agrees with the others at least as well as this coder does.
+        coder: How often this coder agrees with the others at least as well as the model does.
+        p_value: Of the hypothesis that the model is worse than this coder by more than ε.
+        may_replace: Whether that is rejected, all coders together.
+    """
+
+    rows: int
+    model: float
+    coder: float
+    p_value: float
+    may_replace: bool
+
+
+class AlternativeAnnotator(NamedTuple):
+    """The result of the test.
+
+    Attributes:
+        coders: For every coder what was found.
+        winning_rate: The share of coders that the model may replace.
+        advantage: How often the model agrees with the others at least as well as the coder left out, on average.
+        epsilon: The benefit of not having to pay a coder.
+    """
+
+    coders: tuple[LeftOut, ...]
+    winning_rate: float
+    advantage: float
+    epsilon: float
+
+    @property
+    def may_replace(self) -> bool:
+        """Whether the model may replace coders."""
+        return self.winning_rate >= 0.5
+
+
+def alternative_annotator(machine: Codes, coders: Codes, epsilon: float = EPSILON) -> AlternativeAnnotator:
+    """Test whether a model may replace human coders.
+
+    Args:
+        machine: The label of the model for every row; it must not have learned from these rows.
+        coders: The label of every coder, `[coder, row]`; negative where they gave none.
+        epsilon: The benefit of not having to pay a coder, as a share of wins.
+
+    Raises:
+        UndefinedMetric: There are too few coders, or rows that two of them labelled.
+    """
+    if len(coders) < LEAST_CODERS:
+        raise UndefinedMetric(
+            f"the alternative annotator test needs {LEAST_CODERS} human coders or more, and there is {len(coders)}: "
+            "add a column gold_<name> for each"
+        )
+    differences, wins = [], []
+    for place in range(len(coders)):
+        model, coder = _wins(machine, coders[place], np.delete(coders, place, axis=0))
+        if len(model) < LEAST_ROWS:
+            raise UndefinedMetric(
+                f"the alternative annotator test needs {LEAST_ROWS} rows that coder {place + 1} and another one have "
+                f"labelled, and there are {len(model)}: let them label more rows"
+            )
+        differences.append(coder.astype(np.float64) - model)
+        wins.append((float(model.mean()), float(coder.mean())))
+    p_values = np.array([_p_value(one - epsilon) for one in differences])
+    rejected = benjamini_yekutieli(p_values, LEVEL)
+    found = tuple(
+        LeftOut(len(one), model, coder, float(p), bool(no))
+        for one, (model, coder), p, no in zip(differences, wins, p_values, rejected, strict=True)
+    )
+    return AlternativeAnnotator(found, float(rejected.mean()), float(np.mean([won for won, _ in wins])), epsilon)
+
+
+def _wins(machine: Codes, coder: Codes, others: Codes) -> tuple[Codes, Codes]:
+    """Return on which rows the model and the coder win, of those that the coder and another one have labelled."""
+    known = (coder >= 0) & (others >= 0).any(axis=0) & (machine >= 0)
+    machine, coder, others = machine[known], coder[known], others[:, known]
+    ours, theirs = (others == machine).sum(axis=0), (others == coder).sum(axis=0)
+    return (ours >= theirs).astype(np.int8), (theirs >= ours).astype(np.int8)
+
+
+def _p_value(values: Floats) -> float:
+    """Return how probable a mean this low is if the true mean is 0 or higher (one-sided t-test)."""
+    from scipy.stats import t as student
+
+    error = values.std(ddof=1) / np.sqrt(len(values))
+    if error == 0:
+        return float(values.mean() >= 0)
+    return float(student.cdf(values.mean() / error, len(values) - 1))
+
+
+def benjamini_yekutieli(p_values: Floats, level: float) -> Codes:
+    """Return which hypotheses are rejected, so that few of the rejected ones are true, however they depend."""
+    count = len(p_values)
+    order = np.argsort(p_values)
+    ranks = np.arange(1, count + 1)
+    passed = p_values[order] <= level * ranks / (count * (1 / ranks).sum())
+    rejected = np.zeros(count, dtype=np.int8)
+    rejected[order[: (passed * ranks).max(initial=0)]] = 1
+    return rejected

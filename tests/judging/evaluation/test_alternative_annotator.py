@@ -1,0 +1,82 @@
+"""The alternative annotator test, on an example worked by hand and in simulation."""
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp
+
+from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.evaluation.alternative_annotator import alternative_annotator, benjamini_yekutieli
+
+
+def test_a_hand_worked_example() -> None:
+    """Three coders and 30 rows, in three blocks of ten.
+
+    Rows 0 to 9: all say 0. The model and every coder win.
+    Rows 10 to 19: the model and coders 2 and 3 say 1, coder 1 says 0. Against coder 1 the model wins alone: it agrees
+    with two others, coder 1 with none. Against coder 2 (and 3), both agree with one of the others: both win.
+    Rows 20 to 29: all coders say 0, the model says 1. Every coder wins alone.
+    """
+    zero, one = np.zeros(10, dtype=np.int8), np.ones(10, dtype=np.int8)
+    machine = np.concatenate([zero, one, one])
+    coders = np.array([np.concatenate([zero, zero, zero]), *[np.concatenate([zero, one, zero])] * 2], dtype=np.int8)
+    found = alternative_annotator(machine, coders, epsilon=0.2)
+    assert [one.model for one in found.coders] == pytest.approx([2 / 3, 2 / 3, 2 / 3])
+    assert [one.coder for one in found.coders] == pytest.approx([2 / 3, 1, 1])
+    assert found.advantage == pytest.approx(2 / 3)
+    differences = np.concatenate([zero, -one, one]).astype(float)
+    reference = ttest_1samp(differences, 0.2, alternative="less").pvalue
+    assert found.coders[0].p_value == pytest.approx(reference, abs=1e-12)
+    others = np.concatenate([zero, zero, one]).astype(float)
+    assert found.coders[1].p_value == pytest.approx(ttest_1samp(others, 0.2, alternative="less").pvalue, abs=1e-12)
+    assert found.winning_rate == 0.0
+    assert not found.may_replace
+
+
+def test_a_model_that_agrees_with_all_may_replace_them() -> None:
+    codes = np.arange(40) % 3
+    noisy = np.where(np.arange(40) % 4 == 0, (codes + 1) % 3, codes)
+    other = np.where(np.arange(40) % 4 == 1, (codes + 1) % 3, codes)
+    found = alternative_annotator(codes.astype(np.int8), np.array([noisy, other, codes], dtype=np.int8))
+    assert found.may_replace
+    assert found.winning_rate == 1.0
+    assert [one.may_replace for one in found.coders] == [True] * 3
+
+
+def test_identical_differences_need_no_test() -> None:
+    same = np.zeros((2, 30), dtype=np.int8)
+    assert alternative_annotator(same[0], same).coders[0].p_value == 0.0
+    assert alternative_annotator(same[0] + 1, same).coders[0].p_value == 1.0
+
+
+def test_rows_that_only_one_coder_labelled_are_passed_over() -> None:
+    coders = np.zeros((2, 40), dtype=np.int8)
+    coders[1, 35:] = -1
+    assert alternative_annotator(coders[0], coders).coders[0].rows == 35
+
+
+def test_too_few_coders_or_rows_are_refused() -> None:
+    with pytest.raises(UndefinedMetric, match="needs 2 human coders or more, and there is 1: add a column gold_<name>"):
+        alternative_annotator(np.zeros(50, dtype=np.int8), np.zeros((1, 50), dtype=np.int8))
+    with pytest.raises(
+        UndefinedMetric, match="needs 30 rows that coder 1 and another one have labelled, and there are"
+    ):
+        alternative_annotator(np.zeros(29, dtype=np.int8), np.zeros((3, 29), dtype=np.int8))
+
+
+def test_false_discoveries_are_limited_as_published() -> None:
+    """With three hypotheses, the constant is 1 + 1/2 + 1/3: the limits are .00909, .01818 and .02727."""
+    assert benjamini_yekutieli(np.array([0.009, 0.5, 0.6]), 0.05).tolist() == [1, 0, 0]
+    assert benjamini_yekutieli(np.array([0.0092, 0.5, 0.6]), 0.05).tolist() == [0, 0, 0]
+    assert benjamini_yekutieli(np.array([0.027, 0.02, 0.026]), 0.05).tolist() == [1, 1, 1]
+
+
+def test_a_model_that_is_too_bad_rarely_may_replace() -> None:
+    """The model is as much worse than the coders as ε allows, or a little more."""
+    studies, replaced = 200, 0
+    for seed in range(studies):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(0, 2, 100)
+        coders = np.where(rng.random((3, 100)) < 0.95, truth, 1 - truth).astype(np.int8)
+        machine = np.where(rng.random(100) < 0.72, truth, 1 - truth).astype(np.int8)
+        replaced += alternative_annotator(machine, coders).may_replace
+    assert replaced / studies <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / studies)
