@@ -14,7 +14,7 @@ from pcs_annotator.files.coder_columns import PREFIX, coder_columns, coder_of, m
 from pcs_annotator.files.table_writer import TableStyle, original_cell
 from pcs_annotator.files.tables import write_table
 
-SampleKind = Literal["at random", "informative", "for review", "for audit", "by a person"]
+SampleKind = Literal["at random", "with probability", "informative", "for review", "for audit", "by a person"]
 """How a row was chosen for labelling; a promise can be based only on rows drawn at random."""
 
 _KINDS: Mapping[str, SampleKind] = {name: name for name in get_args(SampleKind)}
@@ -53,11 +53,23 @@ class AuditedLabel(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """A row that was written out for a person, with the hash of its text."""
+    """A row that was written out for a person.
+
+    Attributes:
+        id: The row.
+        kind: How it was chosen.
+        text_hash: Hash of its text.
+        probability: How probable its round was to draw it; None if that is the same for all rows, or unknown.
+        stratum: From which part of the rows its round drew it.
+        round: How many rounds with probabilities there were before.
+    """
 
     id: str
     kind: SampleKind
     text_hash: str
+    probability: float | None = None
+    stratum: str = ""
+    round: int = 0
 
 
 def write_to_label(path: Path, rows: Iterable[tuple[str, str, SampleKind]]) -> None:
@@ -137,14 +149,24 @@ def _filled(names: Iterable[str], given: Iterable[str]) -> dict[str, str]:
 
 def write_drawn(path: Path, drawn: Iterable[Drawn]) -> None:
     """Write which rows were written out for people, and how they were chosen."""
-    _write(path, ("id", "drawn", "text_hash"), list(drawn))
+    rows = [(one.id, one.kind, one.text_hash, _number(one.probability), one.stratum, str(one.round)) for one in drawn]
+    _write(path, ("id", "drawn", "text_hash", "probability", "stratum", "round"), rows)
 
 
 def read_drawn(path: Path) -> list[Drawn]:
     """Return what `write_drawn` wrote."""
     columns = _columns(path, ("id", "drawn", "text_hash"))
-    rows = zip(columns["id"], columns["drawn"], columns["text_hash"], strict=True)
-    return [Drawn(name, _KINDS[how], text_hash) for name, how, text_hash in rows if how in _KINDS]
+    nothing = [""] * len(columns["id"])  # an earlier version wrote fewer columns
+    parts = (columns.get(name) or nothing for name in ("id", "drawn", "text_hash", "probability", "stratum", "round"))
+    return [
+        Drawn(name, _KINDS[how], text_hash, float(chance) if chance else None, stratum, int(turn or 0))
+        for name, how, text_hash, chance, stratum, turn in zip(*parts, strict=True)
+        if how in _KINDS
+    ]
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else repr(value)
 
 
 def filled_rows(path: Path, column: str) -> list[tuple[str, str]]:

@@ -105,7 +105,7 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
 def _kinds_by_row(folder: RunFolder | None) -> dict[tuple[str, str], set[str]]:
     """Return id and text hash → how the row was chosen, of all rows that were ever written out for people."""
     found: dict[tuple[str, str], set[str]] = {}
-    for one in human_files.read_drawn(folder.drawn) if folder and folder.drawn.exists() else ():
+    for one in drawn_before(folder) if folder else ():
         found.setdefault((one.id, one.text_hash), set()).add(one.kind)
     return found
 
@@ -281,14 +281,24 @@ def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Mode
         kind, chosen = "at random", draw_rows(unlabelled, wanted, seed)
     else:
         kind, chosen = "for review", _review_queue(votes, model, unlabelled)
+    write_to_label(folder, items, gold, [_drawn(items[row], kind) for row in chosen])
+    return HandedOut(len(chosen), kind)
+
+
+def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: Sequence[human_files.Drawn]) -> None:
+    """Write rows for a person to label, and note how they were drawn; without any, there is no such file."""
     known = {(item.id, label) for item, label in zip(items, gold.labels, strict=True)}
     _keep_filled(folder.to_label, "gold", known)
-    _remember(folder, [items[row] for row in chosen], kind)
-    if len(chosen):
-        human_files.write_to_label(folder.to_label, ((items[row].id, items[row].text, kind) for row in chosen))
+    _remember(folder, rows)
+    if rows:
+        texts = {item.id: item.text for item in items}
+        human_files.write_to_label(folder.to_label, ((one.id, texts[one.id], one.kind) for one in rows))
     else:
         folder.to_label.unlink(missing_ok=True)
-    return HandedOut(len(chosen), kind)
+
+
+def _drawn(item: Item, kind: human_files.SampleKind) -> human_files.Drawn:
+    return human_files.Drawn(item.id, kind, text_hash(item.text))
 
 
 def _keep_filled(path: Path, column: str, known: Collection[tuple[str, str | None]] = ()) -> None:
@@ -306,11 +316,15 @@ def _keep_filled(path: Path, column: str, known: Collection[tuple[str, str | Non
         )
 
 
-def _remember(folder: RunFolder, items: Sequence[Item], kind: human_files.SampleKind) -> None:
+def drawn_before(folder: RunFolder) -> list[human_files.Drawn]:
+    """Return all rows that were ever written out for people."""
+    return human_files.read_drawn(folder.drawn) if folder.drawn.exists() else []
+
+
+def _remember(folder: RunFolder, rows: Sequence[human_files.Drawn]) -> None:
     """Note which rows are written out for people; without any, too, so that the folder is known to have such a note."""
-    before = human_files.read_drawn(folder.drawn) if folder.drawn.exists() else []
-    new = (human_files.Drawn(item.id, kind, text_hash(item.text)) for item in items)
-    merged = dict.fromkeys([*before, *new])
+    before = drawn_before(folder)
+    merged = dict.fromkeys([*before, *rows])
     if len(merged) > len(before) or not folder.drawn.exists():
         human_files.write_drawn(folder.drawn, merged)
 
@@ -335,7 +349,7 @@ def hand_out_audit(folder: RunFolder, items: Sequence[Item], outcomes: Sequence[
         raise GoldError("no row without gold is accepted, so there is nothing to audit: label more rows until some are")
     drawn = draw_rows(open_rows, rows, seed=len(items))
     _keep_filled(folder.audit, "verdict")
-    _remember(folder, [items[row] for row in drawn], "for audit")
+    _remember(folder, [_drawn(items[row], "for audit") for row in drawn])
     rows_to_check = ((items[row].id, items[row].text, outcomes[row].label or "") for row in drawn)
     human_files.write_audit(folder.audit, rows_to_check)
     return len(drawn)

@@ -197,6 +197,27 @@ def _agreement(
     }
 
 
+def held_out(votes: Votes, codes: Codes, settings: LearnSettings, texts: Sequence[str]) -> Floats | None:
+    """Return the probability of every label, `[row, label]`, from fits that did not see the row; nan without gold.
+
+    A copy of a text has the probabilities of the row that counts. None if there is too little gold to learn from.
+    """
+    once = counted_once(votes, codes, texts)
+    with one_thread():
+        trial = fit_model(votes, codes, replace(learning_of(settings), promise=None), distinct=once.distinct).trial
+    if trial is None:
+        return None
+    rows, _ = labelled_rows(votes.take(once.distinct), codes[once.distinct])
+    same = dict(zip(votes.ids, same_texts(texts).tolist(), strict=True))
+    place = {same[name]: row for row, name in enumerate(rows.ids)}
+    found = np.full((len(votes), len(votes.labels)), np.nan)
+    columns = positions_of(votes.labels, rows.labels, "label")
+    for row in np.flatnonzero(codes != UNLABELLED).tolist():
+        if same[votes.ids[row]] in place:
+            found[row] = trial.probabilities[place[same[votes.ids[row]]]][columns]
+    return found
+
+
 def counted_once(
     votes: Votes, codes: Codes, texts: Sequence[str] | None = None, random_sample: Mask | None = None
 ) -> Once:

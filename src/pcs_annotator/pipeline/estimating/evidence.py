@@ -1,0 +1,208 @@
+"""What is known about the labels of a run: probabilities for all rows, gold for some, and how those were drawn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.arrays import Array, Codes, Floats, Integers
+from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
+from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
+from pcs_annotator.errors import ConfigError, GoldError, TableError
+from pcs_annotator.files.human_files import Drawn
+from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.judging.estimating.sampling import Sample
+from pcs_annotator.pipeline import learn
+from pcs_annotator.pipeline.human_review import drawn_before
+from pcs_annotator.pipeline.run_folder import Recorded
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LEAST_GOLD = 30
+"""Fewer gold rows give intervals that cannot be trusted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Evidence:
+    """What is known about the labels of a run.
+
+    Attributes:
+        labels: All labels.
+        table: The user's rows.
+        expected: Probability of every label, `[row, label]`.
+        held_out: The same for the rows of the sample, from fits that did not see them.
+        sample: Gold rows whose design is known.
+        notes: What was left out or assumed, as sentences.
+    """
+
+    labels: tuple[str, ...]
+    table: pa.Table
+    expected: Floats
+    held_out: Floats
+    sample: Sample
+    notes: Sequence[str] = ()
+
+    def column(self, name: str) -> Array:
+        """Return a column as texts, empty where nothing is known."""
+        found = columns_of(self.table)
+        if name not in found:
+            raise ConfigError(f"there is no column {name!r}; there are {', '.join(found)}")
+        cells = text_column(name, found[name]).to_pylist()
+        return np.array([(cell or "").strip() for cell in cells], dtype=object)
+
+
+def evidence_of(folder: RunFolder, probability_column: str | None = None) -> Evidence:
+    """Read what is known about the labels of a run.
+
+    Args:
+        folder: The run folder.
+        probability_column: A column with the probability that a row was drawn for a gold label, if the user drew them.
+    """
+    recorded = Recorded.read(folder)
+    votes = recorded.votes
+    gold = gold_codes(votes, recorded.gold.labels)
+    found = (gold != UNLABELLED).any()
+    held_out = learn.held_out(votes, gold, recorded.settings, recorded.texts) if found else None
+    if held_out is None:
+        raise GoldError(
+            f"{folder.path} has {int((gold != UNLABELLED).sum())} gold rows, too few to learn from: draw "
+            f"{LEAST_GOLD} or more with pcs gold"
+        )
+    if recorded.sampled:
+        table = as_arrow(folder.labels)
+        places, expected = _in_whole(table, votes.ids, votes.labels, folder)
+    else:
+        table, places = recorded.dataset.table, np.arange(len(votes))
+        expected = _expected(recorded)
+    chosen = _drawn(recorded, gold) if probability_column is None else _designed(recorded, gold, probability_column)
+    rows = chosen.rows
+    # copies of a text that contradict each other have no fit of their own
+    held_out = np.where(np.isnan(held_out), expected[places], held_out)
+    sample = Sample(
+        rows=places[rows],
+        truth=gold[rows],
+        probability=chosen.probability,
+        stratum=chosen.stratum,
+        round=chosen.round,
+    )
+    return Evidence(
+        labels=tuple(votes.labels),
+        table=table,
+        expected=expected,
+        held_out=held_out[rows],
+        sample=sample,
+        notes=chosen.notes,
+    )
+
+
+def _expected(recorded: Recorded) -> Floats:
+    found = recorded.model_in_force().judged(recorded.votes).probabilities
+    if found is None:
+        raise GoldError(f"{recorded.folder.path} has no calibrated confidence: pcs fit with --calibration softmax")
+    return found
+
+
+def _in_whole(table: pa.Table, ids: Sequence[str], labels: Sequence[str], folder: RunFolder) -> tuple[Integers, Floats]:
+    """Return where the rows of the sample are in a large table, and the probabilities of all its rows."""
+    columns = columns_of(table)
+    missing = [name for name in ("id", *(f"p_{label}" for label in labels)) if name not in columns]
+    if missing:
+        raise TableError(f"{folder.labels} has no column {missing[0]!r}: fit the run again with pcs fit")
+    where = {name: place for place, name in enumerate(text_column("id", columns["id"]).to_pylist())}
+    numbers = [np.asarray(columns[f"p_{label}"].to_numpy(zero_copy_only=False), dtype=object) for label in labels]
+    expected = np.stack([np.where(one == "", np.nan, one).astype(np.float64) for one in numbers], axis=1)
+    silent = np.isnan(expected).any(axis=1)
+    expected[silent] = expected[~silent].mean(axis=0)
+    return np.array([where[name] for name in ids], dtype=np.intp), expected
+
+
+class _Chosen(NamedTuple):
+    rows: Integers
+    probability: Floats
+    stratum: Integers
+    round: Integers
+    notes: Sequence[str]
+
+
+def _drawn(recorded: Recorded, gold: Codes) -> _Chosen:
+    """Return the gold rows whose probability is known: drawn by us, or assumed to be a random sample of the data."""
+    known = gold != UNLABELLED
+    draws = with_probability(recorded)
+    simple = known & recorded.gold.random_sample
+    usable = [row for row in np.flatnonzero(known).tolist() if simple[row] or row in draws]
+    rows = np.array(usable, dtype=np.intp)
+    notes = []
+    if assumed := int((simple & recorded.gold.assumed).sum()):
+        notes.append(f"{assumed:,} gold rows came with the data: they are assumed to be a random sample of its rows")
+    if left_out := int(known.sum()) - len(rows):
+        notes.append(f"{left_out:,} gold rows are left out, because the probability of drawing them is unknown")
+    _refuse_few(len(rows), left_out)
+    share = simple.sum() / len(gold)
+    chance = np.array([draws[row].probability if row in draws else share for row in usable])
+    turn = [draws[row].round if row in draws else 0 for row in usable]
+    parts = [(number, draws[row].stratum if row in draws else "") for number, row in zip(turn, usable, strict=True)]
+    strata = {part: place for place, part in enumerate(dict.fromkeys(parts))}
+    stratum = np.array([strata[part] for part in parts], dtype=np.intp)
+    _, rounds = np.unique(turn, return_inverse=True)
+    return _Chosen(rows, chance * _answered(recorded, parts), stratum, rounds, notes)
+
+
+def with_probability(recorded: Recorded) -> dict[int, Drawn]:
+    """Return row → its draw, of rows drawn with a probability of their own."""
+    places = {(item.id, text_hash(item.text)): row for row, item in enumerate(recorded.dataset.items)}
+    found = {}
+    for one in drawn_before(recorded.folder):
+        row = places.get((one.id, one.text_hash))
+        if row is not None and one.probability is not None:
+            found[row] = one
+    return found
+
+
+def _answered(recorded: Recorded, parts: Sequence[tuple[int, str]]) -> Floats:
+    """Return for every gold row which share of the rows drawn with it have got a label.
+
+    Rows that people left empty are taken for a random part of them.
+    """
+    drawn = Counter((one.round, one.stratum) for one in with_probability(recorded).values())
+    labelled = Counter(parts)
+    return np.array([labelled[part] / drawn[part] if part in drawn else 1.0 for part in parts])
+
+
+def _designed(recorded: Recorded, gold: Codes, column: str) -> _Chosen:
+    """Return all gold rows, with the probabilities in a column of the user's."""
+    found = columns_of(recorded.dataset.table)
+    if column not in found:
+        raise ConfigError(f"there is no column {column!r} of probabilities; there are {', '.join(found)}")
+    rows = np.flatnonzero(gold != UNLABELLED)
+    cells = text_column(column, found[column]).to_pylist()
+    probability = np.array([_probability(cells[row], row, column) for row in rows.tolist()])
+    _refuse_few(len(rows), 0)
+    nothing = np.zeros(len(rows), dtype=np.intp)
+    return _Chosen(rows, probability, nothing, nothing, [f"the probability of gold rows is that in column {column!r}"])
+
+
+def _probability(cell: str | None, row: int, column: str) -> float:
+    try:
+        value = float(cell or "")
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1:
+        raise TableError(
+            f"row {row + 1}, column {column!r}: {cell or ''!r} is not a probability above 0 and up to 1: every gold "
+            "row needs the probability with which it was drawn"
+        )
+    return value
+
+
+def _refuse_few(rows: int, left_out: int) -> None:
+    if rows < LEAST_GOLD:
+        others = f" ({left_out:,} more were not drawn at random and cannot be used)" if left_out else ""
+        raise GoldError(
+            f"there are {rows} gold rows drawn at random{others}, and an estimate needs {LEAST_GOLD}: draw rows to "
+            "label with pcs gold"
+        )

@@ -1,0 +1,55 @@
+"""A run whose true shares are known: each row's text says its label, and machine labels are wrong in known groups."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from pcs_annotator.files.config import AskSettings, Config, RelationSettings, TaskSettings
+from pcs_annotator.pipeline.run import run
+from pcs_annotator.pipeline.run_request import RunRequest
+from tests.simulated import MODELS, QUICK, RELATIONS, simulated_models, write_csv
+
+ROWS = 600
+SHARES = {"a": 0.3, "b": 0.5, "c": 0.7}
+
+
+def rows_with_groups(gold_rows: int = 200) -> list[dict[str, str]]:
+    """Return texts with a party, followers and a date; the first ones have gold."""
+    rng = random.Random(7)
+    found = []
+    for row in range(ROWS):
+        party = rng.choice("abc")
+        truth = "good" if rng.random() < SHARES[party] else "bad"
+        found.append(
+            {
+                "id": f"t{row}",
+                "text": f"Case {row} looks {truth}.",
+                "gold": truth if row < gold_rows else "",
+                "party": party if row != 5 else "",
+                "followers": str(rng.randint(1, 900)),
+                "day": f"2026-0{rng.randint(1, 3)}-1{row % 9}",
+                "chance": "0.25" if row < gold_rows else "",
+                "rare": "yes" if row % 100 == 0 else "no",
+            }
+        )
+    return found
+
+
+def make_run(folder: Path, gold_rows: int = 200, rows: int = ROWS) -> Path:
+    """Label the rows, or the first of them; return the run folder."""
+    data = write_csv(folder / "data.csv", rows_with_groups(gold_rows)[:rows])
+    config = Config(
+        task=TaskSettings(labels=("good", "bad")),
+        ask=AskSettings(models=MODELS),
+        relations=RelationSettings(use=RELATIONS),
+        learn=QUICK,
+    )
+    with simulated_models():
+        run(RunRequest(data=data, folder=folder / "run", config=config))
+    return folder / "run"
+
+
+def truth(row: dict[str, str]) -> str:
+    """Return the true label of a row."""
+    return "good" if "good" in row["text"] else "bad"

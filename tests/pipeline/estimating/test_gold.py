@@ -1,0 +1,108 @@
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.errors import ConfigError, GoldError
+from pcs_annotator.pipeline.estimating.estimate import Question, estimate_run
+from pcs_annotator.pipeline.estimating.gold import Drawing, Wish, draw_gold, plan_gold
+from pcs_annotator.pipeline.fit import fit_run
+from pcs_annotator.pipeline.human_review import FromPeople
+from tests.pipeline.estimating.made import make_run, rows_with_groups, truth
+from tests.simulated import copy_run, read_csv, write_csv
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("gold"))
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("bare"), gold_rows=0)
+
+
+def label(folder: Path, leave_empty: int = 0) -> None:
+    """Fill in what was drawn, as a person would, and learn from it."""
+    rows = read_csv(folder / "to_label.csv")
+    filled = [{**row, "gold": "" if place < leave_empty else truth(row)} for place, row in enumerate(rows)]
+    fit_run(folder, people=FromPeople(gold=write_csv(folder / "filled.csv", filled)))
+
+
+def test_more_rows_and_better_draws_make_narrower_intervals(made: Path) -> None:
+    found = plan_gold(made, Wish(width=0.03, difference=0.15, by="party"))
+    widths = [one.widths["simple"] for one in found.outlook]
+    assert widths == sorted(widths, reverse=True)
+    assert found.outlook[0].widths["confidence"] < widths[0] < found.outlook[0].widths["gold only"]
+    needed = found.for_width
+    assert needed["gold only"] > needed["simple"] > needed["confidence"] > 0  # type: ignore[operator]
+    assert found.for_difference["simple"] is not None
+    assert found.gold_rows == 200
+    assert not found.guessed
+    assert found.to_dict()["outlook"][0]["rows"] == 50
+
+
+def test_without_gold_the_worst_is_assumed(bare: Path) -> None:
+    found = plan_gold(bare, Wish(width=0.1))
+    assert found.guessed
+    assert found.for_width == {"gold only": 83}  # 96.04 of infinitely many, and 96.04 / (1 + 96.04 / 600) of 600
+
+
+@pytest.mark.parametrize("drawing", ["simple", "stratified", "confidence"])
+def test_drawn_rows_come_back_as_gold_with_their_probabilities(made: Path, tmp_path: Path, drawing: Drawing) -> None:
+    folder = copy_run(made, tmp_path / "run")
+    before = estimate_run(folder, Question()).lines[0]
+    assert draw_gold(folder, 60, drawing) == 60
+    label(folder, leave_empty=10)
+    found = estimate_run(folder, Question()).lines[0]
+    assert found.gold_rows == 250
+    assert found.corrected.interval is not None
+    assert before.corrected.interval is not None
+    true = sum(truth(row) == "good" for row in rows_with_groups()) / 600
+    assert found.corrected.interval.low - 0.03 < true < found.corrected.interval.high + 0.03
+    assert found.corrected.interval.high - found.corrected.interval.low < 1.05 * (
+        before.corrected.interval.high - before.corrected.interval.low
+    )
+
+
+def test_a_first_sample_may_be_stratified_by_a_column(bare: Path, tmp_path: Path) -> None:
+    folder = copy_run(bare, tmp_path / "run")
+    draw_gold(folder, 90, "stratified", by="party")
+    party = {row["id"]: row["party"] for row in rows_with_groups()}
+    drawn = [party[row["id"]] for row in read_csv(folder / "to_label.csv")]
+    assert min(drawn.count(name) for name in "abc") >= 29
+    label(folder)
+    assert estimate_run(folder, Question(by="party", of=["good"])).lines[0].gold_rows >= 29
+
+
+def test_no_row_is_drawn_twice(made: Path, tmp_path: Path) -> None:
+    folder = copy_run(made, tmp_path / "run")
+    draw_gold(folder, 50, "simple")
+    first = {row["id"] for row in read_csv(folder / "to_label.csv")}
+    label(folder)
+    draw_gold(folder, 50, "simple")
+    second = {row["id"] for row in read_csv(folder / "to_label.csv")}
+    assert not first & second
+    assert not second & {row["id"] for row in rows_with_groups()[:200]}
+
+
+def test_what_cannot_be_drawn_says_why(made: Path, bare: Path) -> None:
+    with pytest.raises(GoldError, match="400 rows have not been drawn yet, and 500 are wanted: ask for fewer"):
+        draw_gold(made, 500, "simple")
+    with pytest.raises(GoldError, match="there is no calibrated confidence to draw by: draw a simple sample first"):
+        draw_gold(bare, 50, "confidence")
+    with pytest.raises(ConfigError, match="there is no column 'nope'"):
+        draw_gold(made, 50, "stratified", by="nope")
+
+
+@pytest.mark.parametrize(
+    ("wish", "why"),
+    [
+        (Wish(of="nice"), "'nice' is no label"),
+        (Wish(difference=0.1), "name their column with --by"),
+        (Wish(difference=0.1, by="nope"), "there is no column 'nope'"),
+        (Wish(difference=0.1, by="party", power=0.3), "the power is 0.3, must be at least .5 and below 1"),
+    ],
+)
+def test_what_cannot_be_planned_says_why(made: Path, wish: Wish, why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        plan_gold(made, wish)
