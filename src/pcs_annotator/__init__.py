@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pcs_annotator.errors import PcsError, PcsWarning, UserError
     from pcs_annotator.faces.classic.pcs import PCS
     from pcs_annotator.faces.classifier import PCSClassifier
-    from pcs_annotator.faces.python import aevaluate, alabel, arun, compare, evaluate, label, load_run, run
+    from pcs_annotator.faces.python import aevaluate, alabel, arun, compare, estimate, evaluate, label, load_run, run
     from pcs_annotator.judging.weighing.fitting import fit_weights
     from pcs_annotator.judging.weighing.optimiser import Optimiser, optimiser
     from pcs_annotator.judging.weighing.scoring import score
@@ -65,6 +65,7 @@ __all__ = [
     "arun",
     "collect",
     "compare",
+    "estimate",
     "evaluate",
     "fit_weights",
     "label",
@@ -106,6 +107,7 @@ _HOMES = {
     "arun": "faces.python",
     "collect": "pipeline.ask",
     "compare": "faces.python",
+    "estimate": "faces.python",
     "evaluate": "faces.python",
     "fit_weights": "judging.weighing.fitting",
     "label": "faces.python",

@@ -21,6 +21,7 @@ from pcs_annotator.pipeline import label as labelling
 from pcs_annotator.pipeline import run as running
 from pcs_annotator.pipeline.compare.comparison import Comparison
 from pcs_annotator.pipeline.compare.comparison import compare as compare_runs
+from pcs_annotator.pipeline.estimating.estimate import Estimated, Question, estimate_run
 from pcs_annotator.pipeline.loaded_run import LoadedRun
 from pcs_annotator.pipeline.own_objects import OwnObjects, names_in
 from pcs_annotator.pipeline.resolve_config import Flags, flags_only, read_settings
@@ -251,6 +252,18 @@ def compare(first: PathLike, second: PathLike, **splitting: Unpack[SplittingSett
     """
     _check_names(splitting, evaluating.Splitting)
     return compare_runs(str(first), str(second), evaluating.Splitting(**splitting))
+
+
+def estimate(folder: PathLike, **question: Any) -> Estimated:
+    """Return shares, means, differences or a regression, corrected for the errors of machine labels.
+
+    Args:
+        folder: The folder of the run.
+        question: Options of `pcs estimate`: `of`, `values`, `by`, `every`, `formula`, `link`, `cluster`, `probability`
+            and `larger`.
+    """
+    _check_names(question, Question)
+    return estimate_run(Path(folder), Question(**question))
 
 
 def _named(settings: RunSettings) -> tuple[OwnObjects, Flags]:

@@ -27,6 +27,8 @@ VERBS = {
     "label": "label new texts with a fitted run",
     "merge": "put the answers of several runs, such as shards of one table, together",
     "serve": "label texts over HTTP with a fitted run",
+    "gold": "how many gold rows are needed, and draw them",
+    "estimate": "from labels to conclusions: shares, differences, regressions",
     "evaluate": "compare PCS with other methods on the same votes",
     "compare": "put two runs, prompts, models or panels side by side on the same rows",
     "experiment": "make the paper's tables and figures from your data",

@@ -1,0 +1,162 @@
+"""How often 95 % intervals of corrected, gold-only and naive estimates hold the truth, in simulated studies.
+
+Each study has 10,000 texts in two groups, a machine that errs more often in one of them, and few gold rows. Machine
+probabilities are learned from the gold rows, as in a run: those of gold rows by fits that did not see them.
+
+    python -m benchmarks.estimates [STUDIES] [LABELS,ACCURACY,GOLD,DRAW …]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit, softmax
+from scipy.stats import t as student
+from sklearn.linear_model import LogisticRegression
+
+from pcs_annotator.core.arrays import Codes, Floats, Integers
+from pcs_annotator.judging.estimating.corrected import Estimate, Study
+from pcs_annotator.judging.estimating.regression import LabelRegression
+from pcs_annotator.judging.estimating.sampling import Sample, allocate, by_confidence, draw_with
+
+ROWS = 10_000
+FOLDS = 5
+METHODS = ("corrected", "gold_only", "naive")
+QUANTITIES = ("share, first", "share, last", "difference", "coefficient of x", "coefficient of group")
+
+
+class Cell(NamedTuple):
+    """A kind of study."""
+
+    labels: int
+    accuracy: float
+    gold: int
+    draw: str
+
+
+CELLS = [Cell(*one) for one in product((2, 3, 5), (0.6, 0.8, 0.95), (100, 300), ("simple", "stratified", "confidence"))]
+
+
+class World(NamedTuple):
+    """Texts with true labels, and what the machine says."""
+
+    group: Integers
+    x: Floats
+    truth: Codes
+    label: Integers
+    confidence: Floats
+
+
+def make_world(rng: np.random.Generator, cell: Cell) -> World:
+    group, x = rng.integers(0, 2, ROWS), rng.normal(size=ROWS)
+    labels = range(1, cell.labels)
+    pull = [-0.3 * k + 0.5 * x * (1 if k % 2 else -1) + 0.6 * group * (k == 1) for k in labels]
+    chance = softmax(np.stack([np.zeros(ROWS), *pull], axis=1), axis=1)
+    truth = (chance.cumsum(axis=1) < rng.random(ROWS)[:, np.newaxis]).sum(axis=1)
+    difficulty = 2 * rng.beta(4, 4, ROWS)
+    accuracy = np.clip(cell.accuracy + np.where(group == 1, -0.08, 0.08), 0.3, 0.97)
+    right = rng.random(ROWS) < 1 - (1 - accuracy) * difficulty
+    wrong = (truth + rng.integers(1, cell.labels, ROWS)) % cell.labels
+    wrong = np.where(group == 1, np.where(truth == 0, 1, 0), wrong)  # in one group, errors have a direction
+    confidence = 1 - (1 - cell.accuracy) * difficulty
+    return World(group, x, truth.astype(np.int8), np.where(right, truth, wrong), confidence)
+
+
+def draw(rng: np.random.Generator, world: World, cell: Cell) -> Sample:
+    nothing = np.zeros(cell.gold, dtype=np.intp)
+    if cell.draw == "simple":
+        rows = rng.choice(ROWS, cell.gold, replace=False)
+        return Sample.simple(rows, world.truth[rows], ROWS)
+    if cell.draw == "confidence":
+        chances = by_confidence(np.clip(world.confidence, 0.01, 0.99), cell.gold)
+        rows = draw_with(chances, rng)
+        return Sample(rows=rows, truth=world.truth[rows], probability=chances[rows], stratum=nothing, round=nothing)
+    sizes = np.bincount(world.label, minlength=cell.labels)
+    counts = allocate(sizes.tolist(), cell.gold)
+    rows = np.concatenate(
+        [rng.choice(np.flatnonzero(world.label == k), n, replace=False) for k, n in enumerate(counts)]
+    )
+    stratum = np.repeat(np.arange(cell.labels), counts)
+    chances = (np.array(counts) / np.maximum(sizes, 1))[stratum]
+    return Sample(rows=rows, truth=world.truth[rows], probability=chances, stratum=stratum, round=0 * stratum)
+
+
+def learn(rng: np.random.Generator, world: World, sample: Sample, cell: Cell) -> Study:
+    """Return calibrated probabilities for all rows and, from other folds, for the gold rows."""
+    said = np.eye(cell.labels)[world.label]
+    features = np.concatenate([said, said * logit(np.clip(world.confidence, 0.01, 0.99))[:, np.newaxis]], axis=1)
+
+    def fitted(rows: Integers, at: Floats) -> Floats:
+        model = LogisticRegression(C=1.0, max_iter=200).fit(features[rows], world.truth[rows])
+        found = np.zeros((len(at), cell.labels))
+        found[:, model.classes_] = model.predict_proba(at)
+        return found
+
+    fold = rng.permutation(len(sample)) % FOLDS
+    held_out = np.zeros((len(sample), cell.labels))
+    for number in range(FOLDS):
+        inside = fold == number
+        held_out[inside] = fitted(sample.rows[~inside], features[sample.rows[inside]])
+    return Study(fitted(sample.rows, features), held_out, sample, whole=True)
+
+
+def targets(world: World, cell: Cell) -> Iterator[tuple[str, LabelRegression, Floats, bool]]:
+    """Yield what is estimated: a name, the regression, which combination of its coefficients, and if it is a share."""
+    one, own = np.ones((ROWS, 1, 1)), np.eye(cell.labels)[np.newaxis]
+    yield QUANTITIES[0], LabelRegression(explanatory=one, outcome=own[:, :, :1]), np.ones((1, 1)), True
+    yield QUANTITIES[1], LabelRegression(explanatory=one, outcome=own[:, :, -1:]), np.ones((1, 1)), True
+    groups = np.stack([world.group == 0, world.group == 1], axis=1).astype(np.float64)[:, np.newaxis]
+    second = own[:, :, 1:2]
+    yield QUANTITIES[2], LabelRegression(explanatory=groups, outcome=second), np.array([[-1.0, 1.0]]), False
+    columns = np.stack([np.ones(ROWS), world.x, world.group], axis=1)[:, np.newaxis]
+    for place in (1, 2):
+        regression = LabelRegression(explanatory=columns, outcome=second, link="logistic")
+        yield QUANTITIES[2 + place], regression, np.eye(3)[[place]], False
+
+
+def run_study(cell: Cell, seed: int) -> dict[tuple[str, str], tuple[bool, float]]:
+    """Return (quantity, method) → whether its interval holds the truth, and its standard error."""
+    rng = np.random.default_rng(seed)
+    world = make_world(rng, cell)
+    study = learn(rng, world, draw(rng, world, cell), cell)
+    known = np.eye(cell.labels)[world.truth] / ROWS
+    found = {}
+    for name, regression, contrast, bounded in targets(world, cell):
+        truth = float((contrast @ regression.solve(known).ravel()).item())
+        for method in METHODS:
+            one: Estimate = getattr(study, method)(regression).contrast(contrast)
+            error = float(np.sqrt(one.covariance.item()))
+            found[name, method] = (holds(one, error, truth, bounded=bounded), error)
+    return found
+
+
+def holds(one: Estimate, error: float, truth: float, *, bounded: bool) -> bool:
+    value, reach = one.value.item(), float(student.ppf(0.975, one.freedom)) * error
+    if not bounded or not 0 < value < 1:
+        return abs(value - truth) <= reach
+    low, high = expit(logit(value) + np.array([-1, 1]) * reach / (value * (1 - value)))
+    return bool(low <= truth <= high)
+
+
+def main(studies: int, cells: list[Cell]) -> None:
+    print(f"{studies} studies each; coverage of corrected / gold only / naive, and width against gold only")
+    with ProcessPoolExecutor(2) as pool:
+        for cell in cells:
+            found = list(pool.map(partial(run_study, cell), range(studies), chunksize=25))
+            print(f"{cell.labels} labels, accuracy {cell.accuracy}, {cell.gold} gold rows, {cell.draw}")
+            for name in QUANTITIES:
+                held = [np.mean([one[name, method][0] for one in found]) for method in METHODS]
+                ours, alone = (np.mean([one[name, method][1] for one in found]) for method in METHODS[:2])
+                print(f"  {name:22} {held[0]:.3f} / {held[1]:.3f} / {held[2]:.3f}   {ours / alone:.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    given = [one.split(",") for one in sys.argv[2:]]
+    chosen = [Cell(int(labels), float(right), int(gold), how) for labels, right, gold, how in given]
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, chosen or CELLS)

@@ -1,0 +1,56 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator import estimate
+from pcs_annotator.errors import ConfigError
+from pcs_annotator.faces.cli.main import main
+from tests.pipeline.estimating.made import make_run
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("estimate"), gold_rows=80, rows=160)
+
+
+def test_shares_are_printed_written_and_returned_alike(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["estimate", str(made), "--of", "good", "-o", str(tmp_path / "e.html")]) == 0
+    printed = capsys.readouterr().out
+    assert "naive (biased)" in printed
+    assert max(map(len, printed.splitlines())) <= 80 + len(str(tmp_path))
+    assert main(["estimate", str(made), "--of", "good", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    (line,) = estimate(made, of=["good"]).lines
+    assert values["estimates"][0]["corrected"]["value"] == line.corrected.value
+    assert f"{100 * line.corrected.value:.1f} % of the 160 texts are good" in " ".join(printed.split())
+    assert "From labels to conclusions" in (tmp_path / "e.html").read_text(encoding="utf-8")
+
+
+def test_wrong_questions_have_exit_code_2(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["estimate", str(made), "--values", "good"]) == 2
+    assert "--values good: must be LABEL=NUMBER" in capsys.readouterr().err
+    assert main(["estimate", str(made), "--values", "good=1", "--values", "bad=0", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kind"] == "mean"
+    assert main(["estimate", str(made), "--formula", "good ~ nope"]) == 2
+    assert "neither a column nor a label" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="there is no setting 'groups'"):
+        estimate(made, groups="party")
+
+
+def test_gold_rows_are_foretold_and_drawn(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gold", str(made), "--width", ".05", "--difference", ".3", "--by", "party"]) == 0
+    printed = capsys.readouterr().out
+    assert "gold rows for that width: gold only" in printed
+    assert "gold rows for that difference" in printed
+    assert main(["gold", str(made), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["gold_rows"] == 80
+    assert main(["gold", str(made), "--n", "20", "--draw", "confidence"]) == 0
+    assert "wrote 20 rows to" in capsys.readouterr().out
+    assert main(["gold", str(made), "--n", "20", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 20
+    assert main(["gold", str(made), "--n", "2000"]) == 2
+    assert "rows have not been drawn yet, and 2,000 are wanted" in capsys.readouterr().err
