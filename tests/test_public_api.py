@@ -41,6 +41,7 @@ PUBLIC = [
     "arun",
     "collect",
     "compare",
+    "estimate",
     "evaluate",
     "fit_weights",
     "label",

@@ -261,12 +261,6 @@ def test_prices_and_limits_come_from_the_command_line(data: str, capsys: pytest.
         assert stub.stats().requests == 3
 
 
-def test_a_row_without_a_label_is_code_1(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("data.csv").write_text('text\n"A day."\n""\n', encoding="utf-8")
-    assert main(["run", "data.csv", *SCRIPTED]) == 1
-    assert "1 row has no label" in capsys.readouterr().out
-
-
 BAD_FILES = {
     "a directory": (None, "folder"),
     "binary": (b"\x00\x01\x02\xff" * 50, "not a text file"),
