@@ -71,7 +71,7 @@ class RunEngine:
         if options.in_flight is not None:
             fitted = replace(fitted, settings=replace(fitted.settings, in_flight=options.in_flight))
         ask.refuse_unknown_prices(fitted.job, ask.pricing(fitted.settings.prices), fitted.settings.budget)
-        ledger = open_ledger(options.ledger or ledger_of(recorded.folder, recorded.config))
+        ledger = open_ledger(options.ledger or ledger_of(recorded.folder, recorded.config), shared=True)
         loop = asyncio.new_event_loop()
         threading.Thread(target=_run, args=(loop,), name="pcs-engine", daemon=True).start()
         try:
@@ -82,8 +82,6 @@ class RunEngine:
 
     @classmethod
     async def _enter(cls, fitted: FittedRun, ledger: AnyLedger) -> RunEngine:
-        # A file is not locked, so that processes label side by side: what two of them ask at the same moment is paid
-        # for twice, and every answer is found by all of them after that. On a server, calls are claimed.
         async with AsyncExitStack() as stack:
             stack.enter_context(ledger)
             asker = ask.open_asker(ledger, fitted.settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Union
 
 from pcs_annotator.asking.ledger.ledger import Ledger
@@ -14,13 +15,22 @@ if TYPE_CHECKING:
 AnyLedger = Union[Ledger, "PostgresLedger"]
 
 
-def open_ledger(address: LedgerAddress, successor_of: str | None = None) -> AnyLedger:
+def open_ledger(address: LedgerAddress, *, successor_of: str | None = None, shared: bool = False) -> AnyLedger:
     """Return the ledger in a file, or on a PostgreSQL server; use it as a context manager.
 
-    A process that may be started again names itself in `successor_of`: what it had claimed on a server is free at once.
+    Args:
+        address: Where it is.
+        successor_of: The name of a process that may be lost and started again: what it had claimed on a server is free
+            at once.
+        shared: Whether other processes may ask with the same file at the same time; otherwise the caller holds its
+            lock. Windows has no locks for that: there, a call that two processes make at the same moment is paid twice.
     """
     if not on_server(address):
-        return Ledger(address)
+        if not shared or sys.platform == "win32":
+            return Ledger(address)
+        from pcs_annotator.asking.ledger.shared_file import SharedLedger
+
+        return SharedLedger(address)
     try:
         from pcs_annotator.asking.ledger.on_server import PostgresLedger
     except ImportError as error:
