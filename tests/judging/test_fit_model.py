@@ -9,7 +9,9 @@ import pytest
 
 from pcs_annotator import PcsError, PcsWarning, Votes
 from pcs_annotator.core.arrays import Mask
-from pcs_annotator.judging.fit_model import Learning, chosen_optimiser, fit_model, learn_model, run_trial
+from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator.judging.fit_model import Learning, chosen_optimiser, fit_model, learn_model, run_trial, unseen_labels
 from pcs_annotator.judging.metrics.metrics import exact_interval
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
@@ -282,3 +284,25 @@ def test_a_promise_that_is_refused_or_used_up_says_so() -> None:
     assert (refused.why_not, refused.level) == ("this folder is a copy", 0)
     assert used_up is not None
     assert "used up all errors" in used_up.why_not
+
+
+def test_labels_of_gold_rows_come_from_fits_that_did_not_see_them_and_others_from_the_model() -> None:
+    votes, gold = simulated_votes([0.8, 0.7, 0.6], items=60)
+    codes = np.where(votes.codes >= 0, len(votes.labels) - 1 - votes.codes, votes.codes)
+    codes[[5, 50]] = NOT_ASKED
+    votes = replace(votes, codes=codes, labels=votes.labels[::-1])  # not in the order of the alphabet
+    truth = coded(votes, gold)
+    truth[40:] = UNLABELLED
+    distinct = np.arange(60) != 7
+    model, trial = fit_model(votes, truth, Learning(), distinct=distinct)
+    assert trial is not None
+    found = unseen_labels(votes, truth, distinct, model, trial)
+    assert (found[[5, 7, 50]] == UNLABELLED).all()
+    held_out = {
+        name: trial.labels[best]
+        for name, best in zip(sorted(np.array(votes.ids)[:40][distinct[:40]]), trial.judged.best, strict=True)
+    }
+    for row in (0, 11, 39):
+        assert votes.labels[found[row]] == held_out[votes.ids[row]]
+    assert (found[51:] == model.judged(votes).best[51:]).all()
+    assert trial.judged.right.sum() - (found[:40] == truth[:40]).sum() in (0, 1)  # row 5 has no label

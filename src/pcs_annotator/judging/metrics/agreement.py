@@ -87,8 +87,9 @@ def coincidences(codes: Codes, counts: Floats, labels: int) -> Floats:
     patterns, place = np.unique(codes, axis=1, return_inverse=True)  # many rows have the same labels
     given: Floats = (patterns[:, :, np.newaxis] == np.arange(labels)).sum(axis=0, dtype=np.float64)
     size = given.sum(axis=1)
-    times = np.zeros((patterns.shape[1], counts.shape[1]))
-    np.add.at(times, place.ravel(), counts)
+    order = np.argsort(place.ravel(), kind="stable")
+    starts = np.searchsorted(place.ravel()[order], np.arange(patterns.shape[1]))
+    times = np.add.reduceat(counts[order], starts, axis=0) if len(order) else counts
     share = times[size > 1] / (size[size > 1, np.newaxis] - 1)
     given = given[size > 1]
     pairs = [(given.T * one) @ given - np.diag(one @ given) for one in share.T]
