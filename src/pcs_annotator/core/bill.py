@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,10 +20,17 @@ class Bill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The calls that a job will make, per model and purpose."""
+    """The calls that a job will make.
+
+    Attributes:
+        rows: Number of rows.
+        models: Calls, tokens and cost per model and purpose, as if no question had been answered yet.
+        known: How many of these calls a ledger has answers to; those on rewritten texts are not looked up.
+    """
 
     rows: int
     models: tuple[Bill, ...]
+    known: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     def for_rows(self, rows: int) -> Plan:
         """Return the plan for so many rows that are like these."""
@@ -36,12 +44,27 @@ class Plan:
             usd = None if bill.usd is None else bill.usd * rows / self.rows
             return replace(bill, calls=calls, input_tokens=tokens_in, output_tokens=tokens_out, usd=usd)
 
-        return replace(self, rows=rows, models=tuple(map(scaled, self.models)))
+        known = {of: number * rows // self.rows for of, number in self.known.items()}
+        return replace(self, rows=rows, models=tuple(map(scaled, self.models)), known=known)
 
     @property
     def calls(self) -> int:
         """Total number of calls."""
         return sum(model.calls for model in self.models)
+
+    @property
+    def left(self) -> Plan:
+        """The calls that the ledger has no answers to."""
+
+        def rest(bill: Bill) -> Bill:
+            share = 1 - min(self.known.get((bill.model, bill.purpose), 0) / bill.calls, 1)
+            calls, tokens_in, tokens_out = (
+                round(share * number) for number in (bill.calls, bill.input_tokens, bill.output_tokens)
+            )
+            usd = None if bill.usd is None else share * bill.usd
+            return replace(bill, calls=calls, input_tokens=tokens_in, output_tokens=tokens_out, usd=usd)
+
+        return Plan(rows=self.rows, models=tuple(map(rest, self.models)))
 
     @property
     def usd(self) -> float | None:

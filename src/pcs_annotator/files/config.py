@@ -129,7 +129,7 @@ class AskSettings:
         max_tokens: Maximum number of tokens, in and out, in one command; no limit if not set.
         ledger: Where answers are kept, so that none is paid for twice: a file that several runs may share, or a
             PostgreSQL server for a team, as `postgresql://user@host/database`; `ledger.db` in the run folder if not
-            set.
+            set. A relative path starts from the folder of this file.
         prices: US dollars per million input tokens and per million output tokens, in a table `[ask.prices]` with a pair
             per `provider:model`; only for models whose price is unknown.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time
 from functools import cache
@@ -15,10 +15,11 @@ from pcs_annotator.asking.annotators.grading import NOT_GIVEN
 from pcs_annotator.asking.annotators.prompt import letters_of
 from pcs_annotator.asking.engine.ask import Asker, Patience, PriceOf
 from pcs_annotator.asking.engine.budget import AnswerLengths, Budget, BudgetTracker, Earlier, today
-from pcs_annotator.asking.engine.collect import as_async, run_job
+from pcs_annotator.asking.engine.collect import as_async, prepare_job, run_job
+from pcs_annotator.asking.engine.item_asker import ItemAsker
 from pcs_annotator.asking.engine.job import Job, OnVariant, make_plan, models_of
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT, CallsPerSecond
-from pcs_annotator.asking.engine.progress import Tally, showing
+from pcs_annotator.asking.engine.progress import Tally, bills_of, showing
 from pcs_annotator.asking.ledger.lock import SharedCalls, lock_ledger, lock_ledger_async
 from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.asking.models.catalog import price_of
@@ -32,11 +33,14 @@ from pcs_annotator.core.strategy import Strategy
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import ConfigError, PcsWarning
+from pcs_annotator.errors import BudgetReached, ConfigError, LedgerError, PcsWarning
 from pcs_annotator.pipeline.batch.batches import BatchSettings
 from pcs_annotator.pipeline.batch.waves import ask_in_waves
 from pcs_annotator.pipeline.own_objects import OwnObjects, RelationLike, as_relations, name_annotators
 from pcs_annotator.relations.choose import RelationOptions, choose_relations
+
+LOOKED_UP = 1_000
+"""Texts that are looked up in a ledger at a time."""
 
 OwnPrices = Mapping[str, tuple[float, float]]
 """Model → US dollars per million tokens in and out."""
@@ -215,12 +219,35 @@ def warn_about_grades(tally: Tally) -> None:
         )
 
 
-def plan_job(job: Job, items: Iterable[Item], settings: CollectSettings) -> Plan:
-    """Return what a job would ask and the most that it can cost, and close its models; no model is called."""
+def plan_job(job: Job, items: Sequence[Item], settings: CollectSettings, ledger: LedgerAddress | None = None) -> Plan:
+    """Return what a job would ask and the most that it can cost, and close its models; no model is called.
+
+    If a ledger is given, it is searched for answers to questions about the texts as they are.
+    """
     try:
-        return make_plan(job, items, pricing(settings.prices))
+        planned = make_plan(job, items, pricing(settings.prices))
+        if ledger is None:
+            return planned
+        return replace(planned, known=run_sync(lambda: _answered_in(ledger, job, items, settings)))
+    except LedgerError as error:
+        warnings.warn(f"which answers there are already is not known: {error}", PcsWarning, stacklevel=3)
+        return planned
     finally:
         run_sync(lambda: close_models(job))
+
+
+async def _answered_in(
+    ledger: LedgerAddress, job: Job, items: Sequence[Item], settings: CollectSettings
+) -> dict[tuple[str, str], int]:
+    """Return how many calls per model and purpose a ledger has answers to, without rewriting a text."""
+    tally = Tally()
+    asking = replace(settings, tally=tally, budget=Budget(calls=0))
+    with open_ledger(ledger) as opened, suppress(BudgetReached):  # for want of the wording that a model is to write
+        asker = open_asker(opened, asking)
+        prepared = await prepare_job(replace(job, on_variant=None, on_wording=None), asker)
+        for start in range(0, len(items), LOOKED_UP):
+            await ItemAsker(prepared, asker).look_up(items[start : start + LOOKED_UP])
+    return {(bill.model, bill.purpose): bill.calls for bill in bills_of(tally.reused, pricing({}))}
 
 
 def open_job(

@@ -43,7 +43,7 @@ from pcs_annotator.pipeline.large.stream import (
 )
 from pcs_annotator.pipeline.large.survey import sampled_rows, survey
 from pcs_annotator.pipeline.own_objects import OwnObjects
-from pcs_annotator.pipeline.run_folder import Recorded, started
+from pcs_annotator.pipeline.run_folder import Recorded, refuse_lost_ledger, started
 from pcs_annotator.pipeline.run_request import RunRequest
 
 _LOG = logging.getLogger(__name__)
@@ -143,6 +143,7 @@ def label(request: RunRequest, out: Path | str | None, saving: Saving | None = N
     stream = request.open_data()
     dataset = None if is_large(stream) else request.read_data(stream)
     ledgers.check_ledger(config)
+    refuse_lost_ledger(folder, config)
     with ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say):
         if dataset is None:
             if out is None:

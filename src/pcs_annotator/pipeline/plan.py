@@ -12,7 +12,7 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder
-from pcs_annotator.pipeline import ask, resolve_config
+from pcs_annotator.pipeline import ask, ledgers, resolve_config
 from pcs_annotator.pipeline.batch.ways_to_ask import WayToAsk, ways_to_run
 from pcs_annotator.pipeline.default_panel import DefaultPanel
 from pcs_annotator.pipeline.languages import Languages, languages_of
@@ -82,5 +82,7 @@ def _planned(request: RunRequest, config: Config, items: Sequence[Item], rows: i
     """Return the plan for a table of so many rows, given all of them or a sample."""
     settings = resolve_config.collect_settings_of(config, request.environment, request.own)
     job = ask.open_job(resolve_config.task_of(config), config.ask.models, config.relations.use, settings)
-    planned = ask.plan_job(job, items, settings).for_rows(rows)
+    ledger = ledgers.ledger_of(RunFolder(request.folder), config)
+    known = ledger if ledgers.ledger_exists(ledger) else None
+    planned = ask.plan_job(job, items, settings, known).for_rows(rows)
     return _Planned(planned, ways_to_run(job, planned, settings.in_flight), job.relations)

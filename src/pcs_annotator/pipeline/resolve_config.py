@@ -11,7 +11,7 @@ from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.core.elicitations import base_annotator, kind_of
-from pcs_annotator.core.ledger_address import LedgerAddress, absolute_address
+from pcs_annotator.core.ledger_address import LedgerAddress, absolute_address, on_server
 from pcs_annotator.core.table_files import Reading
 from pcs_annotator.core.task import Task, check_labels, label_lookup, unknown_label, usual_instruction
 from pcs_annotator.core.variant import ORIGINAL
@@ -74,9 +74,14 @@ class Flags:
 def read_settings(path: Path | None, folder: Path, flags: Flags, learn: LearnSettings | None = None) -> Config:
     """Return the settings of a `pcs.toml`, if there is one, overridden by those of the command line.
 
-    `learn` has the defaults of the section `[learn]`.
+    `learn` has the defaults of the section `[learn]`. A ledger in the file is found from where the file is, so that it
+    is the same one wherever a command is started.
     """
-    return _over(read_config(path, folder, learn), flags)
+    config = read_config(path, folder, learn)
+    if config.ask.ledger and not on_server(config.ask.ledger):
+        place = folder if path is None else path.parent
+        config = replace(config, ask=replace(config.ask, ledger=str(place / config.ask.ledger)))
+    return _over(config, flags)
 
 
 def flags_only(flags: Flags, learn: LearnSettings | None = None) -> Config:

@@ -27,7 +27,7 @@ from pcs_annotator.pipeline.languages import languages_of
 from pcs_annotator.pipeline.large.large_table import LargeTable, is_large, label_whole, open_large
 from pcs_annotator.pipeline.other_work import data_hash, other_work
 from pcs_annotator.pipeline.report.page import write_report
-from pcs_annotator.pipeline.run_folder import SAMPLED, Recorded, RunResult, settings_of_fits
+from pcs_annotator.pipeline.run_folder import SAMPLED, Recorded, RunResult, refuse_lost_ledger, settings_of_fits
 from pcs_annotator.pipeline.run_request import RunRequest
 from pcs_annotator.version import __version__
 
@@ -56,6 +56,7 @@ def run(request: RunRequest) -> RunResult:
     if not (request.gold_wins or request.folder.exists()):  # before the lock makes the folder
         human_review.check_gold(None, dataset)
     folder = RunFolder(request.folder)
+    refuse_lost_ledger(folder, config)
     tally = Tally(rows_expected=len(dataset.items))
     with (
         ledgers.lock_run(folder, ledgers.ledger_of(folder, config), wait=request.wait, say=request.say),

@@ -23,7 +23,7 @@ from pcs_annotator.core.variant import VariantCount
 from pcs_annotator.core.vote import ABSTAINED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.errors import ConfigError, PcsWarning, TableError
+from pcs_annotator.errors import ConfigError, LedgerError, PcsWarning, TableError
 from pcs_annotator.files import tables, vote_files
 from pcs_annotator.files.config import Config, LearnSettings, config_from_dict, known_learn_settings
 from pcs_annotator.files.runs import RunFolder, expecting, read_json, read_origin, set_aside, write_json
@@ -419,6 +419,18 @@ def started(folder: RunFolder, ledger: str = "") -> tuple[Config, Mapping[str, A
         if not all(isinstance(name, str) for name in names):
             raise TypeError("names must be texts")
     return replace(config, ask=replace(config.ask, ledger=ledger or config.ask.ledger)), start
+
+
+def refuse_lost_ledger(folder: RunFolder, config: Config) -> None:
+    """Raise if the ledger that a finished run shares is gone: with a new one, everything would be paid for again."""
+    ledger = config.ask.ledger
+    if not ledger or not folder.votes.exists() or started(folder)[0].ask.ledger != ledger:
+        return
+    if not ledgers.ledger_exists(ledger):
+        raise LedgerError(
+            f"{ledger}, where {folder.path} has its answers, is gone: put it back, or say with --ledger where it is "
+            "now; with --ledger and the name of a new file, everything is asked and paid for again"
+        )
 
 
 def _model_of(path: Path, values: Mapping[str, Any]) -> Model:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,6 +56,81 @@ def test_runs_in_two_folders_share_the_answers_of_one_ledger(
     assert shown(["fit", "."], capsys)["bills"] == first["bills"]
     labelled = shown(["label", "../data.csv", "--run", ".", "-o", "labels-again.csv"], capsys)
     assert (labelled["calls"], labelled["known_already"]) == (0, 12)
+
+
+def test_a_plan_knows_what_a_shared_ledger_has(
+    new_ledger: Callable[[], LedgerAddress], capsys: pytest.CaptureFixture[str]
+) -> None:
+    asking = ["data.csv", *ASK, "--ledger", str(new_ledger()), "--price", "scripted:hash=1,1"]
+    assert shown(["plan", *asking], capsys)["known_already"] == 0
+    assert shown(["run", *asking, "-o", "one", "--limit", "8"], capsys)["calls"] == 8
+    found = shown(["plan", *asking], capsys)
+    assert (found["calls"], found["known_already"], found["left"]["calls"]) == (12, 8, 4)  # type: ignore[index]
+    assert found["left"]["usd"] == pytest.approx(found["usd"] / 3)  # type: ignore[index,operator]
+    capsys.readouterr()
+    assert main(["plan", *asking]) == 0
+    assert "the ledger already has the answers to 8 of them: 4 calls are left" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    assert shown(["run", *asking, "-o", "two"], capsys)["calls"] == 4
+
+
+def test_a_plan_without_its_ledger_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("broken.db").write_text("this is no ledger, and was never one" * 50)
+    assert main(["plan", "data.csv", *ASK, "--ledger", "broken.db"]) == 0
+    captured = capsys.readouterr()
+    assert "12 calls" in captured.out
+    assert "which answers there are already is not known" in " ".join((captured.out + captured.err).split())
+
+
+def test_a_ledger_in_a_settings_file_is_found_from_any_folder(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("project").mkdir()
+    Path("project/pcs.toml").write_text('[ask]\nledger = "shared.db"\n')
+    asking = ["run", "data.csv", *ASK, "-c", "project/pcs.toml"]
+    assert shown([*asking, "-o", "one"], capsys)["calls"] == 12
+    monkeypatch.chdir("project")
+    assert shown(["run", "../data.csv", *ASK, "-o", "../two"], capsys)["calls"] == 0
+    assert [path.name for path in Path().iterdir() if path.suffix == ".db"] == ["shared.db"]
+
+
+def test_a_run_whose_ledger_was_moved_pays_for_nothing_again(capsys: pytest.CaptureFixture[str]) -> None:
+    asking = ["run", "data.csv", *ASK, "-o", "one"]
+    assert shown([*asking, "--ledger", "shared.db"], capsys)["calls"] == 12
+    Path("shared.db").rename("moved.db")
+    for command in ([*asking, "--ledger", "shared.db"], ["label", "data.csv", "--run", "one"]):
+        assert main(command) == 2
+        assert "is gone: put it back, or say with --ledger where it is now" in " ".join(capsys.readouterr().err.split())
+    assert not Path("shared.db").exists()
+    for command in (["fit", "one"], ["report", "one", "--no-figures"], ["compare", "one", "one:optimiser=majority"]):
+        assert main(command) == 0, capsys.readouterr().err  # what needs no answers goes on
+    assert shown(["label", "data.csv", "--run", "one", "--ledger", "moved.db"], capsys)["calls"] == 0
+    assert shown([*asking, "--ledger", "moved.db"], capsys)["calls"] == 0
+    assert shown([*asking, "--ledger", "new.db"], capsys)["calls"] == 12
+
+
+def test_a_folder_waits_while_another_one_uses_the_ledger_and_says_for_whom(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pcs_annotator.asking.ledger.lock.SILENT_SECONDS", 0.0)
+    code = (
+        "import sys, time; from pcs_annotator.asking.ledger.lock import lock_ledger\n"
+        "with lock_ledger('shared.db'): print(flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdin is not None
+        other.stdout.readline()
+        asking = ["run", "data.csv", *ASK, "--ledger", "shared.db", "-o", "one"]
+        assert main([*asking, "--no-wait"]) == 2
+        assert f"process {other.pid}" in (refused := capsys.readouterr().err)
+        assert "run again when that has ended" in " ".join(refused.split())
+        threading.Timer(0.3, other.stdin.close).start()
+        assert main(asking) == 0
+    waited = " ".join(capsys.readouterr().err.split())
+    assert "waiting for python" in waited
+    assert f"process {other.pid}" in waited
 
 
 def test_a_ledger_that_was_pruned_is_noticed_also_on_a_server(

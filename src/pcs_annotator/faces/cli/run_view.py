@@ -167,6 +167,8 @@ def calls_json(plan: Plan) -> dict[str, Any]:
         "calls": plan.calls,
         "usd": plan.usd,
         "models": [asdict(bill) for bill in plan.models],
+        "known_already": plan.calls - plan.left.calls,
+        "left": {"calls": plan.left.calls, "usd": plan.left.usd},
     }
 
 
@@ -209,6 +211,9 @@ def print_calls(plan: Plan, console: Console, *, explain: bool = True) -> None:
     """Print the calls of a plan per model and in total; `explain` shortened names."""
     result_view.print_bills(plan.models, console, limit="max. ", explain=explain)
     console.print(Text(f"\n{plan.rows:,} rows, {plan.calls:,} calls, {_cost(plan)}"))
+    if known := plan.calls - plan.left.calls:
+        left = f"{plan.left.calls:,} calls are left, {_cost(plan.left)}"
+        console.print(Text(f"the ledger already has the answers to {known:,} of them: {left}"))
 
 
 def print_not_called(plan: Plan, console: Console) -> None:
