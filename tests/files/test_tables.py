@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -81,13 +82,13 @@ def test_the_file_extension_decides_how_tables_are_written(tmp_path: Path, name:
             assert list(csv.reader(file)) == [["id", "text"], ["a", 'says "no", then\nyes'], ["b", ""]]
 
 
-def dataset_of(folder: Path, content: str, **columns: str) -> Dataset:
+def dataset_of(folder: Path, content: str, **columns: Any) -> Dataset:
     path = folder / "texts.csv"
     path.write_text(content, encoding="utf-8")
     return read_dataset(path, Columns(**columns))
 
 
-def items_of(folder: Path, content: str, **columns: str) -> list[tuple[str, str]]:
+def items_of(folder: Path, content: str, **columns: Any) -> list[tuple[str, str]]:
     return [(item.id, item.text) for item in dataset_of(folder, content, **columns).items]
 
 

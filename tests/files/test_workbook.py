@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from python_calamine import CalamineWorkbook
 
 from pcs_annotator.core.gold import same_text
+from pcs_annotator.core.tabular import as_arrow
 from pcs_annotator.errors import PcsWarning, TableError
 from pcs_annotator.files import workbook
 from pcs_annotator.files.workbook import Sheet, number_cells, write_workbook
@@ -121,3 +122,15 @@ def test_more_rows_than_a_sheet_has_are_refused_and_leave_no_file(
 )
 def test_texts_are_numbers_only_if_nothing_is_lost(column: list[Any], expected: list[Any]) -> None:
     assert list(number_cells(column)) == expected
+
+
+def test_hidden_sheets_are_not_read(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["text"])
+    book.active.append(["hidden"])
+    book.active.sheet_state = "hidden"
+    for row in (["text"], ["shown"]):
+        (book["b"] if "b" in book.sheetnames else book.create_sheet("b")).append(row)
+    book.active = 1
+    book.save(tmp_path / "a.xlsx")
+    assert as_arrow(tmp_path / "a.xlsx").to_pylist() == [{"text": "shown"}]

@@ -70,9 +70,9 @@ class WorkbookFile(TableFile):
         """Return the columns of the header."""
         self._refuse_empty()
         with self._opened() as (book, data):
-            rows, sheets = self._rows(book, data), book.sheet_names
-        several = len(sheets) > 1 and not self.reading.sheet
-        note = f"has {len(sheets)} sheets: {rows.sheet!r} is read (--sheet names another)" if several else ""
+            rows, sheets = self._rows(book, data), len(_visible_sheets(book))
+        several = sheets > 1 and not self.reading.sheet
+        note = f"has {sheets} sheets: {rows.sheet!r} is read (--sheet names another)" if several else ""
         return Contents(schema_of_texts(rows.names), len(rows.cells), note=note)
 
     def batches(self, schema: pa.Schema) -> Iterator[pa.Table]:
@@ -111,11 +111,10 @@ class WorkbookFile(TableFile):
         names = book.sheet_names
         if self.reading.sheet:
             return self._table(self._sheet(book, data, self._wanted(names)))
-        for place, about in enumerate(book.sheets_metadata):
-            if "Visible" in str(about.visible) and "WorkSheet" in str(about.typ):
-                sheet = self._sheet(book, data, place)
-                if sum(any(cell != "" for cell in row) for row in sheet.iter_rows()) > 1:
-                    return self._table(sheet)
+        for place in _visible_sheets(book):
+            sheet = self._sheet(book, data, place)
+            if sum(any(cell != "" for cell in row) for row in sheet.iter_rows()) > 1:
+                return self._table(sheet)
         raise TableError(
             f"{self.name} has no sheet with a header and rows (there are {_listed(names)}): name one with --sheet, or "
             "add texts to label"
@@ -183,6 +182,14 @@ class WorkbookFile(TableFile):
         refuse_too_many(len(named), where)
         refuse_repeated(named, where)
         return _Rows(sheet.name, named, columns, cells)
+
+
+def _visible_sheets(book: CalamineWorkbook) -> list[int]:
+    """Return which sheets, from 0, have cells and are not hidden."""
+    from python_calamine import SheetTypeEnum, SheetVisibleEnum
+
+    shown = (SheetVisibleEnum.Visible, SheetTypeEnum.WorkSheet)
+    return [place for place, one in enumerate(book.sheets_metadata) if (one.visible, one.typ) == shown]
 
 
 def _zip(data: bytes) -> zipfile.ZipFile:

@@ -21,6 +21,7 @@ from pcs_annotator.errors import PcsWarning, TableError
 from pcs_annotator.files import runs, tables
 from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.files.table_writer import WRITTEN, TableStyle
+from pcs_annotator.files.workbook import excel_dialect
 from pcs_annotator.pipeline import human_review
 from pcs_annotator.pipeline.findings import Facts
 from pcs_annotator.pipeline.learn import KnownRows, Learned, learn_if_possible, model_file
@@ -44,6 +45,7 @@ class FitFiles:
         reading: How to read `gold`, or the table if there is no such file.
         replace: Whether to keep a file in the way of `labels_out` under a dated name.
         spreadsheet_safe: Whether labels are written so that a spreadsheet runs no cell as a formula.
+        excel: Whether a CSV file of labels is written as Excel expects it on this computer.
     """
 
     table: Path
@@ -56,6 +58,14 @@ class FitFiles:
     reading: Reading = AS_FOUND
     replace: bool = False
     spreadsheet_safe: bool = False
+    excel: bool = False
+
+    @property
+    def style(self) -> TableStyle:
+        """How labels are written."""
+        if self.excel:
+            return TableStyle(dialect=excel_dialect(), spreadsheet_safe=True)
+        return TableStyle(spreadsheet_safe=self.spreadsheet_safe)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +117,7 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
     written = dict(earlier.get("written", {}))
     if files.labels_out is not None:
         labelled = tables.with_outcomes(arrow, outcomes, table.votes.labels)
-        tables.write_table(files.labels_out, labelled, TableStyle(spreadsheet_safe=files.spreadsheet_safe))
+        tables.write_table(files.labels_out, labelled, files.style)
         written.update(runs.signature(files.labels_out, files.model.parent))
     made = {"table": files.table.name, "written": written}
     runs.write_json(files.model, {**model_file(learned, settings, table.votes.labels), **made})

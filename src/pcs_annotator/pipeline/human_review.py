@@ -14,6 +14,7 @@ from pcs_annotator.core.arrays import Integers, Mask
 from pcs_annotator.core.gold import (
     UNLABELLED,
     as_known,
+    cell_key,
     gold_codes,
     listed,
     refuse_contradictions,
@@ -48,6 +49,7 @@ class FromPeople:
         to_label: How many rows to write for a person to label.
         gold_wins: Whether to accept labels in `gold` that contradict the data or each other.
         reading: How these files are to be read.
+        excel: Whether labels and rows for people are written as Excel workbooks, too.
     """
 
     gold: Path | None = None
@@ -56,6 +58,7 @@ class FromPeople:
     to_label: int = ROWS_TO_LABEL
     gold_wins: bool = False
     reading: Reading = AS_FOUND
+    excel: bool = False
 
 
 class Gold(NamedTuple):
@@ -288,7 +291,7 @@ def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Mode
 def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: Sequence[human_files.Drawn]) -> None:
     """Write rows for a person to label, and note how they were drawn; without any, there is no such file."""
     known = {(item.id, label) for item, label in zip(items, gold.labels, strict=True)}
-    _keep_filled(folder.to_label, "gold", known)
+    keep_filled(folder.to_label, "gold", known)
     _remember(folder, rows)
     if rows:
         texts = {item.id: item.text for item in items}
@@ -301,10 +304,12 @@ def _drawn(item: Item, kind: human_files.SampleKind) -> human_files.Drawn:
     return human_files.Drawn(item.id, kind, text_hash(item.text))
 
 
-def _keep_filled(path: Path, column: str, known: Collection[tuple[str, str | None]] = ()) -> None:
+def keep_filled(path: Path, column: str, known: Collection[tuple[str, str | None]] = ()) -> None:
     """Set aside a table in which a person filled in something that is not known yet, instead of overwriting it."""
     try:
-        filled = [row for row in human_files.filled_rows(path, column) if row not in known]
+        keys = {(cell_key(name), cell_key(value)) for name, value in known if value}
+        rows = human_files.filled_rows(path, column)
+        filled = [row for row in rows if (cell_key(row[0]), cell_key(row[1])) not in keys]
     except TableError:  # then a person changed it
         filled = [("", "")]
     if filled:
@@ -348,7 +353,7 @@ def hand_out_audit(folder: RunFolder, items: Sequence[Item], outcomes: Sequence[
     if not open_rows.any():
         raise GoldError("no row without gold is accepted, so there is nothing to audit: label more rows until some are")
     drawn = draw_rows(open_rows, rows, seed=len(items))
-    _keep_filled(folder.audit, "verdict")
+    keep_filled(folder.audit, "verdict")
     _remember(folder, [_drawn(items[row], "for audit") for row in drawn])
     rows_to_check = ((items[row].id, items[row].text, outcomes[row].label or "") for row in drawn)
     human_files.write_audit(folder.audit, rows_to_check)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import locale
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from pcs_annotator.core.table_files import STDIO, Dialect, ending_of
+from pcs_annotator.errors import PcsWarning
 from pcs_annotator.files import runs, sources, tables
 from pcs_annotator.files.table_stream import TableStream
 from pcs_annotator.files.table_writer import TableStyle
+from pcs_annotator.files.workbook import excel_dialect
 from pcs_annotator.judging.model import Model
 from pcs_annotator.pipeline.certificate_text import about_confidence, promised
 from pcs_annotator.pipeline.other_work import lost_rows
@@ -28,28 +30,12 @@ def style_of(request: RunRequest, stream: TableStream, out: Path | str, model: M
     return TableStyle(
         dialect=excel_dialect() if request.excel else dialect,
         spreadsheet_safe=request.spreadsheet_safe or request.excel,
-        about=list(_about(model, request.folder, stream.name)),
+        about=list(about_labels(model, request.folder, stream.name)),
         kind=request.format,
     )
 
 
-def excel_dialect() -> Dialect:
-    """Return how Excel expects a CSV file on this computer: where the decimal sign is a comma, it is not a delimiter.
-
-    Excel takes a file without a byte order mark for one in an old encoding.
-    """
-    before = locale.setlocale(locale.LC_NUMERIC)
-    try:
-        locale.setlocale(locale.LC_NUMERIC, "")
-        decimal = str(locale.localeconv()["decimal_point"])
-    except locale.Error:  # the locale of the user is not installed
-        decimal = "."
-    finally:
-        locale.setlocale(locale.LC_NUMERIC, before)
-    return Dialect(delimiter=";" if decimal == "," else ",", bom=True, line_end="\r\n", decimal=decimal)
-
-
-def _about(model: Model, folder: Path, data: str) -> Iterator[tuple[str, str]]:
+def about_labels(model: Model, folder: Path, data: str) -> Iterator[tuple[str, str]]:
     """Yield what the sheet of explanations has: where the labels come from, and what columns and decisions mean."""
     yield "data", data
     yield "run", str(folder)
@@ -81,7 +67,10 @@ def in_the_way(out: Path | str, folder: runs.RunFolder, dataset: tables.Dataset)
         return ""
     if not marks.items() <= _written(folder).items():
         return "exists, and was not written by this run, or has been changed since"
-    lost = lost_rows(sources.read_source(out, replace(dataset.columns, gold=None)).items, dataset)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PcsWarning)  # the user knows this file, its sheets and its encoding
+        before = sources.read_source(out, replace(dataset.columns, gold=None))
+    lost = lost_rows(before.items, dataset)
     return lost and f"has labels {lost}"
 
 
@@ -92,6 +81,11 @@ def large_in_the_way(out: Path | str, folder: runs.RunFolder, data: str) -> str:
         return "exists, and was not written by this run, or has been changed since"
     known = runs.read_json(folder.labelled).get("data", {}) if marks else {}
     return "" if all(known.get(place) == data for place in marks) else "has labels of other data"
+
+
+def is_ours(path: Path, folder: runs.RunFolder) -> bool:
+    """Return whether a file may be overwritten: there is none, or this run wrote it, and it has not been changed."""
+    return _marks(path, folder).items() <= _written(folder).items()
 
 
 def note_written(folder: runs.RunFolder, out: Path | str, data: str = "") -> None:

@@ -52,8 +52,9 @@ def test_tabs_of_tsv_do_not_end_up_in_csv() -> None:
         assert Path(out).read_text(encoding="utf-8").startswith(start)
 
 
-def test_workbook_explains_itself_and_keeps_numbers() -> None:
-    assert main([*LABEL, "-o", "labels.xlsx"]) == 0
+def test_workbook_explains_itself_and_keeps_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [main([*LABEL, "-o", "labels.xlsx"]) for _ in range(2)] == [0, 0]
+    assert capsys.readouterr().err == ""
     book = openpyxl.load_workbook("labels.xlsx")
     header, *rows = book["rows"].iter_rows(values_only=True)
     assert list(header[:5]) == ["id", "text", "gold", "year", "label"]

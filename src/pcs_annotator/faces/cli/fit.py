@@ -42,12 +42,13 @@ from pcs_annotator.pipeline.human_review import FromPeople
 @click.option("--verdicts", type=options.PATH, help="The results of that check: the filled-in audit.csv.")
 @options.TO_LABEL
 @options.SPREADSHEET_SAFE
+@options.EXCEL
 @click.option(
     "--spare-looks",
     is_flag=True,
     help="Test for a promise only when it is likely by now, because tests without success make the next one harder.",
 )
-@click.option("-o", "--out", type=options.PATH, help="Write a label for every row here (CSV or Parquet).")
+@click.option("-o", "--out", type=options.PATH, help="Write a label for every row here (.xlsx, .csv, .parquet, …).")
 @options.REPLACE
 @options.MOVED_LEDGER
 @click.option("--model-out", type=options.PATH, help="Write the fitted model here; default: model.json.")
@@ -116,6 +117,7 @@ def command(
         gold_wins=people.gold_wins,
         reading=people.reading,
         spreadsheet_safe=spreadsheet_safe,
+        excel=people.excel,
     )
     with options.gathered_warnings() as notes:
         fitted = fit_table.fit_table(files, changes)

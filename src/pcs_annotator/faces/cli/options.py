@@ -85,8 +85,8 @@ SPREADSHEET_SAFE = click.option(
 EXCEL = click.option(
     "--excel",
     is_flag=True,
-    help="Write .csv as Excel expects it on this computer: delimiter and decimal sign of the locale, and no cell is "
-    "run as a formula; .xlsx needs no option.",
+    help="For Excel: a .csv file that you name has the delimiter and decimal sign of this computer; a run folder has "
+    "its labels and the rows for people as .xlsx, too.",
 )
 SHARD = click.option(
     "--shard",

@@ -22,6 +22,7 @@ from pcs_annotator.pipeline.run_request import RunRequest, default_folder
 @options.SHARD
 @options.TO_LABEL
 @options.SPREADSHEET_SAFE
+@options.EXCEL
 @options.GOLD_WINS
 @options.REPLACE
 @click.option("--fresh", is_flag=True, help="Ask everything again, and pay again; the old ledger is kept.")
