@@ -236,6 +236,12 @@ def test_an_order_given_later_counts_the_same_rows(made: Path, paper: Paper) -> 
     assert turned.shares[0].columns == ("label / gold", "bad", "good")
 
 
+def test_fewer_gold_rows_than_two_per_fold_leave_only_figures_of_scores_out(made: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(made, tmp_path / "run")
+    found = paper_of(fit_run(folder, {"folds": 30}))
+    assert {row[0] for row in found.figures.rows} & {"accuracy", "auroc"} == {"accuracy"}
+
+
 def test_without_enough_gold_there_is_no_table_and_the_message_says_why(tmp_path: Path) -> None:
     folder = labelled(tmp_path, ())
     with pytest.raises(GoldError, match="no figures of labels against gold: no gold labels, so all votes count"):

@@ -65,7 +65,7 @@ def paper_of(result: RunResult, order: Sequence[str] = ()) -> Paper:
         found = found.in_order(order, Resampling(result.config.learn.resamples, result.config.learn.seed))
     results, *others = agreement_tables(found)
     figures = tidy_table(found, learned.among_coders)
-    for title, name in MORE.items():
+    for title, name in MORE.items() if learned.figures else ():  # so many folds may need more gold rows
         one = getattr(learned.figures[0], name)
         results = _plus(results, [title, Figure(one.value, one.interval), one.n])
         figures = _plus(figures, [name, "", "", one.value, *one.interval, one.n])
