@@ -54,3 +54,10 @@ def test_gold_rows_are_foretold_and_drawn(made: Path, capsys: pytest.CaptureFixt
     assert json.loads(capsys.readouterr().out)["rows"] == 20
     assert main(["gold", str(made), "--n", "2000"]) == 2
     assert "rows have not been drawn yet, and 2,000 are wanted" in capsys.readouterr().err
+
+
+def test_other_choices_are_tried(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["robust", str(made), "--of", "good", "-o", str(tmp_path / "r.html")]) == 0
+    assert "% of choices have another sign" in " ".join(capsys.readouterr().out.split())
+    assert main(["robust", str(made), "--of", "good", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["quantities"][0]["name"] == "good"

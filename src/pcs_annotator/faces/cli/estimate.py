@@ -14,36 +14,46 @@ from pcs_annotator.faces.cli import options, result_view
 from pcs_annotator.pipeline.estimating import estimate, shown
 from pcs_annotator.pipeline.estimating.write import write_estimates
 
+_QUESTION = (
+    click.option(
+        "--of", multiple=True, metavar="LABEL", help="Label, or several joined by +, such as a+b; repeatable."
+    ),
+    click.option("--by", default="", metavar="COLUMN", help="Estimate for each group of this column, and differences."),
+    click.option(
+        "--every", type=click.Choice([*estimate.PERIODS]), help="With --by and a column of dates: the period."
+    ),
+    click.option("--values", multiple=True, metavar="LABEL=NUMBER", help="Mean of these numbers; one per label."),
+    click.option("--formula", default="", metavar="TEXT", help='Regression: "hateful ~ party + log(followers)".'),
+    click.option("--link", default="", metavar="NAME", help="linear, logistic or multinomial; default: by outcome."),
+    click.option("--cluster", default="", metavar="COLUMN", help="Rows with the same value have errors in common."),
+    click.option("--probability", default="", metavar="COLUMN", help="How probable it was that a row got gold."),
+    click.option("--larger", is_flag=True, help="The rows are a random sample of something larger, which counts."),
+)
+
+
+def question_options(function: options.F) -> options.F:
+    """Add the options that say what to estimate."""
+    return options.with_options(_QUESTION, function)
+
+
+def question_of(given: dict[str, Any]) -> estimate.Question:
+    """Return what the options say."""
+    return estimate.Question(**{**given, "values": _numbers(given["values"]), "every": given["every"] or ""})
+
 
 @click.command("estimate")
 @click.argument("folder", type=options.PATH)
-@click.option(
-    "--of",
-    multiple=True,
-    metavar="LABEL",
-    help="Label, or several joined by +, such as a+b; repeatable; default: each.",
-)
-@click.option("--by", default="", metavar="COLUMN", help="Estimate for each group of this column, and differences.")
-@click.option("--every", type=click.Choice([*estimate.PERIODS]), help="With --by and a column of dates: the period.")
-@click.option("--values", multiple=True, metavar="LABEL=NUMBER", help="Mean of these numbers instead; one per label.")
-@click.option("--formula", default="", metavar="TEXT", help='Regression, such as "hateful ~ party + log(followers)".')
-@click.option("--link", default="", metavar="NAME", help="linear, logistic or multinomial; default: by the outcome.")
-@click.option("--cluster", default="", metavar="COLUMN", help="Rows with the same value here have errors in common.")
-@click.option(
-    "--probability", default="", metavar="COLUMN", help="How probable each row was to get gold, if you drew the rows."
-)
-@click.option("--larger", is_flag=True, help="The rows are a random sample of something larger, which is what counts.")
+@question_options
 @click.option("-o", "--out", type=options.PATH, help="File to write: .html, .md, .tex, .csv or .json.")
 @options.JSON
-def command(*, folder: Path, values: tuple[str, ...], out: Path | None, to_json: bool, **given: Any) -> None:
+def command(*, folder: Path, out: Path | None, to_json: bool, **given: Any) -> None:
     """Estimate shares, means, differences or a regression from the labels of the run in FOLDER.
 
     Machine labels have errors, and errors bias such figures. Gold rows that were drawn at random, or by pcs gold,
     correct that. Beside each corrected figure are those from gold rows alone and from machine labels as if true.
     """
-    question = estimate.Question(values=_numbers(values), **{**given, "every": given["every"] or ""})
     with options.gathered_warnings() as notes:
-        found = estimate.estimate_run(folder, question)
+        found = estimate.estimate_run(folder, question_of(given))
     if out is not None:
         write_estimates(found, out)
     if to_json:

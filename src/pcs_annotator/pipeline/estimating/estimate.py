@@ -19,6 +19,7 @@ from pcs_annotator.judging.estimating.corrected import Estimate, Study
 from pcs_annotator.judging.estimating.formula import LABEL, Factor, Formula, FormulaData, parse_formula
 from pcs_annotator.judging.estimating.regression import LabelRegression, Link
 from pcs_annotator.pipeline.estimating.evidence import Evidence, evidence_of
+from pcs_annotator.pipeline.run_folder import Recorded
 
 LEAST_IN_GROUP = 10
 MOST_GROUPS = 60
@@ -123,7 +124,11 @@ def _plain(figure: Figure) -> dict[str, float | None]:
 
 def estimate_run(path: Path, question: Question) -> Estimated:
     """Answer a question about the labels of the run in a folder."""
-    evidence = evidence_of(RunFolder(path), question.probability or None)
+    return answer(evidence_of(Recorded.read(RunFolder(path)), question.probability or None), question)
+
+
+def answer(evidence: Evidence, question: Question) -> Estimated:
+    """Answer a question from what is known about labels."""
     return regress(evidence, question) if question.formula else shares(evidence, question)
 
 

@@ -56,19 +56,17 @@ class Evidence:
         return np.array([(cell or "").strip() for cell in cells], dtype=object)
 
 
-def evidence_of(folder: RunFolder, probability_column: str | None = None) -> Evidence:
-    """Read what is known about the labels of a run.
+def evidence_of(recorded: Recorded, probability_column: str | None = None) -> Evidence:
+    """Return what is known about the labels of a run.
 
     Args:
-        folder: The run folder.
+        recorded: The run.
         probability_column: A column with the probability that a row was drawn for a gold label, if the user drew them.
     """
-    recorded = Recorded.read(folder)
-    votes = recorded.votes
+    votes, folder = recorded.votes, recorded.folder
     gold = gold_codes(votes, recorded.gold.labels)
-    found = (gold != UNLABELLED).any()
-    held_out = learn.held_out(votes, gold, recorded.settings, recorded.texts) if found else None
-    if held_out is None:
+    known = learn.expected_labels(votes, gold, recorded.settings, recorded.texts)
+    if known is None:
         raise GoldError(
             f"{folder.path} has {int((gold != UNLABELLED).sum())} gold rows, too few to learn from: draw "
             f"{LEAST_GOLD} or more with pcs gold"
@@ -77,15 +75,11 @@ def evidence_of(folder: RunFolder, probability_column: str | None = None) -> Evi
         table = as_arrow(folder.labels)
         places, expected = _in_whole(table, votes.ids, votes.labels, folder)
     else:
-        table, places = recorded.dataset.table, np.arange(len(votes))
-        expected = _expected(recorded)
+        table, places, expected = recorded.dataset.table, np.arange(len(votes)), known.fitted
     chosen = _drawn(recorded, gold) if probability_column is None else _designed(recorded, gold, probability_column)
-    rows = chosen.rows
-    # copies of a text that contradict each other have no fit of their own
-    held_out = np.where(np.isnan(held_out), expected[places], held_out)
     sample = Sample(
-        rows=places[rows],
-        truth=gold[rows],
+        rows=places[chosen.rows],
+        truth=gold[chosen.rows],
         probability=chosen.probability,
         stratum=chosen.stratum,
         round=chosen.round,
@@ -94,17 +88,10 @@ def evidence_of(folder: RunFolder, probability_column: str | None = None) -> Evi
         labels=tuple(votes.labels),
         table=table,
         expected=expected,
-        held_out=held_out[rows],
+        held_out=known.held_out[chosen.rows],
         sample=sample,
         notes=chosen.notes,
     )
-
-
-def _expected(recorded: Recorded) -> Floats:
-    found = recorded.model_in_force().judged(recorded.votes).probabilities
-    if found is None:
-        raise GoldError(f"{recorded.folder.path} has no calibrated confidence: pcs fit with --calibration softmax")
-    return found
 
 
 def _in_whole(table: pa.Table, ids: Sequence[str], labels: Sequence[str], folder: RunFolder) -> tuple[Integers, Floats]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pcs_annotator.core.weights import Interval
 from pcs_annotator.pipeline.estimating.estimate import METHODS, Estimated, Line
-from pcs_annotator.pipeline.estimating.shown import HEADINGS, sentences, tables
+from pcs_annotator.pipeline.estimating.robust import Robust
+from pcs_annotator.pipeline.estimating.shown import HEADINGS, robust_sentences, sentences, tables
 from pcs_annotator.pipeline.report.document import document
 from pcs_annotator.pipeline.report.formats import capital, count, interval, number, span
 from pcs_annotator.pipeline.report.markup import Child, Markup, figure, section, sentence, table, tag, user_text
@@ -53,3 +55,32 @@ def _rows(lines: Sequence[Line], unit: float) -> Iterator[list[Child]]:
                 interval(scaled, digits),
                 span(one.value, one.interval, low=low, high=high),
             ]
+
+
+def robust_page(found: Sequence[Robust]) -> str:
+    """Return the page of a quantity under all choices: a specification curve."""
+    header = tag("header", tag("h1", "Would another choice change the conclusion?"))
+    sections = []
+    for place, one in enumerate(found):
+        anchor = f"q{place}"
+        said = [sentence(user_text(text)) for text in robust_sentences(one)]
+        shown = section(anchor, one.name, *said, table(_ROBUST_COLUMNS, _specifications(one)))
+        sections.append((anchor, one.name, shown))
+    return document("robust", header, sections)
+
+
+_ROBUST_COLUMNS = [("choice", ""), ("corrected", "num"), ("", "drawn"), ("naive", "num"), (" ", "drawn")]
+
+
+def _specifications(found: Robust) -> Iterator[list[Child]]:
+    listed = sorted(found.specifications, key=lambda one: one.corrected.value)
+    figures = [figure for one in listed for figure in (one.corrected, one.naive)]
+    ends = [end for one in figures for end in one.interval or (one.value,)]
+    low, high = min(found.reference, *ends), max(found.reference, *ends)
+    for one in listed:
+        name = f"{one.choice} (this run)" if one is found.made else one.choice
+        cells: list[Child] = [user_text(name)]
+        for shown in (one.corrected, one.naive):
+            drawn = span(shown.value, shown.interval or Interval(shown.value, shown.value), low=low, high=high)
+            cells += [number(shown.value, 3), drawn]
+        yield cells

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pcs_annotator.core.result_table import Content, Figure, ResultTable
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.pipeline.estimating.estimate import METHODS, Estimated, Line
+from pcs_annotator.pipeline.estimating.robust import Robust
 
 HEADINGS = {"corrected": "corrected", "gold_only": "gold only", "naive": "naive (biased)"}
 _TITLES = {"share": "Share of labels, %", "mean": "Mean", "regression": "Coefficients"}
@@ -88,3 +89,34 @@ def _about_difference(line: Line) -> str:
 def _ends(figure: Figure, unit: float, how: str) -> str:
     low, high = figure.interval or (figure.value, figure.value)
     return f"{unit * low:{how}} to {unit * high:{how}}"
+
+
+def robust_table(found: Robust) -> ResultTable:
+    """Return a quantity under every choice, smallest first."""
+    listed = sorted(found.specifications, key=lambda one: one.corrected.value)
+    return ResultTable(
+        name="robust",
+        title=found.name,
+        columns=["choice", "corrected", "naive (biased)"],
+        rows=[[one.choice, one.corrected, one.naive] for one in listed],
+        notes=robust_sentences(found),
+        digits={"corrected": 3, "naive (biased)": 3},
+    )
+
+
+def robust_sentences(found: Robust) -> list[str]:
+    """Return how often another choice would have changed the conclusion."""
+    values = [one.corrected.value for one in found.specifications]
+    said = [
+        f"{len(values)} choices: corrected estimates from {min(values):.3g} to {max(values):.3g}; with the choices of "
+        f"this run, {found.made.corrected.value:.3g}."
+    ]
+    for method in ("corrected", "naive"):
+        sign, conclusion = found.flips(method)
+        said.append(
+            f"{method}: {100 * sign:.0f} % of choices have another sign, {100 * conclusion:.0f} % another conclusion "
+            "(below, above or undecided) than the corrected estimate of this run."
+        )
+    if found.left_out:
+        said.append(f"Under {found.left_out} more choices it could not be estimated.")
+    return said

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pcs_annotator.files import result_tables
 from pcs_annotator.files.runs import check_ending, write_page
 from pcs_annotator.pipeline.estimating.estimate import Estimated
-from pcs_annotator.pipeline.estimating.page import page
+from pcs_annotator.pipeline.estimating.page import page, robust_page
+from pcs_annotator.pipeline.estimating.robust import Robust
 from pcs_annotator.pipeline.estimating.shown import sentences, tables
 
 
@@ -17,6 +18,12 @@ def write_estimates(found: Estimated, path: Path) -> None:
     """Write estimates to a file; its extension says how."""
     check_ending(path, tuple(_FORMATS))
     write_page(path, _FORMATS[path.suffix.lower()](found))
+
+
+def write_robust(found: Sequence[Robust], path: Path) -> None:
+    """Write a specification curve as a page."""
+    check_ending(path, (".html", ".htm"))
+    write_page(path, robust_page(found))
 
 
 def _markdown(found: Estimated) -> str:
