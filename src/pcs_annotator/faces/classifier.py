@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from pcs_annotator.core.arrays import Array, Floats
 from pcs_annotator.core.ledger_address import LedgerAddress
@@ -18,10 +16,18 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Item, Task, check_labels, label_lookup, unknown_label
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import to_simplex
-from pcs_annotator.errors import ConfigError, GoldError, LabelError, PcsWarning, TableError
+from pcs_annotator.errors import ConfigError, GoldError, LabelError, MissingPackage, PcsWarning, TableError
 from pcs_annotator.pipeline.ask import CollectSettings, Panel
 from pcs_annotator.pipeline.default_panel import DefaultPanel, Support
 from pcs_annotator.pipeline.learn import fit_for_classifier, needs_gold, probabilities
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils.validation import check_is_fitted
+except ImportError as error:
+    raise MissingPackage(
+        "PCSClassifier needs the extra sklearn: pip install 'perceived-confidence[sklearn]'"
+    ) from error
 
 Value = str | int  # a bool is an int
 

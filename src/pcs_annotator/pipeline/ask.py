@@ -38,6 +38,7 @@ from pcs_annotator.pipeline.batch.batches import BatchSettings
 from pcs_annotator.pipeline.batch.waves import ask_in_waves
 from pcs_annotator.pipeline.own_objects import OwnObjects, RelationLike, as_relations, name_annotators
 from pcs_annotator.relations.choose import RelationOptions, choose_relations
+from pcs_annotator.relations.parse import need_parser
 
 LOOKED_UP = 1_000
 """Texts that are looked up in a ledger at a time."""
@@ -253,7 +254,7 @@ async def _answered_in(
 def open_job(
     task: Task, annotators: Sequence[object], relations: Sequence[RelationLike], settings: CollectSettings
 ) -> Job:
-    """Return the job with all names resolved; a missing key or an unknown name is an error here, before any call."""
+    """Return the job with all names resolved; what is missing or unknown is an error here, before any call."""
     environment = settings.environment
     if environment is None:
         environment = read_environment(Path.cwd())
@@ -269,12 +270,14 @@ def open_job(
     rewriter = None if settings.rewriter is None else _rewriter(own.model(settings.rewriter), environment)
     choosing = settings.choosing
     own_relations = {**choosing.own, **own.relations}
+    chosen = choose_relations(
+        as_relations(relations), replace(choosing, own=own_relations, rewriter=rewriter is not None)
+    )
+    need_parser([relation.name for relation in chosen if "parser" in relation.needs])
     return Job(
         task=task,
         annotators=bound,
-        relations=choose_relations(
-            as_relations(relations), replace(choosing, own=own_relations, rewriter=rewriter is not None)
-        ),
+        relations=chosen,
         rewriter=rewriter,
         draws=settings.draws,
         on_variant=settings.on_variant,

@@ -80,7 +80,13 @@ def _known(name: str) -> KnownModel:
 
 
 def missing_weights(specs: Sequence[str]) -> list[str]:
-    """Return the embedded models and those of the Hugging Face hub among these whose weights are not here."""
+    """Return the embedded models and those of the Hugging Face hub among these whose weights are not here.
+
+    A package that they need and that is not installed is an error, before anything is downloaded.
+    """
+    for spec in specs:
+        if _embedded_name(spec):
+            resolve_model(spec)
     names = {name for spec in specs if (name := _embedded_name(spec))}
     embedded = sorted(name for name in names if not is_intact(weights_path(name), weights_of(name)))
     return embedded + [spec for spec in specs if (files := _hub_files(spec)) and not files.complete]

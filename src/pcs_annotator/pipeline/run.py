@@ -23,6 +23,7 @@ from pcs_annotator.files.config import Config, LearnSettings, config_to_dict
 from pcs_annotator.files.runs import RunFolder, clear_leftovers, write_json
 from pcs_annotator.pipeline import ask, folder_votes, human_review, learn, ledgers, resolve_config
 from pcs_annotator.pipeline.batch.waves import check_batches
+from pcs_annotator.pipeline.cluster.ray_cluster import need_ray
 from pcs_annotator.pipeline.for_excel import write_workbooks
 from pcs_annotator.pipeline.languages import languages_of
 from pcs_annotator.pipeline.large.large_table import LargeTable, is_large, label_whole, open_large
@@ -137,6 +138,8 @@ def _check_models(request: RunRequest, config: Config) -> None:
     run_sync(lambda: ask.close_models(job))
     if config.ask.executor == "batch":
         check_batches(job)
+    if config.ask.executor == "ray":
+        need_ray()
     ask.refuse_unknown_prices(job, ask.pricing(settings.prices), settings.budget)
 
 

@@ -134,6 +134,12 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
+def need_parser(relations: Sequence[str]) -> None:
+    """Raise if relations that need a parse cannot have one, because it is not installed."""
+    if relations and not Parser().available:
+        raise MissingPackage(f"{', '.join(relations)}: to parse English needs the extra rules: {INSTALL}")
+
+
 @cache
 def _load() -> Language:
     try:

@@ -111,10 +111,9 @@ class LlamaProvider:
 
     def open(self, model: str, environment: Mapping[str, str]) -> ChatModel:
         """Return the model; raises if the package or the file is missing. It is loaded at the first question."""
-        path = check_file(Path(model).expanduser())
         if find_spec("xllamacpp") is None:
             raise MissingPackage(f"llama:{model} runs in this process and needs xllamacpp: {INSTALL}")
-        return LlamaModel(path)
+        return LlamaModel(check_file(Path(model).expanduser()))
 
 
 def check_file(path: Path) -> Path:

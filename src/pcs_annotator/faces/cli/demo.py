@@ -27,9 +27,9 @@ def command(out: Path, to_json: bool, quiet: bool) -> None:
     """
     shown = not (to_json or quiet)
     console = Console(highlight=False)
+    models.pull_missing(tour.STYLES, shown=shown)
     if shown:
         console.print("60 invented news items, 4 topics; 2 prompts for a small model, each asked twice\n")
-    models.pull_missing(tour.STYLES, shown=shown)
     result = tour.run_tour(out, progress=shown)
     if to_json:
         options.echo_json(run_view.run_json(result, []))

@@ -124,7 +124,7 @@ class Cluster:
     @classmethod
     def connect(cls, settings: ask.ClusterSettings, job: Job) -> Cluster:
         """Connect to a cluster, unless this process already is; without an address, start one on this machine."""
-        ray = _ray()
+        ray = need_ray()
         if not ray.is_initialized():
             _init(ray, settings.address or os.environ.get("RAY_ADDRESS", "") or "local")
         with_gpus = any(str(annotator.model).startswith("transformers:") for annotator, _ in job.annotators)
@@ -161,7 +161,8 @@ async def _ask_all(chunks: Iterable[Sequence[Item]], pool: Pool, settings: ask.C
         await pool.stop()
 
 
-def _ray() -> Any:
+def need_ray() -> Any:
+    """Return the package Ray; an error if it is not installed."""
     try:
         import ray
     except ImportError as error:
