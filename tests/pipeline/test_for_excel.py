@@ -11,6 +11,7 @@ from pcs_annotator.errors import PcsWarning
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.files import workbook
 from pcs_annotator.pipeline import for_excel
+from pcs_annotator.pipeline.estimating.gold import draw_gold
 from pcs_annotator.pipeline.fit import fit_run
 from pcs_annotator.pipeline.human_review import FromPeople
 from pcs_annotator.pipeline.large import large_table
@@ -97,6 +98,14 @@ def test_gold_is_also_taken_from_the_labels_of_the_run(folder: Path) -> None:
     with pytest.warns(PcsWarning):  # also that there are two sheets
         fit_run(folder, None, FromPeople(gold=folder / "labels.xlsx"))
     assert {row["id"]: row["gold"] for row in read_csv(folder / "gold.csv")}["007"] == "no"
+
+
+def test_rows_drawn_with_known_probabilities_are_also_in_the_workbook(folder: Path) -> None:
+    fill(folder / "to_label.xlsx", "gold", {"005": "no"})
+    with pytest.warns(PcsWarning, match="to_label.xlsx was filled in but not read"):
+        assert draw_gold(folder, 2, "simple") == folder / "to_label.xlsx"
+    sheet = openpyxl.load_workbook(folder / "to_label.xlsx")["to_label"]
+    assert [cell.value for cell in sheet["A"][1:]] == [row["id"] for row in read_csv(folder / "to_label.csv")]
 
 
 def test_verdicts_on_accepted_rows_are_chosen_in_a_workbook(promising_run: Path, tmp_path: Path) -> None:

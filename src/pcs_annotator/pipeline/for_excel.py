@@ -32,12 +32,18 @@ def write_workbooks(result: RunResult, *, wanted: bool) -> None:
     if not (wanted or runs.workbook_of(folder.labels).exists()):
         return
     _write_labels(result)
-    gold = {(item.id, label) for item, label in zip(result.dataset.items, result.dataset.gold, strict=False)}
-    keep_filled(runs.workbook_of(folder.to_label), "gold", gold)
-    _write_sheet(folder.to_label, {"gold": result.votes.labels})
+    write_to_label(folder, result.dataset, result.votes.labels)
     if result.to_audit:
         keep_filled(runs.workbook_of(folder.audit), "verdict")
         _write_sheet(folder.audit, {"verdict": VERDICTS})
+
+
+def write_to_label(folder: runs.RunFolder, dataset: tables.Dataset, labels: Sequence[str]) -> None:
+    """Write the rows to label as a workbook, if the run has workbooks; `dataset` has all gold that is known."""
+    if runs.workbook_of(folder.labels).exists():
+        gold = {(item.id, label) for item, label in zip(dataset.items, dataset.gold, strict=False)}
+        keep_filled(runs.workbook_of(folder.to_label), "gold", gold)
+        _write_sheet(folder.to_label, {"gold": labels})
 
 
 def _write_labels(result: RunResult) -> None:

@@ -51,7 +51,7 @@ def test_without_gold_the_worst_is_assumed(bare: Path) -> None:
 def test_drawn_rows_come_back_as_gold_with_their_probabilities(made: Path, tmp_path: Path, drawing: Drawing) -> None:
     folder = copy_run(made, tmp_path / "run")
     before = estimate_run(folder, Question()).lines[0]
-    assert draw_gold(folder, 60, drawing) == 60
+    assert draw_gold(folder, 60, drawing) == folder / "to_label.csv"
     label(folder, leave_empty=10)
     found = estimate_run(folder, Question()).lines[0]
     assert found.gold_rows == 250

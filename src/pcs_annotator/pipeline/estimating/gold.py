@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -17,7 +17,7 @@ from pcs_annotator.files.human_files import Drawn
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.judging.estimating.planning import Design, Foretold
 from pcs_annotator.judging.estimating.sampling import allocate, by_confidence, draw_with
-from pcs_annotator.pipeline import human_review
+from pcs_annotator.pipeline import for_excel, human_review
 from pcs_annotator.pipeline.estimating.evidence import with_probability
 from pcs_annotator.pipeline.run_folder import Recorded
 
@@ -134,8 +134,8 @@ def plan_gold(path: Path, wish: Wish) -> GoldPlan:
     )
 
 
-def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> int:
-    """Draw rows for a person to label, write them to `to_label.csv`, and note their probabilities.
+def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> Path:
+    """Draw rows for a person to label, note their probabilities, and return the file to fill in.
 
     Args:
         path: The run folder.
@@ -163,7 +163,9 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> int:
         for row, chance, stratum in zip(chosen, chances, strata, strict=True)
     ]
     human_review.write_to_label(folder, items, recorded.gold, drawn)
-    return len(drawn)
+    known_gold = replace(recorded.dataset, gold=recorded.gold.labels)
+    for_excel.write_to_label(folder, known_gold, recorded.votes.labels)
+    return folder.for_people(folder.to_label)
 
 
 def _draw(
