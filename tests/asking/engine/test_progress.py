@@ -4,12 +4,14 @@ import asyncio
 import io
 import re
 import sys
+from collections import Counter
 
 import pytest
 
 from pcs_annotator.asking.engine import progress
 from pcs_annotator.asking.engine.budget import Budget, BudgetTracker, Cost
-from pcs_annotator.asking.engine.progress import Tally, describe, how_far, showing
+from pcs_annotator.asking.engine.progress import Tally, bills_of, describe, how_far, showing
+from pcs_annotator.core.chat import Usage
 
 
 def spent(usd: float | None = 0.25) -> BudgetTracker:
@@ -98,3 +100,33 @@ def test_a_notebook_gets_a_bar_that_stays_and_plain_lines_without_the_extra(
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     asyncio.run(run())
     assert capsys.readouterr().err == "2 of 2 rows · 0 calls · $0.0000\n"
+
+
+def test_what_answers_took_is_counted_per_model_whoever_paid() -> None:
+    tally = Tally()
+    for paid in (True, False, False):
+        tally.count_answer("a model", "label", Usage(input_tokens=10, output_tokens=2), paid=paid)
+    tally.count_answer("b", "rewrite", Usage(input_tokens=None, output_tokens=None), paid=True)
+    assert (tally.calls, tally.from_ledger) == (2, 2)
+    first, second = bills_of(tally.paid, lambda model, sent, got: None if model == "b" else sent + got / 10)
+    assert (first.model, first.purpose, first.calls, first.input_tokens, first.usd) == ("a model", "label", 1, 10, 10.2)
+    assert (second.model, second.calls, second.input_tokens, second.usd) == ("b", 1, 0, None)
+    assert bills_of(tally.reused, lambda *_: 1.0)[0].calls == 2
+
+    later = Tally()
+    later.take_over(tally.to_dict())
+    assert (later.calls, later.from_ledger, later.paid) == (0, 4, Counter())
+    assert later.reused == tally.paid + tally.reused
+
+
+def test_what_batches_or_a_cluster_asked_counts_as_paid_for() -> None:
+    tally = Tally()
+    for model in ("a", "b"):
+        for _ in range(4):
+            tally.count_answer(model, "label", Usage(input_tokens=10, output_tokens=1), paid=False)
+    tally.count_as_paid(6)
+    assert (tally.calls, tally.from_ledger) == (6, 2)
+    assert [bill.calls for bill in bills_of(tally.paid, lambda *_: None)] == [3, 3]
+    assert [bill.input_tokens for bill in bills_of(tally.reused, lambda *_: None)] == [10, 10]
+    tally.count_as_paid(0)
+    assert tally.calls == 6

@@ -1,18 +1,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pcs_annotator
+from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import ConfigError, LabelError, TableError, UnknownNameError
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.files.vote_files import read_note, write_votes
+from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.pipeline.compare.comparison import Comparison
+from pcs_annotator.pipeline.compare.costs import SideCost
 from pcs_annotator.pipeline.compare.sides import Selection
-from pcs_annotator.pipeline.compare.verdict import promise_of, verdict
+from pcs_annotator.pipeline.compare.verdict import about_cost, promise_of, verdict
 from tests.pipeline.compare.runs import LABELS, ROWS, Runs, make, texts
 
 QUICK = {"repeats": 1, "resamples": 100}
@@ -135,6 +139,45 @@ def test_without_gold_nothing_is_said_about_accuracy(tmp_path: Path) -> None:
     assert first == "Which of the two is right more often is not known: no compared row has a gold label."
     assert "Cohen's κ" in agreement
     assert all(one.gold is None for one in found.examples)
+
+
+def test_a_difference_that_cannot_be_told_names_the_rows_that_it_would_take(runs: Runs) -> None:
+    found = compared(runs.a, runs.b)
+    assert found.figures is not None
+    small = BootstrapTest(-0.004, Interval(-0.0639, 0.0559), 0.9, 60)
+    unsure = replace(found, figures=replace(found.figures, accuracy=small, auroc=small))
+    first, *others = verdict(unsure)
+    assert first == (
+        "No difference in accuracy can be told from 60 gold rows: B − A is −0.4 points (95 % −6.4 to 5.6; p = 0.900). "
+        "To tell a difference of 2.0 points, about 1,100 would be needed."
+    )
+    assert len(others) == 2  # nothing is said about the AUROC
+    better = BootstrapTest(0.031, Interval(0.004, 0.058), 0.02, 412)
+    sure = replace(found, figures=replace(found.figures, accuracy=better, auroc=better))
+    assert verdict(sure)[:2] == [
+        "B is more accurate than A by 3.1 points (95 % 0.4 to 5.8; 412 gold rows, p = 0.020).",
+        "B separates the labels better than A: its class AUROC is +0.031 (95 % +0.004 to +0.058; p = 0.020).",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "said"),
+    [
+        ((10, 1.0), (20, 2.1), "B costs 2.1 × as much as A."),
+        ((10, 1.0), (20, 1.01), "Both cost the same."),
+        ((10, None), (25, 1.0), "B makes 2.5 × as many calls as A."),
+        ((10, 0.0), (10, 0.0), "Both make as many calls."),
+        ((0, None), (10, 1.0), "What they cost is not known: no calls are recorded."),
+    ],
+)
+def test_the_cost_is_said_in_dollars_or_in_calls(
+    runs: Runs, ours: tuple[int, float | None], theirs: tuple[int, float | None], said: str
+) -> None:
+    bill = compared(runs.a, runs.b).costs[0].bills[0]
+    first, second = (
+        SideCost(bills=(replace(bill, calls=calls, usd=usd),), complete=True) for calls, usd in (ours, theirs)
+    )
+    assert about_cost(first, second) == said
 
 
 def test_other_texts_rows_or_labels_are_refused_with_a_remedy(runs: Runs, tmp_path: Path) -> None:

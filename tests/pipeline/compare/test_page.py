@@ -65,6 +65,20 @@ def test_a_file_that_is_something_else_is_kept(found: Comparison, tmp_path: Path
     write_comparison(found, path)  # its own page is written again
 
 
+def test_without_figures_examples_or_settings_the_page_says_why(found: Comparison) -> None:
+    html = render(replace(found, figures=None, no_figures="no gold", examples=[], settings=[], notes=["<b>note</b>"]))
+    assert "Not known yet. No gold." in section(html, "quality")
+    assert "None: both give the same label to every row." in section(html, "rows")
+    assert "None: the two runs have the same settings." in section(html, "settings")
+    assert "<b>note</b>" in section(html, "verdict")
+    unlabelled = replace(found.examples[0].outcomes[0], label=None)
+    table = np.pad(found.table[:-1, :-1], (0, 1), constant_values=1)
+    mute = found.examples[0]._replace(outcomes=(unlabelled, found.examples[0].outcomes[1]), gold=None)
+    page = render(replace(found, examples=[mute], table=table))
+    assert "no label" in section(page, "rows")
+    assert section(page, "labels").count("no label") == 2
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -17,7 +17,7 @@ NOT_REQUESTED = "no promise was requested"
 
 def verdict(found: Comparison) -> list[str]:
     """Return what the comparison comes to: accuracy first, then agreement and cost."""
-    return [_accuracy(found), *_auroc(found), _agreement(found), _cost(*found.costs)]
+    return [_accuracy(found), *_auroc(found), _agreement(found), about_cost(*found.costs)]
 
 
 def _accuracy(found: Comparison) -> str:
@@ -57,7 +57,7 @@ def _agreement(found: Comparison) -> str:
     return f"They give different labels to {found.differing:,} of {counted(found.rows, 'row')} ({share}{kappa})."
 
 
-def _cost(ours: SideCost, theirs: SideCost) -> str:
+def about_cost(ours: SideCost, theirs: SideCost) -> str:
     """Return how many times as much B costs, or how many times as many calls it makes if a price is unknown."""
     if ours.usd and theirs.usd:
         times, same, more = theirs.usd / ours.usd, "Both cost the same", "B costs {} × as much as A"
