@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from pcs_annotator.pipeline.report.page import render
 from pcs_annotator.pipeline.report.view import select, view_of
 from tests.chromium import CHROMIUM, MISSING, QUIET
 from tests.pipeline.report.reading import Page
-from tests.pipeline.report.results import Made, made_run
+from tests.pipeline.report.results import QUICKER, Made, made_run
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
 FOR_ONE_PAGE = ("--enable-logging=stderr", "--virtual-time-budget=2000")
@@ -118,3 +119,41 @@ def test_search_filters_and_order_work_together_and_a_search_without_result_show
     assert "0 of 30 rows" in page.text
     (nothing,) = [attributes for attributes in page.of("p") if attributes.get("id") == "nothing"]
     assert "hidden" not in nothing
+
+
+LONG = tuple(f"openrouter:deepseek/deepseek_r1_distill_qwen_{number}2b:free" for number in range(6))
+MANY = tuple(
+    f"{how} {what}" for how in ("strongly", "somewhat", "barely", "mixed") for what in ("a", "b", "c", "d", "e")
+)
+WIDE = """() => {
+  const all = (which) => [...document.querySelectorAll(which)];
+  const box = (one) => one.getBoundingClientRect();
+  const top = (row) => [...row.querySelectorAll("summary > span")].map((one) => box(one).top - box(row).top);
+  return {
+    page: document.documentElement.scrollWidth,
+    cut: all("#weights .scroll, #labels .scroll").filter((one) => one.scrollWidth > one.clientWidth + 1).length,
+    outside: all("main *").filter((one) => box(one).right > innerWidth + 1 && !one.closest(".scroll")).length,
+    tops: all(".rows > li").slice(0, 9).map(top),
+    last: all("main > section").at(-1).id,
+  };
+}"""
+
+
+def test_long_names_and_many_labels_fit_on_a_screen_and_a_phone(tmp_path: Path) -> None:
+    relations = ("original", *(f"order:{number}" for number in range(2, 13)))
+    labels = tuple(f"{label} and rather long" for label in MANY)
+    made = Made(rows=12, labels=labels, skills=(0.7,) * 6, names=LONG, relations=relations, learn=QUICKER)
+    (tmp_path / "page.html").write_text(render(made_run(tmp_path, made)), encoding="utf-8")
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=CHROMIUM, args=[*QUIET]) as browser,
+    ):
+        page = browser.new_page()
+        page.goto((tmp_path / "page.html").as_uri())
+        for width in (1280, 400):
+            page.set_viewport_size({"width": width, "height": 900})
+            found = page.evaluate(WIDE)
+            assert (found["page"], found["cut"], found["outside"]) == (width, 0, 0)
+            assert found["last"] == "rows"
+            if width == 1280:  # every cell of a row begins at its first line, whatever the others have below
+                assert all(max(tops) - min(tops) < 8 for tops in found["tops"]), found["tops"]
