@@ -29,6 +29,7 @@ VERBS = {
     "serve": "label texts over HTTP with a fitted run",
     "gold": "how many gold rows are needed, and draw them",
     "estimate": "from labels to conclusions: shares, differences, regressions",
+    "find": "the rows that have a label, with promised precision or recall",
     "robust": "would another model, question or way of learning change the conclusion?",
     "evaluate": "compare PCS with other methods on the same votes",
     "compare": "put two runs, prompts, models or panels side by side on the same rows",

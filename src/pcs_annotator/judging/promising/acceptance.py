@@ -158,12 +158,18 @@ def steps_of(judged: Judged) -> Steps:
 def _threshold(judged: Judged, promise: Promise, delta: float) -> float | None:
     if not len(judged.right):
         return None
+    if promise.kind == "error-among-accepted":
+        return tested_threshold(judged, promise.max_error, delta)
     steps = steps_of(judged)
-    if promise.kind == "accepted-and-wrong":
-        passes = _risk_controlled(steps, len(judged.right), promise.max_error)
-        last = int(np.argmin(np.append(passes, False))) - 1
-    else:
-        last = _learn_then_test(steps, promise.max_error, delta)
+    passes = _risk_controlled(steps, len(judged.right), promise.max_error)
+    last = int(np.argmin(np.append(passes, False))) - 1
+    return float(steps.threshold[last]) if last >= 0 else None
+
+
+def tested_threshold(judged: Judged, alpha: float, delta: float) -> float | None:
+    """Return the loosest threshold above which at most α is wrong, tested at level δ; None when none passes."""
+    steps = steps_of(judged)
+    last = _learn_then_test(steps, alpha, delta)
     return float(steps.threshold[last]) if last >= 0 else None
 
 
