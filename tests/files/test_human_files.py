@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from pcs_annotator.files.human_files import (
     write_gold,
     write_to_label,
 )
+from pcs_annotator.files.tables import Columns
 
 
 def written(folder: Path, content: str) -> Path:
@@ -56,7 +58,7 @@ def test_empty_rows_are_left_out_and_the_others_keep_their_numbers(tmp_path: Pat
 
 def test_texts_may_be_in_the_column_that_they_have_in_the_data(tmp_path: Path) -> None:
     path = written(tmp_path, "id,Headline,text,gold\na,Short,Long,good\n")
-    assert [one.text for one in (*read_gold(path, "headline"), *read_gold(path))] == ["Short", "Long"]
+    assert [one.text for one in (*read_gold(path, Columns(text="headline")), *read_gold(path))] == ["Short", "Long"]
 
 
 def test_without_a_kind_a_row_was_chosen_by_a_person(tmp_path: Path) -> None:
@@ -92,7 +94,7 @@ def test_an_audit_without_verdicts_is_an_error(tmp_path: Path) -> None:
     [
         ("id,label\na,good\n", r"filled\.csv.*'gold'.*id, label"),
         ("gold\ngood\n", "'id'"),
-        ("id,gold,drawn\na,good,by me\n", r"row 1.*'by me'.*at random, informative"),
+        ("id,gold,drawn\na,good,by me\n", r"row 1.*'by me'.*at random,.* informative"),
     ],
 )
 def test_unusable_gold_is_an_error(content: str, problem: str, tmp_path: Path) -> None:
@@ -131,3 +133,19 @@ def test_a_spreadsheet_runs_no_cell_and_every_cell_is_read_back(tmp_path: Path) 
     write_audit(tmp_path / "audit.csv", [("a", "@SUM(A1)", "-1")])
     assert "\na,'\t=cmd(),,at random\n" in (tmp_path / "to_label.csv").read_text(encoding="utf-8")
     assert "\na,'@SUM(A1),'-1,\n" in (tmp_path / "audit.csv").read_text(encoding="utf-8")
+
+
+def test_gold_is_read_from_the_columns_of_the_data(tmp_path: Path) -> None:
+    path = written(tmp_path, "Case,said,code\nc1,One,good\nc2,Two,\n")
+    used = Columns(text="said", id="case", gold="code")
+    assert read_gold(path, used) == [GivenGold(1, "c1", "good", text="One")]
+    numbered = replace(used, id=None)
+    assert read_gold(path, numbered) == [GivenGold(1, "1", "good", text="One")]
+    with pytest.raises(TableError, match="no column 'id'"):
+        read_gold(written(tmp_path, "code\ngood\n"), numbered)
+
+
+def test_what_the_machine_says_in_an_audit_is_no_gold(tmp_path: Path) -> None:
+    path = written(tmp_path, "id,text,label,verdict\n1,One,good,right\n")
+    with pytest.raises(TableError, match="no column 'gold'"):
+        read_gold(path, Columns(text="text", id="id", gold="label"))

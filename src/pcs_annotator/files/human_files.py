@@ -12,7 +12,7 @@ from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.errors import TableError
 from pcs_annotator.files.coder_columns import PREFIX, coder_columns, coder_of, majority_labels
 from pcs_annotator.files.table_writer import TableStyle, original_cell
-from pcs_annotator.files.tables import write_table
+from pcs_annotator.files.tables import Columns, write_table
 
 SampleKind = Literal["at random", "with probability", "informative", "for review", "for audit", "by a person"]
 """How a row was chosen for labelling; a promise can be based only on rows drawn at random."""
@@ -84,23 +84,26 @@ def write_gold(path: Path, gold: Iterable[GivenGold]) -> None:
     _write(path, ("id", "gold", "drawn", "text_hash"), rows)
 
 
-def read_gold(path: Path, text_column: str = "text", reading: Reading = AS_FOUND) -> list[GivenGold]:
-    """Return the labels that a person filled in, without empty rows; `text_column` is where the texts may be.
+def read_gold(path: Path, used: Columns | None = None, reading: Reading = AS_FOUND) -> list[GivenGold]:
+    """Return the labels that a person filled in, without empty rows.
 
-    If the file has columns `gold_<name>` but no column `gold`, the label is what most of these people say.
+    The file has the columns `id` and `gold`, or the columns of the data (`used`). If the rows of the data are numbered,
+    a file with their texts needs no ids. If the file has columns `gold_<name>` but no column `gold`, the label is what
+    most of these people say.
     """
-    columns = _columns(path, ("id",), reading)
+    columns = _columns(path, (), reading)
+    texts = _add_columns_of_data(columns, used or Columns())
+    _require(path, ("id",), columns)
     coders = [columns[name] for name in coder_columns(columns)]
     if "gold" not in columns and coders:
         columns["gold"] = [label or "" for label in majority_labels(coders)]
     _require(path, ("gold",), columns)
     nothing = [""] * len(columns["id"])
-    texts = columns.get(text_column.strip().casefold()) or columns.get("text") or nothing
     rows = zip(
         columns["id"],
         columns["gold"],
         columns.get("drawn") or nothing,
-        texts,
+        texts or nothing,
         columns.get("text_hash") or nothing,
         strict=True,
     )
@@ -114,6 +117,19 @@ def read_gold(path: Path, text_column: str = "text", reading: Reading = AS_FOUND
     if not found:
         raise TableError(f"{path.name}: the column gold is empty: fill in some labels first")
     return found
+
+
+def _add_columns_of_data(columns: dict[str, list[str]], used: Columns) -> list[str] | None:
+    """Add ids and gold from columns that are called as in the data, and return the texts, if there are any."""
+    text, name, gold = (one and one.strip().casefold() for one in (used.text, used.id, used.gold))
+    texts = columns.get(text or "text") or columns.get("text")
+    if gold in columns and "verdict" not in columns:  # in an audit, `label` is what the machine says
+        columns.setdefault("gold", columns[gold])
+    if name in columns:
+        columns.setdefault("id", columns[name])
+    elif used.text and not used.id and texts:
+        columns.setdefault("id", [str(row) for row in range(1, len(texts) + 1)])
+    return texts
 
 
 class GivenByCoders(NamedTuple):

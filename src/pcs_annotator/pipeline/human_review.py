@@ -28,7 +28,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import GoldError, PcsWarning, TableError
 from pcs_annotator.files import human_files
 from pcs_annotator.files.runs import RunFolder, set_aside
-from pcs_annotator.files.tables import Dataset
+from pcs_annotator.files.tables import Columns, Dataset
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import audit, draw_rows
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label
@@ -194,7 +194,7 @@ def take_gold(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: S
     path, wins = people.gold, people.gold_wins
     texts = {item.id: item.text for item in dataset.items}
     lookup = label_lookup(labels)
-    given = read_labels(people, texts, labels, "run", dataset.columns.text)
+    given = read_labels(people, texts, labels, "run", dataset.columns)
     for one in given:
         if one.label.casefold() not in lookup:
             raise unknown_label(one.label, labels, f"{path.name}, row {one.row}, column gold")
@@ -214,7 +214,7 @@ def take_gold(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: S
 
 
 def read_labels(
-    people: FromPeople, texts: Mapping[str, str], labels: Sequence[str], source: str, text_column: str | None = None
+    people: FromPeople, texts: Mapping[str, str], labels: Sequence[str], source: str, used: Columns | None = None
 ) -> list[human_files.GivenGold]:
     """Return the labels of a person's file without those for other texts; the last of several for one row wins.
 
@@ -225,14 +225,14 @@ def read_labels(
         texts: Item id → text; empty where the text is unknown.
         labels: The label set.
         source: What has no such id, for messages.
-        text_column: The column of texts in the data, which the file may have too.
+        used: The columns of the data, which the file may have too.
     """
     assert people.gold is not None
     path, wins = people.gold, people.gold_wins
     found: dict[str, human_files.GivenGold] = {}
     other = []
     known_id, known_label = as_known(texts), as_known(labels)
-    for cells in human_files.read_gold(path, text_column or "text", people.reading):
+    for cells in human_files.read_gold(path, used, people.reading):
         one = cells._replace(id=known_id(cells.id), label=known_label(cells.label))
         if one.id not in texts:
             raise TableError(f"{path.name}, row {one.row}: the {source} has no text with the id {one.id!r}")
