@@ -191,3 +191,38 @@ def test_a_model_that_repeats_our_message_has_changed_nothing() -> None:
 def test_strange_replies_are_cleaned_in_linear_time(sign: str) -> None:
     # No clock: in quadratic time this would take minutes.
     assert isinstance(clean_reply(f"x{sign * 100_000}x", f"y{sign * 100}"), str | Refused)
+
+
+@pytest.mark.parametrize(
+    ("reply", "source", "text"),
+    [
+        ("Hier ist der umgeschriebene Text:\n\nDer Plan fiel durch.", "Der Plan scheiterte.", "Der Plan fiel durch."),
+        ("Aquí está la versión reescrita: El plan fracasó.", "El plan falló.", "El plan fracasó."),
+        ("Voici le texte réécrit :\n« Le plan a échoué. »", "Le plan a raté.", "Le plan a échoué."),
+        ("以下是改写后的文本：\n计划没有成功。", "计划失败了。", "计划没有成功。"),
+        ("إليك النص بعد إعادة الصياغة:\nلم تنجح الخطة", "فشلت الخطة", "لم تنجح الخطة"),
+        ("Ergebnis: 3:1 für Köln", "Resultat: 3:1 für Köln", "Ergebnis: 3:1 für Köln"),
+        ("Hier ist mein Text: kurz und gut", "Hier ist mein Text: lang und gut", "Hier ist mein Text: kurz und gut"),
+        ("结果：三比一", "比分：三比一", "结果：三比一"),
+    ],
+)
+def test_introductions_in_other_languages_are_left_out(reply: str, source: str, text: str) -> None:
+    cleaned = clean_reply(reply, source)
+    assert isinstance(cleaned, str)
+    assert cleaned.strip(" \u00a0") == text
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Es tut mir leid, aber ich kann diesen Text nicht umschreiben.",
+        "Lo siento, pero no puedo ayudar con eso.",
+        "Je suis désolé, mais je ne peux pas faire cela.",
+        "抱歉，我无法改写这段文字。",
+        "عذراً، لا أستطيع إعادة كتابة هذا النص",
+        "К сожалению, я не могу переписать этот текст.",
+    ],
+)
+def test_refusals_in_other_languages_are_recognised(reply: str) -> None:
+    assert clean_reply(reply, "Der Plan scheiterte.") == Refused(REFUSES)
+    assert clean_reply(reply, reply) == reply

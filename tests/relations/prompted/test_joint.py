@@ -371,3 +371,13 @@ def test_a_server_is_asked_once_per_text_over_http() -> None:
     for number, row in enumerate(rows):
         assert all(variant.text is not None and variant.text.endswith(f"man {number}.") for variant in row)
         assert {variant.status for variant in row} == {"changed"}
+
+
+def test_the_language_of_the_text_is_named_once_for_all_ways() -> None:
+    shared = SharedCalls((built_in("voice"), built_in("synonym")))
+    english, german = (
+        shared.request(text).messages[0].content
+        for text in ("The plan failed again.", "Der Plan ist wieder gescheitert.")
+    )
+    assert german.startswith(english)
+    assert german.count("Write the new version in German") == 1

@@ -259,3 +259,57 @@ def test_a_server_rewrites_over_http() -> None:
     assert variant.text is not None
     assert variant.text.endswith(f", {TEXT}")
     assert requests == 1
+
+
+GERMAN = "Die Stadtverwaltung hat den Plan am Montag abgelehnt."
+
+
+def system_of(relation: PromptedRelation, text: str) -> str:
+    _, [request, *_] = rewritten(text, loud, relation)
+    return request.messages[0].content
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [(GERMAN, "German"), ("Этот фильм очень скучный", "Russian"), ("这家餐厅的服务很差", "Chinese")],
+)
+def test_a_text_in_another_language_is_to_be_rewritten_in_it(text: str, language: str) -> None:
+    said = f"The text is in {language}. Write the new version in {language} and do not translate it"
+    assert said in system_of(built_in("synonym"), text)
+
+
+@pytest.mark.parametrize("text", [TEXT, "Wer kommt?", "lol so true"])
+def test_the_prompt_for_english_and_unclear_texts_stays_as_it_was(text: str) -> None:
+    relation = built_in("synonym")
+    assert system_of(relation, text) == f"{relation.prompt}\n\n{prompt_file('_answer').parts[0]}"
+
+
+def test_a_prompt_of_ones_own_says_itself_which_language_it_wants() -> None:
+    assert "German" not in system_of(VOICE, GERMAN)
+
+
+def test_a_german_text_is_translated_into_english_and_back() -> None:
+    replies = iter(("The city administration rejected the plan on Monday.", "Die Verwaltung lehnte den Plan ab."))
+    variant, asked = rewritten(GERMAN, lambda _: Reply(text=next(replies)), built_in("back-translation"))
+    assert variant.text == "Die Verwaltung lehnte den Plan ab."
+    into = [request.messages[0].content.split("\n")[0] for request in asked]
+    assert into[0].endswith("Translate the text from German into English.")
+    assert into[1].endswith("Translate the text from English into German.")
+
+
+def test_an_english_text_is_translated_into_german_and_back() -> None:
+    replies = iter((GERMAN, "On Monday, the city administration rejected the plan."))
+    _, asked = rewritten(
+        "The city administration rejected the plan.", lambda _: Reply(text=next(replies)), built_in("back-translation")
+    )
+    assert [request.messages[0].content.startswith(part) for request, part in zip(
+        asked, prompt_file("back-translation").parts, strict=True
+    )] == [True, True]  # fmt: skip
+
+
+def test_a_script_with_few_tokens_has_more_room() -> None:
+    _, [english] = rewritten("a" * 100, loud)
+    _, [chinese] = rewritten("这" * 100, saying("好"))
+    assert chinese.sampling.max_tokens is not None
+    assert english.sampling.max_tokens is not None
+    assert chinese.sampling.max_tokens > 3 * english.sampling.max_tokens

@@ -89,7 +89,7 @@ _STRONG = re.compile(
 # "Here is the rewritten text:" in other languages.
 _FOREIGN_PREAMBLE = re.compile(
     r"\W*(?:(?:hier|voici|aquí|ecco|aqui|oto|вот|işte)\b.*\b(?:text|satz|fassung|version|texte|phrase|texto|versión|"
-    r"versão|frase|testo|versione|tekst|zin|versie|wersja|zdanie|текст|версия|предложение|metin|cümle)\w*"
+    r"versão|frase|testo|versione|tekst|zin|versie|wersja|zdanie|текст|версия|предложение|metin|cümle)\w*\b[^:：]{0,40}"
     r"|(?:umgeschrieben|umformuliert|neu|reescrit|réécrit|riscritt|herschreven|переписанн)\w*\s\w+"
     r"|以下是.*|改写.*|重写.*|以下は.*|書き換え.*|(?:إليك|هذا هو|النص).*)[*_]*\s?[:：]\Z",
     re.IGNORECASE,
