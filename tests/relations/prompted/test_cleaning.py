@@ -203,6 +203,8 @@ def test_strange_replies_are_cleaned_in_linear_time(sign: str) -> None:
         ("إليك النص بعد إعادة الصياغة:\nلم تنجح الخطة", "فشلت الخطة", "لم تنجح الخطة"),
         ("Ergebnis: 3:1 für Köln", "Resultat: 3:1 für Köln", "Ergebnis: 3:1 für Köln"),
         ("Hier ist mein Text: kurz und gut", "Hier ist mein Text: lang und gut", "Hier ist mein Text: kurz und gut"),
+        ("Neue Untersuchung: Kaffee hilft", "Neue Studie: Kaffee hilft", "Neue Untersuchung: Kaffee hilft"),
+        ("以下是赢家：李", "以下为获胜者：李", "以下是赢家：李"),
         ("结果：三比一", "比分：三比一", "结果：三比一"),
     ],
 )

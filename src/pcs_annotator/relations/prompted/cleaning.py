@@ -90,8 +90,8 @@ _STRONG = re.compile(
 _FOREIGN_PREAMBLE = re.compile(
     r"\W*(?:(?:hier|voici|aquí|ecco|aqui|oto|вот|işte)\b.*\b(?:text|satz|fassung|version|texte|phrase|texto|versión|"
     r"versão|frase|testo|versione|tekst|zin|versie|wersja|zdanie|текст|версия|предложение|metin|cümle)\w*\b[^:：]{0,40}"
-    r"|(?:umgeschrieben|umformuliert|neu|reescrit|réécrit|riscritt|herschreven|переписанн)\w*\s\w+"
-    r"|以下是.*|改写.*|重写.*|以下は.*|書き換え.*|(?:إليك|هذا هو|النص).*)[*_]*\s?[:：]\Z",
+    r"|(?:umgeschrieben|umformuliert|reescrit|réécrit|riscritt|herschreven|переписанн)\w*\s\w+"
+    r"|以下是.*|改写.*|重写.*|以下は.*|書き換え.*|(?:إليك|هذا هو النص).*)[*_]*\s?[:：]\Z",
     re.IGNORECASE,
 )
 _LABEL_WORDS = (
@@ -252,7 +252,8 @@ def _is_preamble(head: str, rest: str, source: str) -> bool:
         known = source.lower()
         if any(word in known for word in content):
             return False
-    if (_STRONG.search(head) and not _STRONG.search(source)) or _FOREIGN_PREAMBLE.match(head):
+    introduces = _FOREIGN_PREAMBLE.match(head) and not _HEAD.match(source)
+    if introduces or (_STRONG.search(head) and not _STRONG.search(source)):
         return True
     if not words or words - _CHATTER or not words & _LABELS:
         return False
