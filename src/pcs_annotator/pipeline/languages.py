@@ -79,8 +79,9 @@ class Languages:
         """Return a sentence about relations that can do nothing with so many of these texts, with the remedy."""
         least, most = min(limits.values()), max(limits.values())
         share = _percent(most, texts) if least == most else f"{_percent(least, texts)} to {_percent(most, texts)}"
-        instead = _listed([*ANY_TEXT, *self.working_rules], "or")
-        rewritten = [f"llm:{name}" for name in _BY_MODEL if name in (one.removeprefix("rule:") for one in limits)]
+        limited = [name.removeprefix("rule:") for name in limits]
+        instead = _listed([name for name in (*ANY_TEXT, *self.working_rules) if name not in limited], "or")
+        rewritten = [f"llm:{name}" for name in _BY_MODEL if name in limited]
         by_model = f", or --rewriter MODEL for {_listed(rewritten, 'and')}" if rewritten else ""
         return (
             f"{_listed(list(limits), 'and')} can do nothing with {share} of the texts ({self.shares}): use {instead} "
