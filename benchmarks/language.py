@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pcs_annotator.relations.language import language_of, why_not_english
+from pcs_annotator.relations.language import NOT_ENGLISH, language_of, why_not_english
 
 DATA = Path(os.environ.get("PCS_SHARED_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
@@ -134,6 +134,42 @@ yarın sabah erken kalkmam lazım""",
 لا أحد يجيب على الهاتف
 الرئيس يزور باريس غدا""",
 }
+# Languages that are not among those compared, most of them close to one that is.
+FURTHER = """El govern aprova el nou pressupost
+No sé què farem demà al matí
+La policia busca testimonis a Girona
+Die regering keur die nuwe wet goed
+Ek weet nie wat om te doen nie
+Die kos was koud en die diens was sleg
+Уряд ухвалив новий закон
+Я не знаю, що робити завтра
+Цей фільм дуже нудний
+Правителството прие нов закон
+Не знам какво да правя утре
+Влада је усвојила нови закон
+Не знам шта да радим сутра
+دولت قانون جدیدی تصویب کرد
+این فیلم خیلی خسته کننده بود
+حکومت نے نیا قانون منظور کیا
+یہ فلم بہت بورنگ تھی
+सरकारने नवीन कायदा मंजूर केला
+हा चित्रपट खूप कंटाळवाणा होता
+सरकारले नयाँ कानुन पारित गर्‍यो
+सरकार ने नया कानून मंजूर किया
+यह फिल्म बहुत उबाऊ थी
+O goberno aproba a nova lei
+Non sei que facer mañá
+D'Regierung huet dat neit Gesetz ugeholl
+Regjeringen vedtar den nye loven
+Jeg vet ikke hva jeg skal gjøre i morgen
+Vláda schválila nový zákon
+Neviem, čo mám zajtra robiť
+Vlada je usvojila novi zakon
+Ne znam što da radim sutra
+Serikali imepitisha sheria mpya
+Sijui la kufanya kesho
+Qeveria miraton ligjin e ri
+La registaro aprobis la novan leĝon""".splitlines()
 # Mostly English, with a foreign name, title or greeting in it: should count as English.
 MIXED = """Emmanuel Macron defends pension reform at Élysée Palace
 Bolsonaro supporters storm congress in Brasília
@@ -218,6 +254,11 @@ def main() -> None:
         for text in sample:
             detect(text)
         print(f"  {(time.process_time() - start) / len(sample) * 1e6:.0f} µs per text")
+    for what, texts in {"foreign": foreign, "further languages": FURTHER}.items():
+        print(f"{what:32} rules would touch   {share(sum(not why_not_english(text) for text in texts), texts)}")
+    for what, texts in english.items():
+        lost = sum(why_not_english(text) == NOT_ENGLISH for text in texts)
+        print(f"{what:32} rules would not touch {share(lost, texts)}")
     prose = sum(not why_not_english(text) for text in NO_PROSE)
     print(f"code and links that rules would touch: {share(prose, NO_PROSE)}")
 

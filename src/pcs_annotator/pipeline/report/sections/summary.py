@@ -200,8 +200,9 @@ def _decisions(view: View) -> Markup | None:
 
 def look_at(view: View) -> Markup:
     """Return what is or may be wrong with the run, the most important first."""
+    # These are our sentences: one that begins with an Arabic label must not be read from the right.
     entries = [
-        tag("li", tag("span", flag.kind, class_="chip warn"), " ", user_text(f"{flag.detail}.", "span"))
+        tag("li", tag("span", flag.kind, class_="chip warn"), " ", tag("span", f"{flag.detail}."))
         for flag in what_to_look_at(view.result.facts)
     ]
     none = sentence("Nothing stood out: every row has a label, and no model or relation behaves strangely.")
