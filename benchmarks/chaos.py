@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import chdir
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,6 +26,7 @@ import pyarrow.parquet
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+from pcs_annotator.faces.cli.main import main as main_of_pcs  # noqa: E402
 from tests.stub import Behaviour, StubProcess, stub_process  # noqa: E402
 
 ROWS = 60
@@ -146,8 +148,8 @@ def run_campaign(seed: int, stub: StubProcess) -> Campaign:
         for folder in folders:
             write_texts(folder, stub.url)
         stub.change(**dict.fromkeys(FAULTS, 0.0), seed=seed)
-        with Crew(folders[0], campaign) as crew:
-            crew.finish()
+        with chdir(folders[0]):
+            assert main_of_pcs(["run", "texts.csv", "-o", "run", "--quiet"]) == 0
         stub.change(**FAULTS, latency_s=0.05, jitter_s=0.1)
         stub.reset()
         with Crew(folders[1], campaign) as crew:

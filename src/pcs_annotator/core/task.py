@@ -65,9 +65,12 @@ class Task:
         object.__setattr__(self, "wordings", _check_wordings(self.wordings))
 
 
+USUAL_QUESTION = "Which label fits the text best:"
+
+
 def usual_instruction(labels: Sequence[str]) -> str:
     """Return the instruction for a task whose user gives none."""
-    return f"Which label fits the text best: {enumerated(labels)}?"
+    return f"{USUAL_QUESTION} {enumerated(labels)}?"
 
 
 def enumerated(labels: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 
+from pcs_annotator.core.task import USUAL_QUESTION
 from pcs_annotator.relations.language import known_language
 
 PLACE = "{instruction}"
@@ -66,8 +67,10 @@ def phrases_around(instruction: str, labels: Sequence[str]) -> Phrases:
 
 @lru_cache(maxsize=256)
 def _phrases_around(instruction: str, labels: tuple[str, ...]) -> Phrases:
+    known = all_phrases()
+    if instruction.startswith(USUAL_QUESTION):  # telling a language takes half a second, once in a process
+        return known["en"]
     for label in sorted(labels, key=len, reverse=True):
         instruction = instruction.replace(label, " ")
-    known = all_phrases()
     heading = instruction.isascii() and len(instruction.split()) < _FEWEST_WORDS
     return known["en"] if heading else known.get(known_language(instruction), known["en"])
