@@ -15,6 +15,7 @@ from types import FrameType
 
 import pytest
 
+import pcs_annotator
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.pipeline.relations import RelationChoice, try_relation
 from tests.stub import stub_process
@@ -160,3 +161,18 @@ def test_the_page_on_rewrites_shows_what_the_rules_do() -> None:
     assert len(rows) == 9
     for name, shown in rows:
         assert try_relation(name, sentence[1], RelationChoice(folder=ROOT / "docs")).variant.text == shown
+
+
+def test_the_page_about_python_shows_every_public_name_in_an_example() -> None:
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    elsewhere = {"PCS": "classic.md", "PCSClassifier": "classifier.md"}
+    for name in pcs_annotator.__all__:
+        own = page if name not in elsewhere else (ROOT / "docs" / elsewhere[name]).read_text(encoding="utf-8")
+        examples = re.findall(r"```python\n(.*?)```", own, re.DOTALL)
+        assert any(re.search(rf"\b{name}\b", example) for example in examples), name
+
+
+def test_the_reference_lists_every_public_name() -> None:
+    page = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    missing = [name for name in pcs_annotator.__all__ if not re.search(rf"\b{name}\b", page)]
+    assert missing == []

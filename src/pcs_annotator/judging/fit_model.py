@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Floats, Mask
-from pcs_annotator.core.gold import UNLABELLED, gold_codes
+from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
+from pcs_annotator.core.gold import UNLABELLED, gold_codes, repeated
 from pcs_annotator.core.votes import Votes, positions_of
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.judging.metrics.metrics import exact_interval
@@ -112,6 +112,7 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
     random_sample: Mask | None = None,
     distinct: Mask | None = None,
     ask_policy: AskPolicy | None = None,
+    counts: Integers | None = None,
 ) -> FitResult:
     """Return the model learned from votes and gold, and the gold rows as judged by held-out fits.
 
@@ -125,21 +126,27 @@ def fit_model(  # noqa: PLR0913  # what is known about the rows, one argument ea
             sides of a split; by default all. See `once_per_text`.
         ask_policy: Which questions are asked about a new text, given the calibrator for texts that are asked
             everything; by default all. Confidence and promise are for texts that are asked about in this way.
+        counts: How often each row counts, at least once; by default once. A promise is about rows that count once.
     """
+    counts = np.ones(len(votes), dtype=np.intp) if counts is None else counts
     known = fingerprint(votes, gold, how.version) if how.promise is not None else None
     if distinct is not None:
         votes, gold = votes.take(distinct), gold[distinct]
         random_sample = None if random_sample is None else random_sample[distinct]
+        counts = counts[distinct]
     if weights is None:
-        weights = fit_coded(votes, gold, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
+        weights = _fit_counted(votes, gold, how, counts)
     rows, truth = labelled_rows(votes, gold)
+    splits = how.splits
+    if (counts != 1).any():
+        splits = replace(splits, counts=tuple(counts[positions_of(rows.ids, votes.ids, "item")].tolist()))
     chosen = chosen_optimiser(how.optimiser, weights)
-    trial = run_trial(chosen, rows, truth, how.splits)
-    calibrator = _calibrator(trial, method_for(weights, how.splits.calibration))
+    trial = run_trial(chosen, rows, truth, splits)
+    calibrator = _calibrator(trial, replace(splits, calibration=method_for(weights, splits.calibration)))
     shown = votes
     if ask_policy is not None:
         shown = ask_policy(rows_to_replay(votes), weights, calibrator)
-        whole, trial = trial, run_trial(chosen, rows, truth, how.splits, ask_policy)
+        whole, trial = trial, run_trial(chosen, rows, truth, splits, ask_policy)
         if whole is not None and trial is not None and calibrator is not None:
             calibrator = tempered(calibrator, whole.scores, trial.scores, trial.gold, trial.labels)
     certificate = None
@@ -199,10 +206,18 @@ def unseen_labels(votes: Votes, gold: Codes, distinct: Mask, model: Model, trial
     return found
 
 
-def _calibrator(trial: Trial | None, method: str) -> Calibrator | None:
-    if trial is None or method == "none":  # raw scores must not be shown as probabilities
+def _fit_counted(votes: Votes, gold: Codes, how: Learning, counts: Integers) -> Weights:
+    counted, codes = repeated(votes, gold, counts)
+    weights = fit_coded(counted, codes, how.optimiser, seed=how.splits.seed, resamples=how.resamples)
+    rows = int((gold != UNLABELLED).sum())  # a row that counts twice is still one row
+    return replace(weights, diagnostics=replace(weights.diagnostics, gold_rows=rows))
+
+
+def _calibrator(trial: Trial | None, splits: Splits) -> Calibrator | None:
+    if trial is None or splits.calibration == "none":  # raw scores must not be shown as probabilities
         return None
-    return fit_calibrator(trial.scores, trial.gold, trial.labels, method)
+    rows = np.repeat(np.arange(len(trial.gold)), splits.counts_of(np.ones(len(trial.gold), dtype=np.bool_)))
+    return fit_calibrator(trial.scores[rows], trial.gold[rows], trial.labels, splits.calibration)
 
 
 def _by_id(votes: Votes, random_sample: Mask | None, rows: Votes) -> Mask:
