@@ -174,13 +174,7 @@ def find_delimiter(sample: str, *, whole: bool = True) -> str:
 
 def _widths(sample: str, delimiter: str, *, whole: bool) -> list[int]:
     """Return the number of cells of every row, the header included."""
-    found = []
-    try:
-        for row in csv.reader(_lines(sample), delimiter=delimiter):
-            if row:
-                found.append(len(row))
-    except csv.Error:  # a quote that is not closed
-        return found
+    found = [len(row) for row in csv.reader(_lines(sample), delimiter=delimiter) if row]
     return found if whole else found[:-1] or found
 
 

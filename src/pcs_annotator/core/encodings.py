@@ -59,7 +59,9 @@ _OTHER: Mapping[str, Sequence[str]] = {
     "cp1256": ("ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهوىي،؛؟",),
 }
 """The same for languages that are not written in Latin letters."""
-_ASIAN = ("cp932", "euc_jp", "gb18030", "big5", "cp949", "tis_620")
+_JAPANESE = ("cp932", "euc_jp")
+_KANA = "[\u3041-\u30fe]"
+_ASIAN = ("gb18030", "big5", "cp932", "euc_jp", "cp949", "tis_620")
 _NAMES: Mapping[str, str] = {
     **{f"cp125{number}": f"Windows-125{number}" for number in range(9)},
     "cp932": "Shift-JIS",
@@ -216,8 +218,8 @@ def _sample(open: Callable[[], Any], most: int | None) -> _Sample:
         rest = rest[-SAMPLE:]
         for line in lines:
             size += _sort_in(line, found)
-        if size > SAMPLE:
-            return found
+            if size > SAMPLE:
+                return found
     _sort_in(rest, found)
     return found
 
@@ -243,10 +245,22 @@ def _likeliest(sample: bytes) -> str:
     best = max(scores, key=scores.__getitem__)
     if scores[best] >= (0.6 if latin else 0.8):
         return best
+    for name in _JAPANESE:
+        if _share(sample, name, _KANA) > 0.2:  # no other language has them
+            return name
     from charset_normalizer import from_bytes
 
     found = from_bytes(sample, cp_isolation=list(_ASIAN)).best()
     return "" if found is None else found.encoding
+
+
+def _share(sample: bytes, name: str, letters: str) -> float:
+    """Return the share of letters beyond ASCII that are some of these."""
+    try:
+        text = re.sub(r"[\x00-\x7f]", "", sample.decode(name))
+    except UnicodeDecodeError:
+        return 0
+    return len(re.findall(letters, text)) / len(text)
 
 
 def _usual(sample: bytes, name: str, languages: Sequence[str]) -> float:

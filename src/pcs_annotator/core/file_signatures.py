@@ -50,6 +50,7 @@ _FAMILIES = (
     {".duckdb", ".ddb"},
     {".csv", ".tsv", ".tab", ".txt"},
 )
+_KNOWN = {*_RENAME, *(ending for family in _FAMILIES for ending in family)}
 
 
 def kind_of(head: bytes) -> str:
@@ -93,6 +94,6 @@ def other_kind(kind: str, ending: str) -> str:
         return ""
     if kind in _CONVERT:
         return _CONVERT[kind]
-    if kind == _PLAIN and ending in (".json", ".jsonl", ".ndjson"):  # then it is damaged
+    if (kind == _PLAIN and ending in (".json", ".jsonl", ".ndjson")) or ending not in _KNOWN:  # then it is damaged
         return ""
     return f"{_RENAME[kind]}, not what its extension says: rename it so that it ends in {kind}"

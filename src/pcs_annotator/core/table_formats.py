@@ -137,6 +137,8 @@ class JsonLinesFile(TextFile):
                     if number == 1:
                         self._refuse_other_kind()
                     raise _not_json(error, f"{self.name}, line {number}") from None
+                if row == 1 and isinstance(found, list):
+                    self._refuse_other_kind()
                 yield _as_row(found, row, self.name, line), len(line)
 
 

@@ -33,10 +33,17 @@ BATCH_ROWS = 10_000
 MOST_CELLS = 50_000_000
 """A small file can have its last cell in the last row of the last column, and all cells before that take memory."""
 _PIECE = 1024**2
+_TEXTS = "xl/sharedStrings.xml"
+_SHEETS = "content.xml"
+"""All sheets of an OpenDocument spreadsheet."""
 _LAST_ROW = re.compile(rb'<(?:\w+:)?row\b[^>]*?\br="(\d+)"')
 _LAST_COLUMN = re.compile(rb'<(?:\w+:)?c\b[^>]*?\br="([A-Z]{2,3})\d+"[^>]*(?<!/)>')
 _NOT_CALCULATED = re.compile(rb'<c\b[^>]*?\br="(\w+)"[^>]*><f\b[^>]*(?:/>|>[^<]*</f>)(?:<v ?/>|<v></v>)?</c>')
-_REPEATED_ROWS = re.compile(rb'number-rows-repeated="(\d+)"')
+_REPEATED_ROWS = re.compile(
+    rb'<table:table-row\b[^>]*number-rows-repeated="(\d+)"[^>]*>(?=(?:<table:table-cell\b[^>]*/>)*'
+    rb"<table:table-cell\b[^>]*value-type)"
+)
+"""Rows with values; empty ones come after every table."""
 _REPEATED_CELL = re.compile(rb"<table:table-cell\b[^>]*value-type[^>]*>")
 _REPEATED_COLUMNS = re.compile(rb'number-columns-repeated="(\d+)"')
 
@@ -95,13 +102,13 @@ class WorkbookFile(TableFile):
         try:
             if "EncryptedPackage".encode("utf-16-le") in data:
                 raise PasswordError
-            if data.startswith(b"PK") and sum(part.file_size for part in _zip(data).infolist()) > MOST_BYTES_UNPACKED:
-                raise too_large(self.name)
+            if data.startswith(b"PK"):
+                self._check_archive(_zip(data))
             with CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
                 yield book, data
         except PasswordError:
             raise TableError(f"{self.name} is protected with a password: save a copy without one") from None
-        except (CalamineError, zipfile.BadZipFile, zlib.error, KeyError, EOFError) as error:
+        except (CalamineError, zipfile.BadZipFile, zlib.error, LookupError, EOFError) as error:
             self._refuse_other_kind()
             raise TableError(
                 f"{self.name} is damaged ({first_line(error)}): open it in a spreadsheet program and save it again"
@@ -133,14 +140,21 @@ class WorkbookFile(TableFile):
         raise TableError(f"{self.name} has no sheet {given!r} (--sheet); there are {_listed(names)}")
 
     def _sheet(self, book: CalamineWorkbook, data: bytes, place: int) -> CalamineSheet:
-        if data.startswith(b"PK"):
-            self._check_cells(_zip(data), place)
+        if data.startswith(b"PK") and _SHEETS not in _zip(data).namelist():
+            self._check_cells(_zip(data), _part(_zip(data), place))
         return book.get_sheet_by_index(place)
 
-    def _check_cells(self, archive: zipfile.ZipFile, place: int) -> None:
+    def _check_archive(self, archive: zipfile.ZipFile) -> None:
+        """Raise if what is unpacked as soon as a workbook is opened is too large, or not what the archive says."""
+        if sum(part.file_size for part in archive.infolist()) > MOST_BYTES_UNPACKED:
+            raise too_large(self.name)
+        for part in {_TEXTS, _SHEETS} & {*archive.namelist()}:
+            self._check_cells(archive, part)
+
+    def _check_cells(self, archive: zipfile.ZipFile, part: str) -> None:
         """Raise if a sheet has cells far from the others, or formulas without a result; all its bytes are checked."""
         rows, columns = 1, 1
-        for piece in _pieces(archive, _part(archive, place)):
+        for piece in _pieces(archive, part):
             rows = max([rows, *map(int, _LAST_ROW.findall(piece))])
             columns = max([columns, *map(_column_number, _LAST_COLUMN.findall(piece))])
             rows += sum(map(int, _REPEATED_ROWS.findall(piece)))
@@ -170,7 +184,7 @@ class WorkbookFile(TableFile):
                 f"{where}: {str(next(filter(None, header)))[:60]!r} seems to be a title above the header: delete the "
                 "rows above the names of the columns"
             )
-        end = sheet.end or (0, 0)
+        first, end = (sheet.start or (0, 0))[1], sheet.end or (0, 0)
         merged = next((one for one in sheet.merged_cell_ranges or () if one[0] <= end and one[0][1] <= end[1]), None)
         if merged is not None:
             raise TableError(
@@ -178,7 +192,7 @@ class WorkbookFile(TableFile):
                 "give every column a name and every row its own values"
             )
         columns = [place for place in range(len(header)) if any(row[place] != "" for row in found)]
-        named = [_as_text(header[place]) or f"column_{place + 1}" for place in columns]
+        named = [_as_text(header[place]) or f"column_{first + place + 1}" for place in columns]
         refuse_too_many(len(named), where)
         refuse_repeated(named, where)
         return _Rows(sheet.name, named, columns, cells)
@@ -197,9 +211,7 @@ def _zip(data: bytes) -> zipfile.ZipFile:
 
 
 def _part(archive: zipfile.ZipFile, place: int) -> str:
-    """Return the file in the archive that has the cells of a sheet."""
-    if "content.xml" in archive.namelist():
-        return "content.xml"
+    """Return the file in the archive of an Excel workbook that has the cells of a sheet."""
     sheets = re.findall(rb'<(?:\w+:)?sheet\b[^>]*\br?:?id="([^"]+)"', archive.read("xl/workbook.xml"))
     links = re.findall(rb"<(?:\w+:)?Relationship\b[^>]*>", archive.read("xl/_rels/workbook.xml.rels"))
     targets = {_attribute(link, b"Id"): _attribute(link, b"Target") for link in links}
@@ -218,7 +230,7 @@ def _pieces(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
     with archive.open(part) as stream:
         while block := stream.read(_PIECE):
             piece = rest + block
-            cut = max(piece.rfind(b"<c "), piece.rfind(b"<row "), piece.rfind(b"<table:"))
+            cut = max(piece.rfind(b"<c "), piece.rfind(b"<row "), piece.rfind(b"<table:table-row"))
             yield piece[:cut]
             rest = piece[cut:]
     yield rest
