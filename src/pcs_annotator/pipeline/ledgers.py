@@ -74,6 +74,14 @@ def noting_payments(folder: RunFolder, config: Config, tally: Tally, verb: str) 
             write_json(folder.paid, {**paid, verb: paid.get(verb, Counter()) + tally.paid})
 
 
+def set_payments_aside(folder: RunFolder) -> None:
+    """Count what earlier runs in a folder paid for apart from the next one, whose results replace theirs."""
+    paid = {name: Counter(taken) for name, taken in payments_in(folder).items()}
+    if "run" in paid:
+        earlier = paid.pop("run") + paid.get("earlier", Counter())
+        write_json(folder.paid, {**paid, "earlier": earlier})
+
+
 def payments_in(folder: RunFolder) -> dict[str, dict[str, int]]:
     """Return what commands in a folder that shares a ledger paid for: verb → what was taken, see `Tally.paid`."""
     if not folder.paid.exists():

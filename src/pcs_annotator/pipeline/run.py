@@ -206,6 +206,7 @@ def _asked(
     clear_leftovers(folder.path)
     if replacing:
         request.say(f"the old results are kept in {folder.set_results_aside()}")
+        ledgers.set_payments_aside(folder)
     digest = job_digest(job, dataset.items)
     found = folder_votes.reusable_votes(folder, ledger, job, dataset.items, digest, tally)
     if found is not None:

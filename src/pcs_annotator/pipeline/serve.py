@@ -30,7 +30,7 @@ from pcs_annotator.pipeline.fitted import FittedRun
 from pcs_annotator.pipeline.judge_together import JudgeTogether
 from pcs_annotator.pipeline.label import Saving, open_fitted
 from pcs_annotator.pipeline.ledgers import ledger_of
-from pcs_annotator.pipeline.run_folder import Recorded, started
+from pcs_annotator.pipeline.run_folder import Recorded, refuse_lost_ledger, started
 
 LONGEST_TURN = 20.0
 """Seconds after which other processes get a turn at the ledger, however many texts are waiting."""
@@ -137,6 +137,7 @@ class Service:
 
     async def __aenter__(self) -> Service:
         config, _ = started(self.folder, self._options.ledger)
+        refuse_lost_ledger(self.folder, config)
         self._ledger = ledger_of(self.folder, config)
         self._turns = _Turns(self._ledger, self._say)
         self._seen = _state(self.folder)

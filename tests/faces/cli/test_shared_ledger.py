@@ -110,6 +110,16 @@ def test_a_run_whose_ledger_was_moved_pays_for_nothing_again(capsys: pytest.Capt
     assert shown([*asking, "--ledger", "new.db"], capsys)["calls"] == 12
 
 
+def test_results_that_are_replaced_keep_their_cost_and_hide_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    asking = ["run", "data.csv", *ASK, "--ledger", "shared.db"]
+    assert shown([*asking, "-o", "one", "--instruction", "Late?"], capsys)["calls"] == 12
+    assert shown([*asking, "-o", "two"], capsys)["calls"] == 12
+    assert main([*asking, "-o", "one", "--replace", "--quiet"]) == 0
+    found = shown([*asking, "-o", "one"], capsys)
+    assert [bill["calls"] for bill in found["bills"]] == [12]  # type: ignore[attr-defined]  # paid for the old question
+    assert [bill["calls"] for bill in found["paid_elsewhere"]] == [12]  # type: ignore[attr-defined]
+
+
 def test_a_folder_waits_while_another_one_uses_the_ledger_and_says_for_whom(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

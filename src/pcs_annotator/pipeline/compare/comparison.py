@@ -237,7 +237,7 @@ def _notes(a: Side, b: Side, matched: Matched) -> list[str]:
         if ids:
             rows = "1 row is" if len(ids) == 1 else f"{len(ids):,} rows are"
             notes.append(f"{rows} only in {side.name}, and not compared: {listed(map(repr, ids), len(ids))}.")
-        if side.run.whole is not None:
+        if side.run.counts.rows > len(side.run.votes):
             rows = f"{side.run.counts.rows:,} rows, of which the folder keeps a sample of {len(side.run.votes):,}"
             notes.append(f"{side.name} has {rows}: only those are compared.")
     return notes
