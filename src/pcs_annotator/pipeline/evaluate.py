@@ -20,14 +20,16 @@ from pcs_annotator.errors import ConfigError, GoldError, PcsWarning, TableError,
 from pcs_annotator.files import result_tables, runs
 from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.evaluation.agreement_tables import agreement_tables
+from pcs_annotator.judging.evaluation.alternative_annotator import AlternativeAnnotator, alternative_annotator
 from pcs_annotator.judging.evaluation.evaluate import Evaluation, EvaluationOptions, MethodFigures, evaluate
 from pcs_annotator.judging.evaluation.evaluation_tables import evaluation_tables
 from pcs_annotator.judging.evaluation.methods import FIGURES, MAJORITY, SCALED_LOGPROB, ZERO_SHOT, Method
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.judging.weighing.optimiser import optimisers
+from pcs_annotator.pipeline.coders import coders_of
 from pcs_annotator.pipeline.fit_table import texts_of
-from pcs_annotator.pipeline.learn import about_copies, counted_once, one_thread
+from pcs_annotator.pipeline.learn import about_copies, counted_once, expected_labels, one_thread
 from pcs_annotator.pipeline.relations import relation_options_of
 from pcs_annotator.pipeline.run_folder import Recorded
 from pcs_annotator.relations.choose import BY_RULE, REMOVED, RelationOptions, find_relation
@@ -165,6 +167,33 @@ def evaluate_source(request: EvaluateRequest) -> Evaluated:
         runs.write_json(folder.methods, {"version": __version__, **evaluation_json(found.evaluation)})
         files.append(folder.methods)
     return replace(found, files=files)
+
+
+class Replacing(NamedTuple):
+    """Whether the model of a run may replace its human coders."""
+
+    names: Sequence[str]
+    test: AlternativeAnnotator
+
+
+def may_replace(path: Path, epsilon: float) -> Replacing:
+    """Test whether the model of a run may replace its human coders; see `alternative_annotator`.
+
+    Its labels of gold rows come from fits that did not see them.
+    """
+    recorded = Recorded.read(runs.RunFolder(path))
+    votes = recorded.votes
+    coders = coders_of(recorded.folder, recorded.dataset, votes.labels)
+    if coders is None:
+        raise GoldError(
+            f"{path} has labels of fewer than two coders: add columns gold_<name> to the data, or to the file of "
+            "pcs fit --gold"
+        )
+    known = expected_labels(votes, gold_codes(votes, recorded.gold.labels), recorded.settings, recorded.texts)
+    if known is None:
+        raise GoldError(f"{path} has too little gold to learn from: label more rows")
+    given = np.where(votes.silent, UNLABELLED, known.held_out.argmax(axis=1)).astype(np.int8)
+    return Replacing(coders.names, alternative_annotator(given, coders.codes, epsilon))
 
 
 def evaluate_votes(

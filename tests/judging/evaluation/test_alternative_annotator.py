@@ -80,3 +80,15 @@ def test_a_model_that_is_too_bad_rarely_may_replace() -> None:
         machine = np.where(rng.random(100) < 0.72, truth, 1 - truth).astype(np.int8)
         replaced += alternative_annotator(machine, coders).may_replace
     assert replaced / studies <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / studies)
+
+
+def test_the_result_is_told_and_stored() -> None:
+    same = np.zeros((2, 30), dtype=np.int8)
+    found = alternative_annotator(same[0], same)
+    assert found.sentence(["ann", "bob"]).startswith(
+        "Alternative annotator test (ε = 0.2): the model may replace a coder. It wins against ann (p = 0.000, 30 rows)"
+    )
+    assert "may not replace a coder. It wins against none of 2" in alternative_annotator(same[0] + 1, same).sentence(
+        "ab"
+    )
+    assert type(found).from_dict(found.to_dict()) == found

@@ -10,6 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from pcs_annotator.core.result_table import ResultTable
 from pcs_annotator.core.table_files import Reading
 from pcs_annotator.faces.cli import learned_view, options, result_view
 from pcs_annotator.pipeline import evaluate
@@ -63,20 +64,56 @@ def splitting_options(function: options.F) -> options.F:
 @options.reading_options
 @click.option("--seed", default=0, show_default=True, metavar="N", help="Random seed for splits and resamples.")
 @click.option("-o", "--out", type=options.PATH, help="Folder for the tables as Markdown, CSV and LaTeX.")
+@click.option("--alt-test", is_flag=True, help="Test instead whether the model may replace the human coders.")
+@click.option(
+    "--epsilon",
+    type=click.FloatRange(0, 1),
+    default=0.2,
+    show_default=True,
+    help="For --alt-test: how much worse than a coder the model may be: .2 for experts, .1 for crowds.",
+)
 @options.JSON
 @options.QUIET
-def command(*, source: Path, to_json: bool, quiet: bool, **given: Any) -> None:
+def command(*, source: Path, alt_test: bool, epsilon: float, to_json: bool, quiet: bool, **given: Any) -> None:
     """Compare PCS with other methods on the same votes and the same splits; no model is called.
 
     SOURCE is a table of votes with gold (see pcs fit), or a run folder, which then also gets evaluation-methods.json.
     For methods that these votes do not support, a note says what they would need.
     """
+    if alt_test:
+        tested = evaluate.may_replace(source, epsilon)
+        options.show(replacing_json, print_replacing, tested, to_json=to_json, quiet=quiet)
+        return
     splitting = options.take(evaluate.Splitting, given)
     given["reading"] = options.take(Reading, given)
     request = evaluate.EvaluateRequest(source=source, splitting=splitting, **given)
     with options.gathered_warnings() as notes:
         found = evaluate.evaluate_source(request)
     options.show(evaluated_json, print_evaluation, found, notes, to_json=to_json, quiet=quiet)
+
+
+def replacing_json(found: evaluate.Replacing) -> dict[str, Any]:
+    """Return the alternative annotator test as plain values."""
+    values = found.test.to_dict()
+    named = [{"name": name, **one} for name, one in zip(found.names, values["coders"], strict=True)]
+    return {**values, "coders": named}
+
+
+def print_replacing(found: evaluate.Replacing) -> None:
+    """Print the alternative annotator test."""
+    rows = [
+        [name, one.model, one.coder, one.rows, one.p_value, "yes" if one.may_replace else "no"]
+        for name, one in zip(found.names, found.test.coders, strict=True)
+    ]
+    table = ResultTable(
+        name="replacing",
+        title="May the model replace a coder? Share of rows on which each agrees at least as well with the others",
+        columns=["coder left out", "model", "coder", "rows", "p", "may replace"],
+        rows=rows,
+        notes=[found.test.sentence(found.names)],
+        digits={"p": 3},
+    )
+    result_view.print_tables([table], Console(highlight=False))
 
 
 def evaluated_json(found: evaluate.Evaluated, notes: Sequence[str]) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 from pcs_annotator.core.coders import Coders
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import positions_of
+from pcs_annotator.errors import UndefinedMetric
+from pcs_annotator.judging.evaluation.alternative_annotator import AlternativeAnnotator, alternative_annotator
 from pcs_annotator.judging.metrics.agreement import Weighting, alpha_on, coincidences, kappa_on, pair_tables
 from pcs_annotator.judging.metrics.bootstrap import WIDENING, least_share, resample_counts
 from pcs_annotator.judging.metrics.metrics import Estimate, estimate_of, exact_interval
@@ -144,6 +146,8 @@ class AmongCoders:
         alpha: Kinds of α among all of them.
         pairs: Every two people; then, if labels of the model that no gold had a part in are known, the model and each
             of them, and the model and their majority.
+        replacing: Whether the model may replace them; None if that could not be tested.
+        not_tested: Why not.
     """
 
     names: tuple[str, ...]
@@ -151,6 +155,8 @@ class AmongCoders:
     tied: int
     alpha: Mapping[str, Estimate]
     pairs: Sequence[Pair]
+    replacing: AlternativeAnnotator | None = None
+    not_tested: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -160,18 +166,23 @@ class AmongCoders:
             "tied": self.tied,
             "alpha": _plain(self.alpha),
             "pairs": [{**one._asdict(), "figures": _plain(one.figures)} for one in self.pairs],
+            "replacing": self.replacing and self.replacing.to_dict(),
+            "not_tested": self.not_tested,
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> AmongCoders:
         """Return what `to_dict` wrote."""
         pairs = [Pair(one["first"], one["second"], _estimates(one["figures"])) for one in values["pairs"]]
+        tested = values.get("replacing")
         return cls(
             names=tuple(values["names"]),
             rows=values["rows"],
             tied=values["tied"],
             alpha=_estimates(values["alpha"]),
             pairs=pairs,
+            replacing=None if tested is None else AlternativeAnnotator.from_dict(tested),
+            not_tested=values.get("not_tested", ""),
         )
 
 
@@ -248,7 +259,18 @@ def among_coders(
         tied=int((majority[several] == UNLABELLED).sum()),
         alpha=_alpha(codes, len(labels), scale, plain),
         pairs=pairs,
+        **_replacing(coders, model),
     )
+
+
+def _replacing(coders: Coders, model: Codes | None) -> dict[str, Any]:
+    """Return whether the model may replace people, or why that cannot be tested."""
+    if model is None:
+        return {"not_tested": "there is too little gold to learn from"}
+    try:
+        return {"replacing": alternative_annotator(model, coders.codes)}
+    except UndefinedMetric as error:
+        return {"not_tested": str(error)}
 
 
 def _pair(first: Codes, second: Codes, labels: int, scale: Scale, how: Resampling) -> dict[str, Estimate]:

@@ -132,6 +132,7 @@ def coders_table(found: AmongCoders) -> ResultTable:
         ABOUT_PAIRS,
         f"{found.rows:,} rows have labels of two coders or more; {found.tied:,} of them have no majority.",
         *(f"{TITLES[name]}, of all coders: {shown(one)} on {one.n:,} rows." for name, one in found.alpha.items()),
+        about_replacing(found),
     ]
     return ResultTable(
         name="coders",
@@ -140,6 +141,13 @@ def coders_table(found: AmongCoders) -> ResultTable:
         rows=rows,
         notes=notes,
     )
+
+
+def about_replacing(found: AmongCoders) -> str:
+    """Return whether the model may replace a coder, or why that was not tested."""
+    if found.replacing is None:
+        return f"Whether the model may replace a coder was not tested: {found.not_tested or 'an earlier version ran'}."
+    return found.replacing.sentence(found.names)
 
 
 def tidy_table(found: AgainstGold, coders: AmongCoders | None) -> ResultTable:

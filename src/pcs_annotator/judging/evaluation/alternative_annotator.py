@@ -8,7 +8,8 @@ than that of $j$ minus $\varepsilon$, the benefit of not having to pay for $j$. 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,6 +60,29 @@ class AlternativeAnnotator(NamedTuple):
     def may_replace(self) -> bool:
         """Whether the model may replace coders."""
         return self.winning_rate >= 0.5
+
+    def sentence(self, names: Sequence[str]) -> str:
+        """Return the result in words."""
+        told = ", ".join(
+            f"{name} (p = {one.p_value:.3f}, {one.rows:,} rows)"
+            for name, one in zip(names, self.coders, strict=True)
+            if one.may_replace
+        )
+        return (
+            f"Alternative annotator test (ε = {self.epsilon:g}): the model may {'' if self.may_replace else 'not '}"
+            f"replace a coder. It wins against {told or 'none'} of {len(names)}, winning rate {self.winning_rate:.2f}; "
+            f"it agrees with the others at least as well as the coder left out on {100 * self.advantage:.0f} % of rows."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {**self._asdict(), "coders": [one._asdict() for one in self.coders], "may_replace": self.may_replace}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> AlternativeAnnotator:
+        """Return what `to_dict` wrote."""
+        coders = tuple(LeftOut(**one) for one in values["coders"])
+        return cls(coders, values["winning_rate"], values["advantage"], values["epsilon"])
 
 
 def alternative_annotator(machine: Codes, coders: Codes, epsilon: float = EPSILON) -> AlternativeAnnotator:

@@ -13,6 +13,7 @@ from pcs_annotator.judging.evaluation.agreement_tables import (
     MOST_NAMED,
     NO_LABEL,
     TITLES,
+    about_replacing,
 )
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.pipeline.report.formats import DASH, bar, capital, count, counted, interval, number, percent
@@ -180,6 +181,7 @@ def _coders(found: AmongCoders) -> Markup:
         f"{counted(len(found.names), 'coder')}",
         sentence(*alphas, f"{count(found.tied)} of {counted(found.rows, 'row')} with several labels have no majority."),
         table(columns, rows, kind="figures"),
+        sentence(user_text(about_replacing(found))),
         sentence(ABOUT_PAIRS, kind="note"),
     )
 

@@ -1,0 +1,55 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from pcs_annotator.faces.cli.main import main
+from pcs_annotator.files.config import AskSettings, Config, RelationSettings, TaskSettings
+from pcs_annotator.pipeline.run import run
+from pcs_annotator.pipeline.run_request import RunRequest
+from tests.simulated import MODELS, QUICK, RELATIONS, simulated_models, simulated_run, truth_of, write_csv
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("coders")
+    rows = []
+    for row in range(120):
+        truth = truth_of(row)
+        other = {"good": "bad", "bad": "good"}[truth]
+        rows.append(
+            {
+                "text": f"Case {row} looks {truth}.",
+                "gold_ann": other if row % 4 == 0 else truth,
+                "gold_bob": other if row % 4 == 1 else truth,
+                "gold_cem": other if row % 4 == 2 else truth,
+            }
+        )
+    config = Config(
+        task=TaskSettings(labels=("good", "bad")),
+        ask=AskSettings(models=MODELS),
+        relations=RelationSettings(use=RELATIONS),
+        learn=QUICK,
+    )
+    with simulated_models():
+        run(RunRequest(data=write_csv(folder / "data.csv", rows), folder=folder / "run", config=config))
+    return folder / "run"
+
+
+def test_a_model_is_tested_against_each_coder(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(made), "--alt-test", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in found["coders"]] == ["ann", "bob", "cem"]
+    assert found["epsilon"] == 0.2
+    assert main(["evaluate", str(made), "--alt-test", "--epsilon", ".1"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Alternative annotator test (ε = 0.1): the model may" in printed
+    stored = json.loads((made / "evaluation.json").read_text(encoding="utf-8"))["among_coders"]["replacing"]
+    assert stored == {**found, "coders": [{key: one[key] for key in one if key != "name"} for one in found["coders"]]}
+    assert "Alternative annotator test" in (made / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_run_without_coders_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    simulated_run(tmp_path, rows=40, gold_rows=20)
+    assert main(["evaluate", str(tmp_path / "run"), "--alt-test"]) == 2
+    assert "labels of fewer than two coders: add columns gold_<name>" in capsys.readouterr().err
