@@ -7,6 +7,7 @@ import signal
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -17,7 +18,10 @@ def start_ray() -> Any:
     if not ray.is_initialized():
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         how = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR", "namespace": "pcs"}
-        ray.init("local", num_cpus=2, object_store_memory=80 * 2**20, _node_ip_address="127.0.0.1", **how)
+        slow_to_start = ("start_monitor", "start_log_monitor", "start_api_server")
+        not_needed: dict[str, Any] = dict.fromkeys(slow_to_start, lambda node, **_: None)
+        with mock.patch.multiple("ray._private.node.Node", **not_needed):
+            ray.init("local", num_cpus=2, object_store_memory=80 * 2**20, _node_ip_address="127.0.0.1", **how)
     return ray
 
 
