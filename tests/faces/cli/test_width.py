@@ -56,7 +56,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[int, str]]
         patch.setenv("OPENROUTER_BASE_URL", stub.url)
         patch.setenv("AZURE_OPENAI_ENDPOINT", stub.root)
         with open("data.csv", "w", newline="", encoding="utf-8") as file:
-            rows = [[" ".join(rng.choices(words, k=8)), rng.choice(LABELS.split(","))] for _ in range(30)]
+            rows = [[" ".join(rng.choices(words, k=8)), rng.choice(LABELS.split(","))] for _ in range(20)]
             csv.writer(file).writerows([["text", "gold"], *rows])
 
         Path("pcs.toml").write_text("[learn]\nresamples = 20\n", encoding="utf-8")
