@@ -91,7 +91,7 @@ class RunResult:
     dataset: tables.Dataset
     votes: Votes
     learned: Learned
-    outcomes: Outcomes
+    outcomes: Sequence[Outcome]
     tally: Tally
     bills: Sequence[Bill]
     used: Sequence[Bill] = ()
