@@ -94,7 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
         with suppress(OSError):  # the terminal may be gone
             click.echo("interrupted; all answers are kept, and the same command resumes", err=True)
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click exits by itself when a pipe is closed
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # Python flushes it at the end
         return ExitCode.INTERRUPTED
     except click.ClickException as error:
