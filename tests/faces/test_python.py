@@ -92,9 +92,13 @@ def test_a_single_text_is_no_list_of_labels(data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "kind"), [(RunSettings, Flags), (SavingSettings, Saving), (SplittingSettings, Splitting)]
+    ("call", "settings", "kind"),
+    [(run, RunSettings, Flags), (label, SavingSettings, Saving), (evaluate, SplittingSettings, Splitting)],
 )
-def test_typed_settings_are_the_fields_of_what_they_become(settings: type, kind: type) -> None:
+def test_typed_settings_are_the_fields_of_what_they_become_and_are_documented(
+    call: object, settings: type, kind: type
+) -> None:
+    assert [field.name for field in fields(kind) if f"`{field.name}`" not in str(call.__doc__)] == []
     named, meant = get_type_hints(settings), get_type_hints(kind)
     assert list(named) == [field.name for field in fields(kind)]
     objects = ("models", "relations", "rewriter")  # may also be given as functions and objects
