@@ -32,9 +32,10 @@ from pcs_annotator.pipeline.run_request import RunRequest, default_folder
 def command(
     *, data: Path | str, config: Path | None, out: Path | None, to_json: bool, quiet: bool, **given: Any
 ) -> int:
-    """Rewrite, ask, learn and label the texts of DATA (CSV, JSONL or Parquet).
+    """Rewrite, ask, learn and label the texts of DATA (CSV, Excel, JSONL, Parquet, SQLite or the like).
 
-    DATA is a file, a folder, a pattern in quotes such as 'parts/*.parquet', or an address such as s3://bucket/news.csv.
+    DATA is a file, a folder, a pattern in quotes such as 'parts/*.parquet', an address such as s3://bucket/news.csv,
+    or - for standard input.
 
     After an interruption, the same command resumes and asks only what is missing. Weights are learned from the rows
     with a gold label; all rows get a label.
