@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator import Item, Task, UserError
-from pcs_annotator.core.task import MAX_LABELS, Phrasing, check_labels, label_lookup, unknown_label, usual_instruction
+from pcs_annotator.core.task import (
+    MAX_LABELS,
+    Phrasing,
+    check_labels,
+    label_lookup,
+    refuse_line_breaks,
+    unknown_label,
+    usual_instruction,
+)
 from pcs_annotator.errors import ConfigError, LabelError
 
 
@@ -174,7 +182,7 @@ def test_spaces_around_a_known_label_are_named_as_the_cause(value: str) -> None:
 @pytest.mark.parametrize("label", ["two\nlines", "tab\there", "next\u2028line"])
 def test_label_with_a_line_break_is_refused(label: str) -> None:
     with pytest.raises(LabelError, match="write it in one line"):
-        Task("Which?", ["fine, really", label])
+        refuse_line_breaks(["fine, really", label])
 
 
 def test_labels_with_commas_are_in_quotes_in_the_usual_instruction() -> None:

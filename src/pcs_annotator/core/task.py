@@ -50,9 +50,6 @@ class Task:
 
     def __post_init__(self) -> None:
         labels = check_labels(self.labels)
-        broken = [label for label in labels if _LINE_BREAK.search(label)]
-        if broken:
-            raise LabelError(f"label {broken[0]!r} has a line break or a control character: write it in one line")
         if len(labels) < 2:
             raise LabelError(f"a task needs at least two labels to choose from, got only {labels[0]!r}")
         known = label_lookup(labels)
@@ -130,6 +127,13 @@ def check_labels(labels: Iterable[str]) -> tuple[str, ...]:
             raise LabelError(f"labels {twin!r} and {label!r} differ only in case: keep one of them")
         seen[label.casefold()] = label
     return checked
+
+
+def refuse_line_breaks(labels: Iterable[str]) -> None:
+    """Raise if a label cannot be listed in a line of a prompt."""
+    broken = [label for label in labels if _LINE_BREAK.search(label)]
+    if broken:
+        raise LabelError(f"label {broken[0]!r} has a line break or a control character: write it in one line")
 
 
 def label_lookup(labels: Sequence[str]) -> dict[str, int]:

@@ -13,7 +13,14 @@ from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.ledger_address import LedgerAddress, absolute_address, on_server
 from pcs_annotator.core.table_files import Reading
-from pcs_annotator.core.task import Task, check_labels, label_lookup, unknown_label, usual_instruction
+from pcs_annotator.core.task import (
+    Task,
+    check_labels,
+    label_lookup,
+    refuse_line_breaks,
+    unknown_label,
+    usual_instruction,
+)
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.errors import ConfigError, LabelError
 from pcs_annotator.files.coder_columns import coders_of
@@ -156,6 +163,7 @@ def resolve(config: Config, dataset: Dataset) -> Config:
         name = base_annotator(config.ask.models[0])
         raise ConfigError(f"every model is also asked for its confidence: add one that is not, such as {name}")
     labels = check_labels([label.strip() for label in config.task.labels] or labels_seen(dataset))
+    refuse_line_breaks(labels)
     _refuse_other_gold(dataset, labels)
     found = dataset.columns
     return replace(

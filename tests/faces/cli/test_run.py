@@ -266,7 +266,6 @@ BAD_FILES = {
     "binary": (b"\x00\x01\x02\xff" * 50, "not a text file"),
     "no rows": (b"id,text\n", "no rows"),
     "empty": (b"", "is empty"),
-    "Latin-1": ("id,text\na,Café\n".encode("latin-1"), "UTF-8"),
     "broken quotes": (b"id,text\n" + b"a,fine\n" * 15 + b'b,"open\n', "quote|columns|row"),
     "duplicate ids": (b"id,text\na,One\na,Two\n", "rows 1 and 2 .*'a'"),
     "no text column": (b"key,value\na,One\n", "--text-column.*key, value"),
