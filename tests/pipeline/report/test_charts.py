@@ -28,7 +28,7 @@ NASTY = (
     "שלום עולם",
     "label " * 20,
     "标签标签标签标签标签标签标签标签",
-    "\ud83d\x00",
+    "\ud83d\u200b",
 )
 SQUARE = Axes(Axis(title=""), Axis(title=""))
 SVG = "{http://www.w3.org/2000/svg}"
