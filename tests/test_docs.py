@@ -165,7 +165,12 @@ def test_the_page_on_rewrites_shows_what_the_rules_do() -> None:
 
 def test_the_page_about_python_shows_every_public_name_in_an_example() -> None:
     page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-    elsewhere = {"PCS": "classic.md", "PCSClassifier": "classifier.md", "compare": "compare.md", "estimate": "conclusions.md"}
+    elsewhere = {
+        "PCS": "classic.md",
+        "PCSClassifier": "classifier.md",
+        "compare": "compare.md",
+        "estimate": "conclusions.md",
+    }
     for name in pcs_annotator.__all__:
         own = page if name not in elsewhere else (ROOT / "docs" / elsewhere[name]).read_text(encoding="utf-8")
         examples = re.findall(r"```python\n(.*?)```", own, re.DOTALL)

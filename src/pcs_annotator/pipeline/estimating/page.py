@@ -22,7 +22,7 @@ def page(found: Estimated) -> str:
     if found.differences:
         parts.append(_figure(titles["differences"], found.differences, unit))
     said = tag("ul", *(tag("li", user_text(one)) for one in sentences(found)))
-    notes = tag("ul", *(tag("li", f"{capital(note)}.") for note in tables(found)[0].notes))
+    notes = tag("ul", *(tag("li", capital(note)) for note in tables(found)[0].notes))
     sections = [
         ("estimates", "Estimates", section("estimates", "Estimates", *parts)),
         ("sentences", "In words", section("sentences", "In words", said)),

@@ -87,8 +87,11 @@ def _about_difference(line: Line) -> str:
 
 
 def _ends(figure: Figure, unit: float, how: str) -> str:
-    low, high = figure.interval or (figure.value, figure.value)
-    return f"{unit * low:{how}} to {unit * high:{how}}"
+    """Return an interval; that of a share is rounded outwards, as in the table."""
+    low, high = _scaled(figure, unit).interval or (figure.value, figure.value)
+    if unit == 100:
+        low, high = Interval(low, high).rounded(1)
+    return f"{low:{how}} to {high:{how}}"
 
 
 def robust_table(found: Robust) -> ResultTable:

@@ -18,9 +18,11 @@ def document(
 ) -> str:
     """Return a whole page; each section has a name, a title for the navigation, and its contents."""
     links = [tag("a", title, href=f"#{anchor}") for anchor, title, _ in sections]
+    anchors = [anchor for anchor, _, _ in sections]
+    skip = ("rows", "#rows") if "rows" in anchors else ("contents", f"#{anchors[0]}")
     body = tag(
         "body",
-        tag("a", "Skip to the rows", href="#rows", class_="skip"),
+        tag("a", f"Skip to the {skip[0]}", href=skip[1], class_="skip"),
         header,
         tag("nav", *links, aria_label="Sections"),
         tag("main", *(shown for _, _, shown in sections)),
