@@ -4,6 +4,9 @@ Each study has 10,000 texts in two groups, a machine that errs more often in one
 probabilities are learned from the gold rows, as in a run: those of gold rows by fits that did not see them.
 
     python -m benchmarks.estimates [STUDIES] [LABELS,ACCURACY,GOLD,DRAW …]
+    python -m benchmarks.estimates STUDIES babe
+
+The second one draws gold rows from the recorded votes on BABE, learns as a run does, and hides all other gold.
 """
 
 from __future__ import annotations
@@ -20,10 +23,15 @@ from scipy.special import expit, logit, softmax
 from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
 
+from benchmarks.development_data import babe
 from pcs_annotator.core.arrays import Codes, Floats, Integers
+from pcs_annotator.core.gold import UNLABELLED
+from pcs_annotator.core.votes import Votes
+from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.judging.estimating.corrected import Estimate, Study
 from pcs_annotator.judging.estimating.regression import LabelRegression
 from pcs_annotator.judging.estimating.sampling import Sample, allocate, by_confidence, draw_with
+from pcs_annotator.pipeline.expected import expected_labels
 
 ROWS = 10_000
 FOLDS = 5
@@ -156,7 +164,60 @@ def main(studies: int, cells: list[Cell]) -> None:
                 print(f"  {name:22} {held[0]:.3f} / {held[1]:.3f} / {held[2]:.3f}   {ours / alone:.2f}", flush=True)
 
 
+def babe_study(votes: Votes, gold: Codes, how: tuple[str, int], seed: int) -> dict[str, tuple[bool, float]]:
+    """Return method → whether the interval of the first label's share holds the truth, and its standard error.
+
+    By confidence, half of the rows are drawn alike first, so that there is a confidence to draw the rest by.
+    """
+    drawing, count = how
+    rng = np.random.default_rng(seed)
+    rows = rng.choice(len(gold), count if drawing == "simple" else count // 2, replace=False)
+    sample = Sample.simple(rows, gold[rows], len(gold))
+    study = _learned(votes, gold, sample)
+    if drawing == "confidence":
+        left = np.setdiff1d(np.arange(len(gold)), rows)
+        chances = by_confidence(study.expected[left].max(axis=1), count - len(rows))
+        places = draw_with(chances, rng)
+        both = np.concatenate([rows, left[places]])
+        turn = np.repeat([0, 1], [len(rows), len(places)])
+        probability = np.concatenate([sample.probability, chances[places]])
+        sample = Sample(rows=both, truth=gold[both], probability=probability, stratum=turn, round=turn)
+        study = _learned(votes, gold, sample)
+    own = np.eye(len(votes.labels))[np.newaxis, :, :1]
+    regression = LabelRegression(explanatory=np.ones((len(gold), 1, 1)), outcome=own)
+    found = {}
+    for method in METHODS:
+        one: Estimate = getattr(study, method)(regression)
+        error = float(np.sqrt(one.covariance.item()))
+        found[method] = (holds(one, error, float((gold == 0).mean()), bounded=True), error)
+    return found
+
+
+def _learned(votes: Votes, gold: Codes, sample: Sample) -> Study:
+    known = np.full(len(gold), UNLABELLED, dtype=np.int8)
+    known[sample.rows] = sample.truth
+    found = expected_labels(votes, known, LearnSettings(optimiser="lr", resamples=0), list(votes.ids))
+    assert found is not None
+    return Study(found.fitted, found.held_out[sample.rows], sample, whole=True)
+
+
+def recorded(studies: int) -> None:
+    votes, gold, _ = babe(("flan_ul2", "gpt_3_5", "mistral_7b"))
+    votes, gold = votes.take(gold >= 0), gold[gold >= 0]
+    print(f"BABE, {len(gold):,} rows, {studies} studies each: coverage corrected / gold only / naive, standard errors")
+    with ProcessPoolExecutor(2) as pool:
+        for how in product(("simple", "confidence"), (100, 300, 500)):
+            found = list(pool.map(partial(babe_study, votes, gold, how), range(studies), chunksize=10))
+            held = [np.mean([one[method][0] for one in found]) for method in METHODS]
+            errors = [np.mean([one[method][1] for one in found]) for method in METHODS[:2]]
+            shown = " / ".join(f"{one:.3f}" for one in held)
+            print(f"  {how[0]:10} {how[1]} gold rows  {shown}   {errors[0]:.4f} against {errors[1]:.4f}", flush=True)
+
+
 if __name__ == "__main__":
+    if sys.argv[2:] == ["babe"]:
+        recorded(int(sys.argv[1]))
+        sys.exit()
     given = [one.split(",") for one in sys.argv[2:]]
     chosen = [Cell(int(labels), float(right), int(gold), how) for labels, right, gold, how in given]
     main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, chosen or CELLS)

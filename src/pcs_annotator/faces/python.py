@@ -21,7 +21,8 @@ from pcs_annotator.pipeline import label as labelling
 from pcs_annotator.pipeline import run as running
 from pcs_annotator.pipeline.compare.comparison import Comparison
 from pcs_annotator.pipeline.compare.comparison import compare as compare_runs
-from pcs_annotator.pipeline.estimating.estimate import Estimated, Question, estimate_run
+from pcs_annotator.pipeline.estimating.answers import Estimated, Question
+from pcs_annotator.pipeline.estimating.estimate import estimate_run
 from pcs_annotator.pipeline.loaded_run import LoadedRun
 from pcs_annotator.pipeline.own_objects import OwnObjects, names_in
 from pcs_annotator.pipeline.resolve_config import Flags, flags_only, read_settings

@@ -28,8 +28,9 @@ from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.metrics.significance import BootstrapTest
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.pipeline.coders import coders_of
+from pcs_annotator.pipeline.expected import expected_labels
 from pcs_annotator.pipeline.fit_table import texts_of
-from pcs_annotator.pipeline.learn import about_copies, counted_once, expected_labels, one_thread
+from pcs_annotator.pipeline.learn import about_copies, counted_once, one_thread
 from pcs_annotator.pipeline.relations import relation_options_of
 from pcs_annotator.pipeline.run_folder import Recorded
 from pcs_annotator.relations.choose import BY_RULE, REMOVED, RelationOptions, find_relation

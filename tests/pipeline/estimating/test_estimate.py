@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.errors import ConfigError, GoldError, PcsError, TableError
-from pcs_annotator.pipeline.estimating.estimate import Estimated, Question, estimate_run
+from pcs_annotator.pipeline.estimating.answers import Estimated, Question
+from pcs_annotator.pipeline.estimating.estimate import estimate_run
 from pcs_annotator.pipeline.estimating.shown import sentences, tables
 from pcs_annotator.pipeline.estimating.write import write_estimates
 from tests.pipeline.estimating.made import make_run, rows_with_groups, truth

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.errors import ConfigError, GoldError
-from pcs_annotator.pipeline.estimating.estimate import Question, estimate_run
+from pcs_annotator.pipeline.estimating.answers import Question
+from pcs_annotator.pipeline.estimating.estimate import estimate_run
 from pcs_annotator.pipeline.estimating.gold import Drawing, Wish, draw_gold, plan_gold
 from pcs_annotator.pipeline.fit import fit_run
 from pcs_annotator.pipeline.human_review import FromPeople

@@ -6,7 +6,8 @@ from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.pipeline.estimating import robust as module
-from pcs_annotator.pipeline.estimating.estimate import Question, answer, estimate_run
+from pcs_annotator.pipeline.estimating.answers import Question
+from pcs_annotator.pipeline.estimating.estimate import answer, estimate_run
 from pcs_annotator.pipeline.estimating.robust import Robust, Specification, robust
 from pcs_annotator.pipeline.estimating.shown import robust_sentences, robust_table
 from pcs_annotator.pipeline.estimating.write import write_robust

@@ -12,6 +12,8 @@ from rich.text import Text
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli import options, result_view
 from pcs_annotator.pipeline.estimating import estimate, shown
+from pcs_annotator.pipeline.estimating.answers import Question
+from pcs_annotator.pipeline.estimating.shares import PERIODS
 from pcs_annotator.pipeline.estimating.write import write_estimates
 
 _QUESTION = (
@@ -19,9 +21,7 @@ _QUESTION = (
         "--of", multiple=True, metavar="LABEL", help="Label, or several joined by +, such as a+b; repeatable."
     ),
     click.option("--by", default="", metavar="COLUMN", help="Estimate for each group of this column, and differences."),
-    click.option(
-        "--every", type=click.Choice([*estimate.PERIODS]), help="With --by and a column of dates: the period."
-    ),
+    click.option("--every", type=click.Choice([*PERIODS]), help="With --by and a column of dates: the period."),
     click.option("--values", multiple=True, metavar="LABEL=NUMBER", help="Mean of these numbers; one per label."),
     click.option("--formula", default="", metavar="TEXT", help='Regression: "hateful ~ party + log(followers)".'),
     click.option("--link", default="", metavar="NAME", help="linear, logistic or multinomial; default: by outcome."),
@@ -36,9 +36,9 @@ def question_options(function: options.F) -> options.F:
     return options.with_options(_QUESTION, function)
 
 
-def question_of(given: dict[str, Any]) -> estimate.Question:
+def question_of(given: dict[str, Any]) -> Question:
     """Return what the options say."""
-    return estimate.Question(**{**given, "values": _numbers(given["values"]), "every": given["every"] or ""})
+    return Question(**{**given, "values": _numbers(given["values"]), "every": given["every"] or ""})
 
 
 @click.command("estimate")

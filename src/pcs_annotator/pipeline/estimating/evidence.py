@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Array, Codes, Floats, Integers
+from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.errors import ConfigError, GoldError, TableError
 from pcs_annotator.files.human_files import Drawn
 from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.judging.estimating.corrected import Study
 from pcs_annotator.judging.estimating.sampling import Sample
-from pcs_annotator.pipeline import learn
+from pcs_annotator.pipeline.expected import expected_labels
 from pcs_annotator.pipeline.human_review import drawn_before
 from pcs_annotator.pipeline.run_folder import Recorded
 
@@ -65,7 +66,7 @@ def evidence_of(recorded: Recorded, probability_column: str | None = None) -> Ev
     """
     votes, folder = recorded.votes, recorded.folder
     gold = gold_codes(votes, recorded.gold.labels)
-    known = learn.expected_labels(votes, gold, recorded.settings, recorded.texts)
+    known = expected_labels(votes, gold, recorded.settings, recorded.texts)
     if known is None:
         raise GoldError(
             f"{folder.path} has {int((gold != UNLABELLED).sum())} gold rows, too few to learn from: draw "
@@ -193,3 +194,29 @@ def _refuse_few(rows: int, left_out: int) -> None:
             f"there are {rows} gold rows drawn at random{others}, and an estimate needs {LEAST_GOLD}: draw rows to "
             "label with pcs gold"
         )
+
+
+def study_of(evidence: Evidence, *, larger: bool, cluster: str) -> Study:
+    """Return what to estimate from; see `Question`."""
+    clusters = None
+    if cluster:
+        _, clusters = np.unique(evidence.column(cluster), return_inverse=True)
+    return Study(
+        expected=evidence.expected,
+        held_out=evidence.held_out,
+        sample=evidence.sample,
+        whole=not larger,
+        clusters=clusters,
+    )
+
+
+def restricted(study: Study, rows: Mask) -> Study:
+    """Return what is known about some of the rows."""
+    inside = rows[study.sample.rows]
+    return replace(
+        study,
+        expected=study.expected[rows],
+        held_out=study.held_out[inside],
+        sample=study.sample.take(inside, rows.cumsum() - 1),
+        clusters=None if study.clusters is None else study.clusters[rows],
+    )

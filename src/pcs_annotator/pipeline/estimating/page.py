@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.pipeline.estimating.estimate import METHODS, Estimated, Line
+from pcs_annotator.pipeline.estimating.answers import METHODS, Estimated, Line
 from pcs_annotator.pipeline.estimating.robust import Robust
 from pcs_annotator.pipeline.estimating.shown import HEADINGS, robust_sentences, sentences, tables
 from pcs_annotator.pipeline.report.document import document

@@ -12,9 +12,10 @@ from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError, UndefinedMetric
 from pcs_annotator.files.runs import RunFolder
-from pcs_annotator.pipeline import learn
-from pcs_annotator.pipeline.estimating.estimate import Line, Question, answer
+from pcs_annotator.pipeline.estimating.answers import Estimated, Line, Question, plain
+from pcs_annotator.pipeline.estimating.estimate import answer
 from pcs_annotator.pipeline.estimating.evidence import evidence_of
+from pcs_annotator.pipeline.expected import expected_labels
 from pcs_annotator.pipeline.run_folder import Recorded
 
 OPTIMISERS = ("uniform", "lr")
@@ -73,7 +74,7 @@ class Robust:
         """Return plain values for JSON."""
         rates = {method: dict(zip(("sign", "conclusion"), self.flips(method), strict=True)) for method in _METHODS}
         listed = [
-            {"choice": one.choice, **{method: _plain(getattr(one, method)) for method in _METHODS}}
+            {"choice": one.choice, **{method: plain(getattr(one, method)) for method in _METHODS}}
             for one in self.specifications
         ]
         return {
@@ -99,11 +100,6 @@ def _side(figure: Figure, reference: float) -> _Side:
     return _Side(figure.value > reference, (low > reference) - (high < reference))
 
 
-def _plain(figure: Figure) -> dict[str, float | None]:
-    low, high = figure.interval or (None, None)
-    return {"value": figure.value, "low": low, "high": high}
-
-
 def robust(path: Path, question: Question) -> list[Robust]:
     """Answer a question under every choice that the recorded votes allow; one result per quantity."""
     recorded = Recorded.read(RunFolder(path))
@@ -116,7 +112,7 @@ def robust(path: Path, question: Question) -> list[Robust]:
     for choice in choices(votes, recorded.settings.optimiser):
         part = votes.select(annotators=choice.annotators, relations=choice.relations)
         how = replace(recorded.settings, optimiser=choice.optimiser)
-        known = learn.expected_labels(part, gold, how, recorded.texts)
+        known = expected_labels(part, gold, how, recorded.texts)
         try:
             assert known is not None  # the run itself could be learned from
             used = replace(evidence, expected=known.fitted, held_out=known.held_out[evidence.sample.rows])
@@ -140,10 +136,9 @@ def robust(path: Path, question: Question) -> list[Robust]:
     ]
 
 
-def _lines(found: Any) -> Sequence[Line]:
+def _lines(found: Estimated) -> Sequence[Line]:
     """Return what a conclusion is about: differences if there are groups."""
-    lines: Sequence[Line] = found.differences or found.lines
-    return lines
+    return found.differences or found.lines
 
 
 def choices(votes: Votes, optimiser: str) -> list[Choice]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pcs_annotator.core.result_table import Content, Figure, ResultTable
 from pcs_annotator.core.weights import Interval
-from pcs_annotator.pipeline.estimating.estimate import METHODS, Estimated, Line
+from pcs_annotator.pipeline.estimating.answers import METHODS, Estimated, Line
 from pcs_annotator.pipeline.estimating.robust import Robust
 
 HEADINGS = {"corrected": "corrected", "gold_only": "gold only", "naive": "naive (biased)"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pcs_annotator.files import result_tables
 from pcs_annotator.files.runs import check_ending, write_page
-from pcs_annotator.pipeline.estimating.estimate import Estimated
+from pcs_annotator.pipeline.estimating.answers import Estimated
 from pcs_annotator.pipeline.estimating.page import page, robust_page
 from pcs_annotator.pipeline.estimating.robust import Robust
 from pcs_annotator.pipeline.estimating.shown import sentences, tables

@@ -1,0 +1,152 @@
+"""What can be asked about the labels of a run, and the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pcs_annotator.core.result_table import Figure
+from pcs_annotator.core.weights import Interval
+from pcs_annotator.judging.estimating.corrected import Estimate, Study
+from pcs_annotator.judging.estimating.regression import LabelRegression
+
+TAIL = 0.025
+METHODS = ("corrected", "gold_only", "naive")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What to estimate.
+
+    Attributes:
+        of: Labels whose share is wanted, each one label or several joined by `+`; all labels if empty.
+        values: Label → number, for the mean of a numeric code instead of shares.
+        by: Columns of groups; empty for all rows together.
+        every: With a column of dates: `year`, `month` or `day`.
+        formula: A regression such as `hateful ~ party + log(followers)`; empty for shares.
+        link: `linear`, `logistic` or `multinomial`; empty for what suits the outcome.
+        cluster: A column; rows with the same text there may have errors in common.
+        probability: A column with the probability that a row was drawn for a gold label.
+        larger: Whether the rows are a random sample of something larger; otherwise, shares are those of these rows.
+    """
+
+    of: Sequence[str] = ()
+    values: Mapping[str, float] | None = None
+    by: str = ""
+    every: str = ""
+    formula: str = ""
+    link: str = ""
+    cluster: str = ""
+    probability: str = ""
+    larger: bool = False
+
+
+class Line(NamedTuple):
+    """One quantity, estimated in three ways.
+
+    Attributes:
+        name: What is estimated: a label, an expression of labels, or a column of a formula.
+        group: Of which rows, or which two groups are compared; empty for all.
+        corrected: From machine and gold labels.
+        gold_only: From gold labels alone.
+        naive: From machine labels as if they were true; biased.
+        gold_rows: How many gold rows it is based on.
+        tuning: How much machine labels count in the corrected estimate, 0 to 1.
+        p_value: Of the hypothesis that the quantity is 0; None for shares and means.
+    """
+
+    name: str
+    group: str
+    corrected: Figure
+    gold_only: Figure
+    naive: Figure
+    gold_rows: int
+    tuning: float
+    p_value: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        figures = {name: plain(getattr(self, name)) for name in METHODS}
+        rest = {"gold_rows": self.gold_rows, "tuning": self.tuning, "p_value": self.p_value}
+        return {"name": self.name, "group": self.group, **figures, **rest}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimated:
+    """Answers to a question.
+
+    Attributes:
+        kind: `share`, `mean` or `regression`.
+        lines: The estimates.
+        differences: Between groups.
+        rows: How many rows they are about.
+        labels: All labels.
+        notes: What was left out or assumed.
+    """
+
+    kind: str
+    lines: Sequence[Line]
+    differences: Sequence[Line] = ()
+    rows: int = 0
+    labels: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "kind": self.kind,
+            "rows": self.rows,
+            "estimates": [line.to_dict() for line in self.lines],
+            "differences": [line.to_dict() for line in self.differences],
+            "notes": list(self.notes),
+        }
+
+
+def plain(figure: Figure) -> dict[str, float | None]:
+    """Return a figure and its interval for JSON."""
+    low, high = figure.interval or (None, None)
+    return {"value": figure.value, "low": low, "high": high}
+
+
+def in_three_ways(study: Study, target: LabelRegression, tuning: float | None = None) -> dict[str, Estimate]:
+    """Return method → its estimate; `tuning` is chosen for the corrected one if it is None."""
+    return {
+        "corrected": study.corrected(target, tuning),
+        "gold_only": study.gold_only(target),
+        "naive": study.naive(target),
+    }
+
+
+def line_of(  # one argument for each part
+    name: str, group: str, found: Mapping[str, Estimate], rows: int, *, bounded: bool = False, test: bool = False
+) -> Line:
+    """Return estimates of one quantity with intervals; `bounded` if it is a share, `test` for a p-value against 0."""
+    figures = {method: _figure(one, bounded=bounded) for method, one in found.items()}
+    p_value = _p_value(found["corrected"]) if test else None
+    return Line(name, group, **figures, gold_rows=rows, tuning=found["corrected"].tuning, p_value=p_value)
+
+
+def _figure(one: Estimate, *, bounded: bool) -> Figure:
+    """Return a figure with its 95 % interval; that of a share comes from its log-odds and stays within 0 and 1."""
+    from scipy.special import expit, logit
+    from scipy.stats import t as student
+
+    value, error = one.value.item(), float(np.sqrt(one.covariance.item()))
+    reach = float(student.ppf(1 - TAIL, one.freedom)) * error
+    if not bounded:
+        return Figure(value, Interval(value - reach, value + reach))
+    if not 0 < value < 1:
+        value = min(max(value, 0.0), 1.0)
+        return Figure(value, Interval(max(0.0, value - reach), min(1.0, value + reach)))
+    low, high = expit(logit(value) + np.array([-1, 1]) * reach / (value * (1 - value)))
+    return Figure(value, Interval(float(low), float(high)))
+
+
+def _p_value(one: Estimate) -> float:
+    from scipy.stats import t as student
+
+    error = float(np.sqrt(one.covariance.item()))
+    return float(2 * student.sf(abs(one.value.item()) / error, one.freedom)) if error else float(one.value.item() == 0)
