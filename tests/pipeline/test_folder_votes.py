@@ -93,11 +93,9 @@ def test_a_users_function_may_have_changed(
     request_: RunRequest, asked: list[Tally], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for ending in (" Indeed.", " Surely."):
-        with monkeypatch.context() as patch:
-            patch.delitem(relations._factories, "ended", raising=False)
-            relation("ended")(lambda text, ending=ending: text + ending)
-            run(with_config(request_, relations=RelationSettings(use=("original", "ended"))))
-    relations._factories.pop("ended")
+        relation("ended")(lambda text, ending=ending: text + ending)
+        run(with_config(request_, relations=RelationSettings(use=("original", "ended"))))
+    monkeypatch.delitem(relations._factories, "ended")
     assert [tally.calls for tally in asked] == [4 * ROWS, 2 * ROWS]
 
 

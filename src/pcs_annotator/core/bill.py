@@ -57,7 +57,7 @@ class Plan:
         """The calls that the ledger has no answers to."""
 
         def rest(bill: Bill) -> Bill:
-            share = 1 - min(self.known.get((bill.model, bill.purpose), 0) / bill.calls, 1)
+            share = 1 - min(self.known.get((bill.model, bill.purpose), 0) / max(bill.calls, 1), 1)
             calls, tokens_in, tokens_out = (
                 round(share * number) for number in (bill.calls, bill.input_tokens, bill.output_tokens)
             )

@@ -23,7 +23,7 @@ _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$", "|": r"\textbar{}",
     '"': r"\textquotedbl{}", "–": "--", "−": "$-$", "≥": r"$\ge$", "≤": r"$\le$", "×": r"$\times$", "…": r"\dots{}",
-    "α": r"$\alpha$", "δ": r"$\delta$", "κ": r"$\kappa$",
+    "α": r"$\alpha$", "δ": r"$\delta$", "ε": r"$\epsilon$", "κ": r"$\kappa$",
 }  # fmt: skip
 
 
