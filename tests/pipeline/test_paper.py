@@ -150,8 +150,8 @@ def test_the_methods_paragraph_has_what_readers_need(paper: Paper) -> None:
 # Every special character of LaTeX that is not escaped, and every command that we do not write ourselves.
 SPECIAL = re.compile(r"(?<!\\)[#$%&_^~]|[^\x00-\u024f“”’]")
 COMMANDS = frozenset(
-    "alpha begin bottomrule caption centering delta epsilon dots else end fi footnotesize ge ifdim kappa label le linewidth "  # noqa: SIM905
-    "midrule multicolumn par paragraph resizebox textasciicircum textasciitilde textbackslash textbar textbf "
+    "alpha begin bottomrule caption centering delta epsilon dots else end fi footnotesize ge ifdim kappa label le "  # noqa: SIM905
+    "linewidth midrule multicolumn par paragraph resizebox textasciicircum textasciitilde textbackslash textbar textbf "
     "textquotedbl times toprule usepackage width".split()
 )
 
