@@ -101,7 +101,7 @@ def learn(rng: np.random.Generator, world: World, sample: Sample, cell: Cell) ->
     features = np.concatenate([said, said * logit(np.clip(world.confidence, 0.01, 0.99))[:, np.newaxis]], axis=1)
 
     def fitted(rows: Integers, at: Floats) -> Floats:
-        model = LogisticRegression(C=1.0, max_iter=200).fit(features[rows], world.truth[rows])
+        model = LogisticRegression(C=1.0, solver="newton-cholesky").fit(features[rows], world.truth[rows])
         found = np.zeros((len(at), cell.labels))
         found[:, model.classes_] = model.predict_proba(at)
         return found
@@ -114,18 +114,20 @@ def learn(rng: np.random.Generator, world: World, sample: Sample, cell: Cell) ->
     return Study(fitted(sample.rows, features), held_out, sample, whole=True)
 
 
-def targets(world: World, cell: Cell) -> Iterator[tuple[str, LabelRegression, Floats, bool]]:
-    """Yield what is estimated: a name, the regression, which combination of its coefficients, and if it is a share."""
+Contrasts = dict[str, Floats]
+
+
+def targets(world: World, cell: Cell) -> Iterator[tuple[LabelRegression, Contrasts, bool]]:
+    """Yield regressions, the names and combinations of coefficients that are of interest, and if these are shares."""
     one, own = np.ones((ROWS, 1, 1)), np.eye(cell.labels)[np.newaxis]
-    yield QUANTITIES[0], LabelRegression(explanatory=one, outcome=own[:, :, :1]), np.ones((1, 1)), True
-    yield QUANTITIES[1], LabelRegression(explanatory=one, outcome=own[:, :, -1:]), np.ones((1, 1)), True
+    yield LabelRegression(explanatory=one, outcome=own[:, :, :1]), {QUANTITIES[0]: np.ones((1, 1))}, True
+    yield LabelRegression(explanatory=one, outcome=own[:, :, -1:]), {QUANTITIES[1]: np.ones((1, 1))}, True
     groups = np.stack([world.group == 0, world.group == 1], axis=1).astype(np.float64)[:, np.newaxis]
     second = own[:, :, 1:2]
-    yield QUANTITIES[2], LabelRegression(explanatory=groups, outcome=second), np.array([[-1.0, 1.0]]), False
+    yield LabelRegression(explanatory=groups, outcome=second), {QUANTITIES[2]: np.array([[-1.0, 1.0]])}, False
     columns = np.stack([np.ones(ROWS), world.x, world.group], axis=1)[:, np.newaxis]
-    for place in (1, 2):
-        regression = LabelRegression(explanatory=columns, outcome=second, link="logistic")
-        yield QUANTITIES[2 + place], regression, np.eye(3)[[place]], False
+    logistic = LabelRegression(explanatory=columns, outcome=second, link="logistic")
+    yield logistic, {QUANTITIES[2 + place]: np.eye(3)[[place]] for place in (1, 2)}, False
 
 
 def run_study(cell: Cell, seed: int) -> dict[tuple[str, str], tuple[bool, float]]:
@@ -135,12 +137,14 @@ def run_study(cell: Cell, seed: int) -> dict[tuple[str, str], tuple[bool, float]
     study = learn(rng, world, draw(rng, world, cell), cell)
     known = np.eye(cell.labels)[world.truth] / ROWS
     found = {}
-    for name, regression, contrast, bounded in targets(world, cell):
-        truth = float((contrast @ regression.solve(known).ravel()).item())
+    for regression, contrasts, bounded in targets(world, cell):
+        everything = regression.solve(known).ravel()
         for method in METHODS:
-            one: Estimate = getattr(study, method)(regression).contrast(contrast)
-            error = float(np.sqrt(one.covariance.item()))
-            found[name, method] = (holds(one, error, truth, bounded=bounded), error)
+            estimated: Estimate = getattr(study, method)(regression)
+            for name, contrast in contrasts.items():
+                one, truth = estimated.contrast(contrast), float((contrast @ everything).item())
+                error = float(np.sqrt(one.covariance.item()))
+                found[name, method] = (holds(one, error, truth, bounded=bounded), error)
     return found
 
 
