@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from pcs_annotator.core.concurrency import deadline, gather_all, run_in_thread, run_sync
+from pcs_annotator.core.concurrency import deadline, gather_all, run_in_thread, run_sync, stoppable
 
 
 async def double(number: int) -> int:
@@ -154,3 +154,20 @@ def test_cancelling_lets_the_coroutine_clean_up_and_starts_no_other() -> None:
 
     asyncio.run(cancelled())
     assert events == ["cleaned up", "stopped", "cancelled"]
+
+
+def test_an_event_stops_what_runs_even_if_the_exception_of_a_signal_was_lost() -> None:
+    ended: list[str] = []
+
+    async def long() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append("cleaned up")
+
+    with stoppable() as stopped:
+        threading.Timer(0.1, stopped.set).start()
+        with pytest.raises(KeyboardInterrupt):
+            run_sync(long)
+    assert ended == ["cleaned up"]
+    assert run_sync(lambda: double(21)) == 42

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, TypeVar
@@ -14,7 +15,22 @@ T = TypeVar("T")
 
 LONGEST_GRACE = 1.0
 _STOPPED: ContextVar[threading.Event | None] = ContextVar("_STOPPED", default=None)
-"""Set when the task that waits for this thread is cancelled; see `run_in_thread`."""
+"""Set when the task that waits for this thread is cancelled, see `run_in_thread`, or on Ctrl-C, see `stoppable`."""
+
+
+@contextmanager
+def stoppable() -> Iterator[threading.Event]:
+    """Yield an event that stops whatever `run_sync` runs within the block, as Ctrl-C does.
+
+    A signal handler sets it before it raises KeyboardInterrupt, because Python drops an exception that happens to be
+    raised while it cleans up, such as after an import.
+    """
+    stopped = threading.Event()
+    before = _STOPPED.set(stopped)
+    try:
+        yield stopped
+    finally:
+        _STOPPED.reset(before)
 
 
 def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:

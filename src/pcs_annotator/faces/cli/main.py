@@ -10,10 +10,11 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from threading import current_thread, main_thread
+from threading import Event, current_thread, main_thread
 
 import click
 
+from pcs_annotator.core.concurrency import stoppable
 from pcs_annotator.errors import ConfigError, PcsError, PcsWarning
 from pcs_annotator.faces.cli.exit_codes import ExitCode
 from pcs_annotator.version import __version__
@@ -88,7 +89,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
         _refuse_other_bytes(sys.argv[1:] if arguments is None else arguments)
-        with _stopped_like_ctrl_c(), _warnings_in_a_line():
+        with stoppable() as stopped, _stopped_like_ctrl_c(stopped), _warnings_in_a_line():
             return pcs.main(args=arguments, prog_name="pcs", standalone_mode=False) or 0
     except (click.exceptions.Abort, KeyboardInterrupt):
         with suppress(OSError):  # the terminal may be gone
@@ -147,16 +148,22 @@ def _warnings_in_a_line() -> Iterator[None]:
 
 
 @contextmanager
-def _stopped_like_ctrl_c() -> Iterator[None]:
+def _stopped_like_ctrl_c(stopped: Event) -> Iterator[None]:
     """Let SIGTERM and SIGHUP do what Ctrl-C does, unless they are ignored, as under nohup."""
-    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+    def stop(*_: object) -> None:
+        stopped.set()
+        raise KeyboardInterrupt
+
+    known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     if current_thread() is not main_thread():
         known = []  # only the main thread may set handlers
-    ours = [number for number in known if signal.getsignal(number) == signal.SIG_DFL]
+    usual = {number: signal.getsignal(number) for number in known}
+    ours = {number: was for number, was in usual.items() if was in (signal.SIG_DFL, signal.default_int_handler)}
     for number in ours:
-        signal.signal(number, signal.default_int_handler)
+        signal.signal(number, stop)
     try:
         yield
     finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
+        for number, was in ours.items():
+            signal.signal(number, was)
