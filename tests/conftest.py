@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -30,6 +31,8 @@ pytest_randomly.entrypoint_reseeds = []
 
 def pytest_sessionstart() -> None:
     """Load the plug-ins before any test or doctest does: one of them is broken on purpose, and warnings are errors."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # by a shell in the background; processes would inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PcsWarning)
         optimisers.names()
