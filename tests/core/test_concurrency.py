@@ -11,7 +11,8 @@ import time
 
 import pytest
 
-from pcs_annotator.core.concurrency import deadline, gather_all, run_in_thread, run_sync, stoppable
+from pcs_annotator.core.concurrency import deadline, gather_all, run_in_thread, run_sync
+from pcs_annotator.core.stopping import stoppable
 
 
 async def double(number: int) -> int:

@@ -4,33 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future
-from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
+
+from pcs_annotator.core.stopping import STOPPED
 
 T = TypeVar("T")
 
 LONGEST_GRACE = 1.0
-_STOPPED: ContextVar[threading.Event | None] = ContextVar("_STOPPED", default=None)
-"""Set when the task that waits for this thread is cancelled, see `run_in_thread`, or on Ctrl-C, see `stoppable`."""
-
-
-@contextmanager
-def stoppable() -> Iterator[threading.Event]:
-    """Yield an event that stops whatever `run_sync` runs within the block, as Ctrl-C does.
-
-    A signal handler sets it before it raises KeyboardInterrupt, because Python drops an exception that happens to be
-    raised while it cleans up, such as after an import.
-    """
-    stopped = threading.Event()
-    before = _STOPPED.set(stopped)
-    try:
-        yield stopped
-    finally:
-        _STOPPED.reset(before)
 
 
 def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -39,7 +23,7 @@ def run_sync(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     Works in a script and where a loop is already running, such as a notebook. Ctrl-C cancels the coroutine, waits for
     its cleanup to finish, and is then raised here.
     """
-    stopped = _STOPPED.get()
+    stopped = STOPPED.get()
     if stopped is not None and stopped.is_set():
         raise KeyboardInterrupt
     running: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = Future()
@@ -80,7 +64,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
     result: Future[T] = Future()
 
     def main() -> None:
-        _STOPPED.set(stopped)
+        STOPPED.set(stopped)
         try:
             result.set_result(work())
         except BaseException as error:

@@ -14,7 +14,7 @@ from threading import Event, current_thread, main_thread
 
 import click
 
-from pcs_annotator.core.concurrency import stoppable
+from pcs_annotator.core.stopping import stoppable
 from pcs_annotator.errors import ConfigError, PcsError, PcsWarning
 from pcs_annotator.faces.cli.exit_codes import ExitCode
 from pcs_annotator.version import __version__
