@@ -50,11 +50,16 @@ class Evidence:
 
     def column(self, name: str) -> Array:
         """Return a column as texts, empty where nothing is known."""
-        found = columns_of(self.table)
-        if name not in found:
-            raise ConfigError(f"there is no column {name!r}; there are {', '.join(found)}")
-        cells = text_column(name, found[name]).to_pylist()
-        return np.array([(cell or "").strip() for cell in cells], dtype=object)
+        return cells_of(self.table, name)
+
+
+def cells_of(table: pa.Table, name: str, of: str = "") -> Array:
+    """Return a column of a table as texts, empty where nothing is known; `of` says what it has, for messages."""
+    found = columns_of(table)
+    if name not in found:
+        raise ConfigError(f"there is no column {name!r}{of}; there are {', '.join(found)}")
+    cells = text_column(name, found[name]).to_pylist()
+    return np.array([(cell or "").strip() for cell in cells], dtype=object)
 
 
 def evidence_of(recorded: Recorded, probability_column: str | None = None) -> Evidence:
@@ -163,25 +168,22 @@ def _answered(recorded: Recorded, parts: Sequence[tuple[int, str]]) -> Floats:
 
 def _designed(recorded: Recorded, gold: Codes, column: str) -> _Chosen:
     """Return all gold rows, with the probabilities in a column of the user's."""
-    found = columns_of(recorded.dataset.table)
-    if column not in found:
-        raise ConfigError(f"there is no column {column!r} of probabilities; there are {', '.join(found)}")
     rows = np.flatnonzero(gold != UNLABELLED)
-    cells = text_column(column, found[column]).to_pylist()
+    cells = cells_of(recorded.dataset.table, column, " of probabilities")
     probability = np.array([_probability(cells[row], row, column) for row in rows.tolist()])
     _refuse_few(len(rows), 0)
     nothing = np.zeros(len(rows), dtype=np.intp)
     return _Chosen(rows, probability, nothing, nothing, [f"the probability of gold rows is that in column {column!r}"])
 
 
-def _probability(cell: str | None, row: int, column: str) -> float:
+def _probability(cell: str, row: int, column: str) -> float:
     try:
-        value = float(cell or "")
+        value = float(cell)
     except ValueError:
         value = 0.0
     if not 0 < value <= 1:
         raise TableError(
-            f"row {row + 1}, column {column!r}: {cell or ''!r} is not a probability above 0 and up to 1: every gold "
+            f"row {row + 1}, column {column!r}: {cell!r} is not a probability above 0 and up to 1: every gold "
             "row needs the probability with which it was drawn"
         )
     return value

@@ -11,14 +11,14 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Array, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
-from pcs_annotator.core.tabular import columns_of, text_column
 from pcs_annotator.errors import ConfigError, GoldError
 from pcs_annotator.files.human_files import Drawn
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.judging.estimating.planning import Design, Foretold
 from pcs_annotator.judging.estimating.sampling import allocate, by_confidence, draw_with
 from pcs_annotator.pipeline import for_excel, human_review
-from pcs_annotator.pipeline.estimating.evidence import with_probability
+from pcs_annotator.pipeline.estimating.evidence import cells_of, with_probability
+from pcs_annotator.pipeline.estimating.shares import label_values
 from pcs_annotator.pipeline.run_folder import Recorded
 
 Drawing = Literal["simple", "stratified", "confidence"]
@@ -107,10 +107,7 @@ def plan_gold(path: Path, wish: Wish) -> GoldPlan:
     if expected is None:  # nothing is known, so the worst is assumed: a share of one half
         expected = np.tile([0.5, 0.5, *[0.0] * (len(labels) - 2)], (len(known), 1))
     of = wish.of or labels[0]
-    parts = [of] if of in labels else [part.strip() for part in of.split("+")]
-    if unknown := set(parts) - set(labels):
-        raise ConfigError(f"{sorted(unknown)[0]!r} is no label; the labels are {', '.join(labels)}")
-    values = np.array([float(label in parts) for label in labels])
+    values = label_values(of, labels)
     foretold = Foretold(expected, values)
     ways: Sequence[Design] = ("gold only",) if guessed else ("gold only", *DRAWINGS)
     for_width: dict[str, int | None] = {}
@@ -177,7 +174,9 @@ def _draw(
         chosen = np.sort(rng.choice(open_rows, rows, replace=False))
         return chosen, np.full(rows, rows / len(open_rows)), [""] * rows
     if drawing == "stratified":
-        return _draw_stratified(_cells(recorded, by) if by else _machine_labels(recorded), open_rows, rows, rng)
+        return _draw_stratified(
+            cells_of(recorded.dataset.table, by) if by else _machine_labels(recorded), open_rows, rows, rng
+        )
     expected = _probabilities(recorded)
     if expected is None:
         raise GoldError("there is no calibrated confidence to draw by: draw a simple sample first")
@@ -212,17 +211,10 @@ def _machine_labels(recorded: Recorded) -> Array:
     return np.array(recorded.votes.labels, dtype=object)[best]
 
 
-def _cells(recorded: Recorded, name: str) -> Array:
-    found = columns_of(recorded.dataset.table)
-    if name not in found:
-        raise ConfigError(f"there is no column {name!r}; there are {', '.join(found)}")
-    return np.array([(cell or "").strip() for cell in text_column(name, found[name]).to_pylist()], dtype=object)
-
-
 def _two_groups(recorded: Recorded, by: str) -> tuple[Mask, Mask]:
     if not by:
         raise ConfigError("a difference is one between groups: name their column with --by")
-    cells = _cells(recorded, by)
+    cells = cells_of(recorded.dataset.table, by)
     names, counts = np.unique(cells[cells != ""].astype(str), return_counts=True)
     if len(names) < 2:
         raise ConfigError(f"column {by!r} has {len(names)} groups, and a difference needs two")

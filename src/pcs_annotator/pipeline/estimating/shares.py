@@ -58,12 +58,16 @@ def _targets(labels: Sequence[str], question: Question) -> dict[str, Floats]:
         return {"mean": np.array([question.values[label] for label in labels])}
     found = {}
     for name in question.of or labels:
-        parts = [name] if name in labels else [part.strip() for part in name.split("+")]
-        unknown = set(parts) - set(labels)
-        if unknown:
-            raise ConfigError(f"{sorted(unknown)[0]!r} is no label; the labels are {', '.join(labels)}")
-        found[name] = np.array([float(label in parts) for label in labels])
+        found[name] = label_values(name, labels)
     return found
+
+
+def label_values(expression: str, labels: Sequence[str]) -> Floats:
+    """Return for every label whether it is named in an expression: a label, or several joined by `+`."""
+    parts = [expression] if expression in labels else [part.strip() for part in expression.split("+")]
+    if unknown := set(parts) - set(labels):
+        raise ConfigError(f"{sorted(unknown)[0]!r} is no label; the labels are {', '.join(labels)}")
+    return np.array([float(label in parts) for label in labels])
 
 
 def _mean_of(values: Floats) -> Any:
