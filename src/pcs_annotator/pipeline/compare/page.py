@@ -42,7 +42,7 @@ from pcs_annotator.pipeline.report.markup import (
     user_text,
 )
 from pcs_annotator.pipeline.report.sections.answers import heat_cell, heat_table
-from pcs_annotator.pipeline.report.sections.rows import PREVIEW, filter_buttons, votes_table
+from pcs_annotator.pipeline.report.sections.rows import PREVIEW, controls, filter_buttons, votes_table
 from pcs_annotator.pipeline.report.view import MOST_CELLS, Row, Selection, View, certainty, rows_at, view_of
 from pcs_annotator.version import __version__
 
@@ -299,7 +299,7 @@ def _rows(found: Comparison) -> Markup:
         "Rows on which they differ",
         sentence(_which(found, len(shown))),
         sentence(CAUTION, kind="note") if gold else None,
-        _controls(listed),
+        controls("both sure first", filter_buttons("Which rows", "all rows", FILTERS, listed)),
         tag(
             "div",
             tag("div", *(tag("span", title) for title in titles), class_="rowhead", aria_hidden="true"),
@@ -326,26 +326,6 @@ def _which(found: Comparison, shown: int) -> str:
     if shown == found.differing:
         return f"All {counted(shown, 'row')}. {order}"
     return f"{count(shown)} of {counted(found.differing, 'row')}, those with gold labels among them. {order}"
-
-
-def _controls(listed: Selection) -> Markup:
-    search = tag("input", type="search", id="search", placeholder="Search texts, labels, ids", aria_label="Search rows")
-    order = tag(
-        "select",
-        tag("option", "both sure first", value="file"),
-        tag("option", "least certain first", value="sure"),
-        id="order",
-        aria_label="Order of rows",
-    )
-    return tag(
-        "div",
-        tag("div", search, order, class_="find"),
-        filter_buttons("Which rows", "all rows", FILTERS, listed),
-        tag("p", id="found", class_="note", role="status"),
-        class_="controls",
-        id="controls",
-        hidden=True,
-    )
 
 
 def _row(one: Example, rows: tuple[Row, Row], views: Sequence[View], room: int) -> Markup:

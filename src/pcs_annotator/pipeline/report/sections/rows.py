@@ -91,10 +91,20 @@ def _which(view: View, selection: Selection) -> str:
 
 def _controls(selection: Selection, measure: str) -> Markup:
     filters = [(name, title.format(measure=measure)) for name, title in FILTERS]
+    return controls(
+        "file order",
+        filter_buttons("Decision", "all decisions", DECISIONS, selection),
+        filter_buttons("Which rows", "all rows", filters, selection),
+        filter_buttons("Labelled by", "by people or models", BY_WHOM, selection),
+    )
+
+
+def controls(usual_order: str, *filters: Markup | None) -> Markup:
+    """Return what finds, orders and filters the rows of a page; shown only where its script runs."""
     search = tag("input", type="search", id="search", placeholder="Search texts, labels, ids", aria_label="Search rows")
     order = tag(
         "select",
-        tag("option", "file order", value="file"),
+        tag("option", usual_order, value="file"),
         tag("option", "least certain first", value="sure"),
         id="order",
         aria_label="Order of rows",
@@ -102,9 +112,7 @@ def _controls(selection: Selection, measure: str) -> Markup:
     return tag(
         "div",
         tag("div", search, order, class_="find"),
-        filter_buttons("Decision", "all decisions", DECISIONS, selection),
-        filter_buttons("Which rows", "all rows", filters, selection),
-        filter_buttons("Labelled by", "by people or models", BY_WHOM, selection),
+        *filters,
         tag("p", id="found", class_="note", role="status"),
         class_="controls",
         id="controls",
