@@ -22,8 +22,8 @@ from pcs_annotator.judging.fit_model import Learning, learn_model
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc
 from pcs_annotator.pipeline.learn import one_thread
 from pcs_annotator.pipeline.run import run
-from pcs_annotator.pipeline.run_folder import RunResult
 from pcs_annotator.pipeline.run_request import RunRequest
+from pcs_annotator.pipeline.run_result import RunResult
 
 TWEETS = Path(__file__).resolve().parents[2] / "shared" / "data" / "texts" / "tweets_sentiment.csv"
 LABELS = ("negative", "neutral", "positive")

@@ -29,8 +29,8 @@ from pcs_annotator.files.table_writer import writing_table
 from pcs_annotator.files.tables import Columns, with_outcomes
 from pcs_annotator.pipeline.label import Labelled, label
 from pcs_annotator.pipeline.run import run
-from pcs_annotator.pipeline.run_folder import RunResult
 from pcs_annotator.pipeline.run_request import RunRequest
+from pcs_annotator.pipeline.run_result import RunResult
 
 LABELS = ("positive", "neutral", "negative")
 ROWS = 1_000_000

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pcs_annotator.judging.weighing.scoring import score
     from pcs_annotator.pipeline.ask import CollectSettings, collect
     from pcs_annotator.pipeline.loaded_run import LoadedRun
-    from pcs_annotator.pipeline.run_folder import RunResult
+    from pcs_annotator.pipeline.run_result import RunResult
     from pcs_annotator.relations.base import Relation
     from pcs_annotator.relations.choose import RelationOptions
     from pcs_annotator.relations.function import relation
@@ -96,7 +96,7 @@ _HOMES = {
     "PromptedRelation": "relations.prompted.prompted",
     "Relation": "relations.base",
     "RelationOptions": "relations.choose",
-    "RunResult": "pipeline.run_folder",
+    "RunResult": "pipeline.run_result",
     "Task": "core.task",
     "UserError": "errors",
     "Variant": "core.variant",

@@ -17,8 +17,8 @@ from pcs_annotator.files.config import AskSettings, Config, LearnSettings, Relat
 from pcs_annotator.pipeline.fit import fit_run, open_run
 from pcs_annotator.pipeline.human_review import FromPeople
 from pcs_annotator.pipeline.run import run
-from pcs_annotator.pipeline.run_folder import RunResult
 from pcs_annotator.pipeline.run_request import RunRequest, default_folder
+from pcs_annotator.pipeline.run_result import RunResult
 from tests.simulated import MODELS, read_csv, simulated_models, truth_of, write_csv, write_texts
 
 QUICK = LearnSettings(optimiser="uniform", folds=3, resamples=0, max_error=None)

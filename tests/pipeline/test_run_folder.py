@@ -17,7 +17,7 @@ from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.pipeline.findings import what_to_look_at
 from pcs_annotator.pipeline.fit import fit_run, open_run
 from pcs_annotator.pipeline.human_review import FromPeople
-from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline.run_result import RunResult
 from tests.simulated import QUICK, copy_run, read_csv, simulated_run, truth_of, write_csv
 
 

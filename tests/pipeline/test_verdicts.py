@@ -20,7 +20,8 @@ from pcs_annotator.pipeline.human_review import Gold, gold_of
 from pcs_annotator.pipeline.report.page import render
 from pcs_annotator.pipeline.review.session import Review
 from pcs_annotator.pipeline.review.values import ReviewOptions
-from pcs_annotator.pipeline.run_folder import Recorded, RunResult
+from pcs_annotator.pipeline.run_folder import Recorded
+from pcs_annotator.pipeline.run_result import RunResult
 from pcs_annotator.pipeline.verdicts import Verdicts, read_verdicts, with_reviewed_audit
 from tests.pipeline.report.reading import Page, section
 from tests.pipeline.review.reviewing import judge

@@ -27,8 +27,8 @@ from pcs_annotator.pipeline.loaded_run import LoadedRun
 from pcs_annotator.pipeline.own_objects import OwnObjects, names_in
 from pcs_annotator.pipeline.resolve_config import Flags, flags_only, read_settings
 from pcs_annotator.pipeline.run_engine import LoadOptions
-from pcs_annotator.pipeline.run_folder import RunResult
 from pcs_annotator.pipeline.run_request import RunRequest, default_folder
+from pcs_annotator.pipeline.run_result import RunResult
 
 PathLike = str | Path
 P = ParamSpec("P")

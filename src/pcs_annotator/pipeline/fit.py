@@ -14,7 +14,8 @@ from pcs_annotator.pipeline import human_review, learn
 from pcs_annotator.pipeline.for_excel import write_workbooks
 from pcs_annotator.pipeline.large.large_table import relabel_whole
 from pcs_annotator.pipeline.report.page import write_report
-from pcs_annotator.pipeline.run_folder import REFIT, Recorded, RunResult, settings_of_fits, started
+from pcs_annotator.pipeline.run_folder import REFIT, Recorded, settings_of_fits, started
+from pcs_annotator.pipeline.run_result import RunResult
 
 
 def fit_run(  # noqa: PLR0913  # options of pcs fit

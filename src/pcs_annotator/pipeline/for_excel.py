@@ -15,7 +15,8 @@ from pcs_annotator.files.table_writer import TableStyle, original_cell, writing_
 from pcs_annotator.files.workbook import MOST_ROWS, Sheet, write_workbook
 from pcs_annotator.pipeline.human_review import keep_filled
 from pcs_annotator.pipeline.label_files import about_labels, is_ours, note_written
-from pcs_annotator.pipeline.run_folder import RunResult, started
+from pcs_annotator.pipeline.run_folder import started
+from pcs_annotator.pipeline.run_result import RunResult
 
 if TYPE_CHECKING:
     import pyarrow as pa

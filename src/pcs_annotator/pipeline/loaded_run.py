@@ -29,7 +29,8 @@ from pcs_annotator.pipeline.large.result_columns import result_columns
 from pcs_annotator.pipeline.own_objects import OwnObjects
 from pcs_annotator.pipeline.report.page import write_report
 from pcs_annotator.pipeline.run_engine import Answered, LoadOptions, RunEngine
-from pcs_annotator.pipeline.run_folder import RunResult, started
+from pcs_annotator.pipeline.run_folder import started
+from pcs_annotator.pipeline.run_result import RunResult
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,8 +14,9 @@ from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.files.table_stream import Shard
 from pcs_annotator.pipeline import folder_votes, ledgers
 from pcs_annotator.pipeline.run import run
-from pcs_annotator.pipeline.run_folder import RunResult, started
+from pcs_annotator.pipeline.run_folder import started
 from pcs_annotator.pipeline.run_request import RunRequest
+from pcs_annotator.pipeline.run_result import RunResult
 
 
 def merge(out: Path, folders: Sequence[Path], data: Path | str | None = None, **how: Any) -> RunResult:

@@ -21,7 +21,7 @@ from pcs_annotator.pipeline.evaluate import check_order
 from pcs_annotator.pipeline.ledgers import asked_between, ledger_of
 from pcs_annotator.pipeline.report.formats import PRICE_UNKNOWN, counted, total_cost
 from pcs_annotator.pipeline.resolve_config import task_of
-from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline.run_result import RunResult
 
 Format = Literal["markdown", "latex", "csv", "xlsx"]
 ENDINGS: Mapping[str, Format] = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".xlsx": "xlsx"}

@@ -29,8 +29,9 @@ from pcs_annotator.pipeline.languages import languages_of
 from pcs_annotator.pipeline.large.large_table import LargeTable, is_large, label_whole, open_large
 from pcs_annotator.pipeline.other_work import data_hash, other_work
 from pcs_annotator.pipeline.report.page import write_report
-from pcs_annotator.pipeline.run_folder import SAMPLED, Recorded, RunResult, refuse_lost_ledger, settings_of_fits
+from pcs_annotator.pipeline.run_folder import SAMPLED, Recorded, refuse_lost_ledger, settings_of_fits
 from pcs_annotator.pipeline.run_request import RunRequest
+from pcs_annotator.pipeline.run_result import RunResult
 from pcs_annotator.version import __version__
 
 _LOG = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ import logging
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,168 +14,31 @@ import numpy as np
 
 from pcs_annotator.asking.engine.progress import Tally, bills_of
 from pcs_annotator.asking.ledger.admin import PriceOf
-from pcs_annotator.core.arrays import Codes, Mask
+from pcs_annotator.core.arrays import Codes
 from pcs_annotator.core.bill import Bill
-from pcs_annotator.core.display import Page, html_table
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
-from pcs_annotator.core.outcome import Counts, Outcome, Outcomes
-from pcs_annotator.core.variant import VariantCount
-from pcs_annotator.core.vote import ABSTAINED
+from pcs_annotator.core.outcome import Outcome, Outcomes
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import ConfigError, LedgerError, PcsWarning, TableError
 from pcs_annotator.files import tables, vote_files
 from pcs_annotator.files.config import Config, LearnSettings, config_from_dict, known_learn_settings
 from pcs_annotator.files.runs import RunFolder, expecting, read_json, read_origin, set_aside, write_json
 from pcs_annotator.files.table_writer import TableStyle
-from pcs_annotator.files.whole_table import WholeTable, read_whole
+from pcs_annotator.files.whole_table import read_whole
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate, fingerprint, in_force
 from pcs_annotator.pipeline import ask, coders, folder_votes, human_review, ledgers, resolve_config
-from pcs_annotator.pipeline.certificate_text import fallen_away, promised, without_gold
-from pcs_annotator.pipeline.findings import Facts
+from pcs_annotator.pipeline.certificate_text import fallen_away, promised
 from pcs_annotator.pipeline.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
 from pcs_annotator.pipeline.looks import key_of, read_looks, write_looks
-from pcs_annotator.pipeline.own_objects import OwnObjects
-from pcs_annotator.pipeline.verdicts import Verdicts, with_reviewed_audit
+from pcs_annotator.pipeline.run_result import RunResult
+from pcs_annotator.pipeline.verdicts import with_reviewed_audit
 from pcs_annotator.version import __version__
 
 _LOG = logging.getLogger(__name__)
 REFIT = "pcs fit makes it again from the votes"
 SAMPLED = "rows"
 """The key in `run.json` that says how many rows a large table has, of which the folder keeps a sample."""
-
-
-SILENCES = {
-    "not_applicable": "rewrites did not apply",
-    "rejected": "rewrites were rejected by a check",
-    "unreadable": "answers were unreadable",
-}
-"""Kinds of missing votes, as text."""
-NO_REASON = "an earlier version did not keep the reason"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunResult:
-    """The result of a run.
-
-    Attributes:
-        folder: The run folder.
-        config: The complete settings.
-        dataset: The texts; its gold includes labels that people added after the run.
-        votes: The votes of annotators that were asked for a label only.
-        learned: The model, and its figures.
-        outcomes: A label for every row.
-        tally: Counts of calls, answers and failures.
-        bills: The cost of all calls that commands in this folder made, per model.
-        used: The cost of all answers behind the votes, also of those that others paid for in a shared ledger; empty if
-            an earlier version asked.
-        paid_elsewhere: That part of `used` which others paid for.
-        rewrites: How rewrites ended, per relation and reason.
-        unreadable: Reasons why answers have no label; empty if an earlier version asked.
-        cut: Annotator → texts that did not fit into its model's context.
-        hard: Reasons why answers without the probability of every label, which was asked for, count as hard votes.
-        bounded: Answers in which a label that the server did not list may have more than 1 %.
-        seconds: The duration of each step.
-        to_label: Rows written for a person to label; None when the run was only opened.
-        to_audit: Number of accepted rows written for a person to check.
-        verdicts: What people said in a review.
-        random_sample: Which gold rows were drawn at random or may be assumed to be; None for all.
-        whole: What is known about all rows of a large table; everything else is about a sample of it. None for a table
-            that is kept completely, and before all rows are labelled.
-        own: Models and relations that were given as objects.
-    """
-
-    folder: RunFolder
-    config: Config
-    dataset: tables.Dataset
-    votes: Votes
-    learned: Learned
-    outcomes: Sequence[Outcome]
-    tally: Tally
-    bills: Sequence[Bill]
-    used: Sequence[Bill] = ()
-    paid_elsewhere: Sequence[Bill] = ()
-    rewrites: Sequence[VariantCount] = ()
-    unreadable: Mapping[str, int] = field(default_factory=dict)
-    cut: Mapping[str, int] = field(default_factory=dict)
-    hard: Mapping[str, int] = field(default_factory=dict)
-    bounded: int = 0
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    to_label: human_review.HandedOut | None = None
-    to_audit: int = 0
-    verdicts: Verdicts = field(default_factory=Verdicts)
-    random_sample: Mask | None = None
-    whole: WholeTable | None = None
-    own: OwnObjects = field(default_factory=OwnObjects, repr=False)
-
-    @property
-    def model(self) -> Model:
-        """What was learned: weights, calibrator and certificate."""
-        return self.learned.model
-
-    @property
-    def weights(self) -> Weights:
-        """The weight of every annotator and every relation."""
-        return self.model.weights
-
-    @property
-    def certificate(self) -> Certificate | None:
-        """What is promised about accepted labels, or why nothing is; None if no promise was requested."""
-        return self.model.certificate
-
-    def report(self) -> Page:
-        """Return the page of the run, which a notebook shows."""
-        return Page(self.folder.report)
-
-    def __repr__(self) -> str:
-        counts = self.counts
-        return f"{type(self).__name__}({str(self.folder.path)!r}, {counts.rows:,} rows, {self._decided()})"
-
-    def _repr_html_(self) -> str:
-        counts = self.counts
-        promise = "no promise was requested" if self.certificate is None else promised(self.certificate).headline
-        rows = ((label, rows, rows / counts.rows) for label, rows in counts.labels.items())
-        note = f"{promise if self.dataset.gold else without_gold(counts).headline} · report: {self.folder.report}"
-        return html_table(f"{counts.rows:,} rows · {self._decided()}", ("label", "rows", "share"), rows, note)
-
-    def _decided(self) -> str:
-        parts = [f"{rows:,} {decision}" for decision, rows in self.counts.decisions.items()]
-        return " · ".join(parts) or "no decisions"
-
-    @property
-    def counts(self) -> Counts:
-        """How many rows have which label, of all rows."""
-        return self.whole.counts if self.whole is not None else Counts.of(self.outcomes, self.facts.texts or ())
-
-    @property
-    def unlabelled(self) -> int:
-        """Number of rows without a label."""
-        return self.counts.unlabelled
-
-    @property
-    def facts(self) -> Facts:
-        """What findings about the run are made from."""
-        return Facts(
-            votes=self.votes,
-            outcomes=self.outcomes,
-            gold=self.dataset.gold,
-            learned=self.learned,
-            rewrites=self.rewrites,
-            cut=self.cut,
-            texts=[item.text for item in self.dataset.items],
-            random_sample=self.random_sample,
-        )
-
-    @property
-    def silences(self) -> Mapping[str, Mapping[str, int]]:
-        """Why votes are missing: kind of silence → reason → how often."""
-        kinds: dict[str, Counter[str]] = {kind: Counter() for kind in SILENCES}
-        for one in self.rewrites:
-            if one.status in kinds:
-                kinds[one.status][f"{one.relation}: {one.reason}"] += one.times
-        unknown = +Counter({NO_REASON: int((self.votes.codes == ABSTAINED).sum())})
-        return {**kinds, "unreadable": self.unreadable or unknown}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pcs_annotator import PcsWarning, run
-from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline.run_result import RunResult
 
 LABELS = ("fine", "late", "متأخر")
 ROWS = 60

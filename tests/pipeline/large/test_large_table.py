@@ -29,8 +29,8 @@ from pcs_annotator.pipeline.label import Saving, label
 from pcs_annotator.pipeline.large import large_table, stream, survey
 from pcs_annotator.pipeline.merge import merge
 from pcs_annotator.pipeline.run import run
-from pcs_annotator.pipeline.run_folder import RunResult
 from pcs_annotator.pipeline.run_request import RunRequest
+from pcs_annotator.pipeline.run_result import RunResult
 from tests.simulated import (
     MODELS,
     RELATIONS,

@@ -23,7 +23,7 @@ from pcs_annotator.files.runs import RunFolder, write_json
 from pcs_annotator.files.tables import Columns, Dataset
 from pcs_annotator.files.vote_files import count_variants, writing_variants
 from pcs_annotator.pipeline.learn import Learned, learn_if_possible
-from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline.run_result import RunResult
 
 QUICK = LearnSettings(optimiser="lr", resamples=20)
 OF_THE_QUESTION = ("order", "wording")

@@ -9,7 +9,7 @@ from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.promising.acceptance import EVERY_LABEL
 from pcs_annotator.judging.promising.certificate import Audit
 from pcs_annotator.pipeline.report.page import render
-from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline.run_result import RunResult
 from tests.pipeline.report.reading import Page, section
 from tests.pipeline.report.results import QUICK, Made, made_run
 

@@ -18,7 +18,7 @@ from pcs_annotator.pipeline.report.page import render, write_figures
 from pcs_annotator.pipeline.report.plot import BOTTOM, LEFT, RIGHT, TOP, WIDTH, Axes, Axis, Plot, nice_ticks, short
 from pcs_annotator.pipeline.report.sections.curves import plots
 from pcs_annotator.pipeline.report.view import view_of
-from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline.run_result import RunResult
 from tests.pipeline.report.reading import Page, section
 from tests.pipeline.report.results import QUICK, QUICKER, Made, made_run
 

@@ -11,7 +11,7 @@ from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.evaluation.compare import FIRST_QUESTION
 from pcs_annotator.pipeline.report.page import render
 from pcs_annotator.pipeline.report.view import select, view_of
-from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline.run_result import RunResult
 from tests.pipeline.report.reading import Page, section
 from tests.pipeline.report.results import Made, made_run
 

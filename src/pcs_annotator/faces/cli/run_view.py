@@ -17,7 +17,7 @@ from pcs_annotator.pipeline.batch.ways_to_ask import WayToAsk
 from pcs_annotator.pipeline.default_panel import DefaultPanel
 from pcs_annotator.pipeline.languages import Languages
 from pcs_annotator.pipeline.plan import RunPlan
-from pcs_annotator.pipeline.run_folder import SILENCES, RunResult
+from pcs_annotator.pipeline.run_result import SILENCES, RunResult
 
 REASONS_SHOWN = 3
 NOT_CALLED = "No model was called. Answers in the ledger are reused; rejected rewrites are tried once more."

@@ -5,8 +5,9 @@ from __future__ import annotations
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from pcs_annotator.pipeline import resolve_config, run, run_folder
+from pcs_annotator.pipeline import resolve_config, run
 from pcs_annotator.pipeline.run_request import RunRequest
+from pcs_annotator.pipeline.run_result import RunResult
 
 LABELS = ("world", "sports", "business", "technology")
 INSTRUCTION = "What is this news item about?"
@@ -16,7 +17,7 @@ FOLDER = Path("pcs-demo")
 MAX_ERROR = 0.2
 
 
-def run_tour(folder: Path, *, progress: bool, limit: int | None = None) -> run_folder.RunResult:
+def run_tour(folder: Path, *, progress: bool, limit: int | None = None) -> RunResult:
     """Run the whole method on the invented news, or on its first `limit` rows."""
     flags = resolve_config.Flags(
         labels=LABELS,

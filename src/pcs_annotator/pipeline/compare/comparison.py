@@ -23,7 +23,7 @@ from pcs_annotator.pipeline.evaluate import Splitting, figure_json, test_json
 from pcs_annotator.pipeline.learn import about_copies, counted_once, one_thread
 from pcs_annotator.pipeline.report.sections.settings import flat_settings, setting_text
 from pcs_annotator.pipeline.report.view import certainty
-from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline.run_result import RunResult
 
 SURE = 0.8
 NOT_COMPARED = ("ask · ledger", "task · written wording")

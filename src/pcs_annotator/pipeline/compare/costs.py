@@ -9,7 +9,7 @@ from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline.run_result import RunResult
 
 PER_ROWS = 1_000
 

@@ -17,7 +17,7 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.pipeline.fit import open_run
 from pcs_annotator.pipeline.learn import Learned, counted_once, learn_if_possible, learning_of, one_thread
-from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline.run_result import RunResult
 
 KEYS = ("model", "relations", "optimiser")
 _PARTS = re.compile(rf":(?=(?:{'|'.join(KEYS)})=)")

@@ -15,7 +15,7 @@ from pcs_annotator.pipeline.report.sections.rows import rows
 from pcs_annotator.pipeline.report.sections.settings import settings
 from pcs_annotator.pipeline.report.sections.summary import headline, look_at, promise
 from pcs_annotator.pipeline.report.view import view_of
-from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline.run_result import RunResult
 
 SECTIONS = (
     ("look-at", "What to look at", look_at),

@@ -17,7 +17,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.files.runs import Origin, read_origin
 from pcs_annotator.files.vote_files import read_variants
 from pcs_annotator.pipeline.resolve_config import task_of
-from pcs_annotator.pipeline.run_folder import RunResult
+from pcs_annotator.pipeline.run_result import RunResult
 
 MOST_ROWS = 500
 # Keeps the page of 1,000 rows below 3 MB, however long the texts are and however many models voted.

@@ -13,7 +13,7 @@ from pcs_annotator.judging.evaluation.flips import FlipMatrix, flip_matrices
 from pcs_annotator.pipeline.report.formats import bar, count, counted, percent
 from pcs_annotator.pipeline.report.markup import Child, Markup, figure, section, sentence, table, tag, user_text
 from pcs_annotator.pipeline.report.view import View
-from pcs_annotator.pipeline.run_folder import SILENCES
+from pcs_annotator.pipeline.run_result import SILENCES
 
 MOST_BARS = 20
 MOST_LABELS, MOST_NARROW = 8, 4
