@@ -165,32 +165,35 @@ def answer(question: str) -> str:
     return f"<label>{('good', 'bad')[crc32(question.encode()) % 2]}</label>"
 
 
-def shouted(text: str) -> str | None:
+def loudly_said(text: str) -> str | None:
     return text.upper() if "1" in text else None
 
 
 def test_functions_stand_where_names_do(data: Path) -> None:
     given = [answer, lambda question: answer(question + "!"), lambda question: answer(question + "!!"), "scripted:hash"]
     softly = lambda text: text.lower()  # noqa: E731  # a lambda is what is tested
-    usual: RunSettings = {"labels": ["good", "bad"], "models": given, "relations": ["original", shouted, softly]}
+    usual: RunSettings = {"labels": ["good", "bad"], "models": given, "relations": ["original", loudly_said, softly]}
     result = run(TEXTS, "here", **usual)
     names = result.votes.annotators
     assert names[0] == "answer"
     assert names[3] == "scripted:hash"
     assert len(set(names)) == 4
     assert all(name.startswith("lambda_") for name in names[1:3])
-    assert result.votes.relations[:2] == ("original", "shouted")
+    assert result.votes.relations[:2] == ("original", "loudly_said")
     assert result.votes.relations[2].startswith("lambda_")
     assert run(TEXTS, "here", **usual).tally.calls == 0
     with load_run(result) as loaded:
         assert loaded.label("It's a new post 1.").label in ("good", "bad")
     with load_run("here") as loaded, pytest.raises(ConfigError, match=r"'answer'.*load_run\(folder, models=\["):
         loaded.label("It's a new post.")
-    with load_run("here", models=given) as loaded, pytest.raises(UnknownNameError, match=r"'shouted'.*relations=\["):
+    with (
+        load_run("here", models=given) as loaded,
+        pytest.raises(UnknownNameError, match=r"'loudly_said'.*relations=\["),
+    ):
         loaded.label("It's a new post.")
-    with load_run("here", models=given, relations=[shouted, softly]) as loaded:
+    with load_run("here", models=given, relations=[loudly_said, softly]) as loaded:
         assert loaded.label(["It's a new post 1.", "Another one."])[0] == load_run(result).label("It's a new post 1.")
-    assert label(TEXTS, "here", models=given, relations=[shouted, softly]).outcomes[0].label
+    assert label(TEXTS, "here", models=given, relations=[loudly_said, softly]).outcomes[0].label
 
 
 def test_a_function_rewrites_and_an_annotator_keeps_its_name(data: Path) -> None:
@@ -208,7 +211,7 @@ def test_a_function_rewrites_and_an_annotator_keeps_its_name(data: Path) -> None
     ("wrong", "words"),
     [
         ({"models": [answer, answer]}, "'answer_[0-9a-f]{6}' is named twice.*name="),
-        ({"relations": [shouted, lambda text: text, 3]}, "3 is not a relation: give a name, a function"),
+        ({"relations": [loudly_said, lambda text: text, 3]}, "3 is not a relation: give a name, a function"),
         ({"relations": [str]}, "is not a relation"),
         ({"relations": ["original", lambda text: 1]}, "returned int, not a string"),
         ({"relations": ["original", lambda text: text.nothing]}, "raised AttributeError.*return None"),
@@ -235,7 +238,7 @@ def test_a_registered_function_may_be_given_itself_and_defined_again(data: Path)
     result = run(TEXTS, labels=["good", "bad"], models=["scripted:hash"], relations=["original", ended])
     assert result.votes.relations == ("original", "tests-ending")
     with pytest.raises(ValueError, match="already registered"):
-        relation("tests-ending")(shouted)
+        relation("tests-ending")(loudly_said)
 
 
 def test_a_loaded_run_has_what_the_run_found_out(fitted: RunResult) -> None:
