@@ -37,6 +37,7 @@ def study_of(truth: NDArray[np.intp], expected: NDArray[np.float64], rows: NDArr
 def test_estimates_agree_with_ppi_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environ, "NUMBA_DISABLE_JIT", "1")  # compiling takes longer than computing
     import ppi_py as ppi
+
     columns, truth, expected = made(500)
     here, gold = slice(0, 400), slice(400, None)
     used = columns[:, :1] if name == "mean" else columns
