@@ -102,10 +102,13 @@ class SentenceRule(ByFunction[SentenceFunction]):
 
     async def rewrite(self, text: str, context: Context) -> Variant:
         """Return the rewrite, or why there is none."""
+        found = await self.sentences(text, context)
+        return as_variant(self.name, text, found if isinstance(found, NotApplicable) else splice(text, found))
+
+    async def sentences(self, text: str, context: Context) -> list[Replacement] | NotApplicable:
+        """Return a replacement for every sentence that the rule changes, or why there is none."""
         reason = why_not_parsed(text)
-        if reason:
-            return as_variant(self.name, text, NotApplicable(reason))
-        return as_variant(self.name, text, by_sentence(await context.parser.parse(text), self.function))
+        return NotApplicable(reason) if reason else by_sentence(await context.parser.parse(text), self.function)
 
 
 def why_not_parsed(text: str) -> str:
@@ -139,21 +142,19 @@ def sentence_rule(
     return decorate
 
 
-def by_sentence(doc: Doc, function: SentenceFunction) -> str | NotApplicable:
-    """Return the text with every possible sentence rewritten, or the most common reason if there is none."""
-    text, done = doc.text, 0
-    pieces: list[str] = []
+def by_sentence(doc: Doc, function: SentenceFunction) -> list[Replacement] | NotApplicable:
+    """Return a replacement for every sentence that can be rewritten, or the most common reason if there is none."""
+    found: list[Replacement] = []
     reasons: Counter[str] = Counter()
     for sentence in map(_without_blanks, doc.sents):
         result = function(sentence) if len(sentence) else NotApplicable("no sentence")
+        if not isinstance(result, NotApplicable) and result.split() == sentence.text.split():
+            result = NotApplicable("the rewrite changed nothing")
         if isinstance(result, NotApplicable):
             reasons[result.reason] += 1
         else:
-            pieces += [text[done : sentence.start_char], result]
-            done = sentence.end_char
-    if not pieces:
-        return NotApplicable(reasons.most_common(1)[0][0] if reasons else "no sentence")
-    return "".join([*pieces, text[done:]])
+            found.append(Replacement(sentence.start_char, sentence.end_char, result))
+    return found or NotApplicable(reasons.most_common(1)[0][0] if reasons else "no sentence")
 
 
 def _without_blanks(sentence: Span) -> Span:
