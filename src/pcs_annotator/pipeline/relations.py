@@ -40,6 +40,7 @@ from pcs_annotator.relations.compose import text_parts
 from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.relations.question.wording import write_wording
+from pcs_annotator.relations.rules.prepared import prepared
 from pcs_annotator.relations.rules.rule import why_not_parsed
 
 AT_ONCE = 256
@@ -331,7 +332,7 @@ class _RelationBench:
         if not any("parser" in relation.needs for relation in self.relations):
             return 0.0
         started = time.process_time()
-        self.context.parser.parse_many(item.text for item in items if not why_not_parsed(item.text))
+        self.context.parser.parse_many(prepared(item.text).text for item in items if not why_not_parsed(item.text))
         return time.process_time() - started
 
 

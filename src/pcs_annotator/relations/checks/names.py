@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pcs_annotator.relations.checks.reading import Rewrite, addresses, mentions, prose, quoted, words
 from pcs_annotator.relations.checks.surface import SPELT
 from pcs_annotator.relations.language import known_language, language_of, may_be_english
-from pcs_annotator.relations.rules.words import LOUD, SMALL, word_set
+from pcs_annotator.relations.rules.words import LOUD, NAMES_TOO, SMALL, readings
 
 _CAPITALISED = re.compile(r"(?<![\w'])[A-ZÀ-ÖØ-Þ][^\W_]*(?:['&-][^\W_]+)*")
 _WORD = re.compile(r"(?<![\w'])[^\W\d_][^\W_]*")
@@ -24,15 +24,6 @@ _WITHIN = re.compile(r"\s(?:(?:de|del|della|von|van|der|den|la|le|al|bin)\s)?$")
 # Headline words such as "wrapup" and "lockdown" are in no dictionary, but they are not names.
 _PARTICLE = re.compile(r"(?<=\w{3})(?:up|off|out|down)s?$")
 
-# Names that are also words.
-_NAMES_TOO = word_set(
-    "trump bush apple amazon google mars rose drake prince grant hope grace mark bill pitt west swift gates cook rock "
-    "cruise stone fox ford king jay chris will pink cash smith carter turner baker cooper taylor miller hunter mason "
-    "parker tyler walker fisher hill young wood woods brook brooks reed read banks rice price jack frank drew guy tom "
-    "bob rob nick pat sue harry faith joy lily daisy amber ruby jade crystal dawn carol ivy iris olive violet robin "
-    "gene chase dean earl duke hank lance pierce ray rod wade warren victor jimmy miles twitter target shell gap visa "
-    "nike house china turkey china jordan chad georgia victoria sandy florence"
-)
 SAME = {"usa": "us", "america": "us", "american": "us", "americans": "us", "britain": "uk", "british": "uk"}
 
 
@@ -108,7 +99,7 @@ def _is_name(word: str, title: bool) -> bool:
     if low in SMALL and not (word.isupper() and low == "us" and len(word) == 2):
         return False
     if title:
-        return low in _NAMES_TOO or not is_word(low)
+        return low in NAMES_TOO or not is_word(low)
     return low not in LOUD and not (word.isupper() and len(word) > 5)
 
 
@@ -130,12 +121,10 @@ def is_word(word: str) -> bool:
         return True
     if find_spec("lemminflect") is None:
         return False
-    import lemminflect
-
-    if word in _NAMES_TOO:
+    if word in NAMES_TOO:
         return False
     stem = _PARTICLE.sub("", word)
-    return bool(lemminflect.getAllLemmas(word) or (stem != word and lemminflect.getAllLemmas(stem)))
+    return bool(readings(word) or (stem != word and readings(stem)))
 
 
 def names(rewrite: Rewrite) -> str:

@@ -11,6 +11,7 @@ from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.relations.base import Context, Need, relations
 from pcs_annotator.relations.language import why_not_english, why_not_prose
 from pcs_annotator.relations.parse import LONGEST
+from pcs_annotator.relations.rules.prepared import Prepared, as_written, prepared
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span
@@ -108,7 +109,19 @@ class SentenceRule(ByFunction[SentenceFunction]):
     async def sentences(self, text: str, context: Context) -> list[Replacement] | NotApplicable:
         """Return a replacement for every sentence that the rule changes, or why there is none."""
         reason = why_not_parsed(text)
-        return NotApplicable(reason) if reason else by_sentence(await context.parser.parse(text), self.function)
+        if reason:
+            return NotApplicable(reason)
+        ready = prepared(text)
+        found = by_sentence(await context.parser.parse(ready.text), self.function)
+        return found if isinstance(found, NotApplicable) else [_as_written(each, text, ready) for each in found]
+
+
+def _as_written(replacement: Replacement, text: str, ready: Prepared) -> Replacement:
+    """Return a replacement in the text as parsed as one in the text as written."""
+    start, end = (len(ready.before) + place for place in replacement[:2])
+    return Replacement(
+        start, end, as_written(replacement.text, text[start:end], ready.text[replacement.start : replacement.end])
+    )
 
 
 def why_not_parsed(text: str) -> str:

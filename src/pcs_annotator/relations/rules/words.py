@@ -46,6 +46,15 @@ LOUD = word_set(
     "wifi tv pm am"
 )
 """Words that people capitalise although they are not names."""
+NAMES_TOO = word_set(
+    "trump bush apple amazon google mars rose drake prince grant hope grace mark bill pitt west swift gates cook rock "
+    "cruise stone fox ford king jay chris will pink cash smith carter turner baker cooper taylor miller hunter mason "
+    "parker tyler walker fisher hill young wood woods brook brooks reed read banks rice price jack frank drew guy tom "
+    "bob rob nick pat sue harry faith joy lily daisy amber ruby jade crystal dawn carol ivy iris olive violet robin "
+    "gene chase dean earl duke hank lance pierce ray rod wade warren victor jimmy miles twitter target shell gap visa "
+    "nike house china turkey jordan chad georgia victoria sandy florence"
+)
+"""Names that are also words."""
 
 _UPOS = {"V": "VERB", "M": "AUX", "N": "NOUN", "J": "ADJ", "R": "ADV"}
 
@@ -80,6 +89,16 @@ def inflect(base: str, tag: str) -> str | None:
     """
     found = _lemminflect().getInflection(base, tag=tag, inflect_oov=False)
     return found[0] if found else None
+
+
+@lru_cache(maxsize=50_000)
+def readings(word: str) -> frozenset[str]:
+    """Return the parts of speech that a word may be, in any form; none if it is in no dictionary, as most names are.
+
+    >>> sorted(readings("aims")), sorted(readings("obama"))
+    (['NOUN', 'VERB'], [])
+    """
+    return frozenset(_lemminflect().getAllLemmas(word))
 
 
 def _lemminflect() -> Any:  # the package has no types

@@ -56,7 +56,6 @@ TRAPS = {
     ],
     "no agent": ["The work will be finished by Friday.", "Sales were cut by half.", "The letter was sent by mistake."],
     "no object": ["Oil prices rose on Friday.", "She wants to sell the house.", "It rained in Paris."],
-    "title case": ["Senate Passes Sweeping New Energy Bill"],
     "no plain clause with a subject": ["Reject the plan."],
     "subject that no passive names": ["Only the mayor opposed the plan.", "It rejected the offer."],
 }

@@ -13,7 +13,6 @@ from pcs_annotator.relations.rules.statements.opening import (
     ends_openly,
     finite_of,
     in_mid_sentence,
-    is_titled,
     part_of,
     statement_start,
     subject_of,
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 
 CASE = "It is not the case that "
 WHOLE = "It is not incorrect to say that "
-WHOLE_TITLED = "It Is Not Incorrect to Say That "
 LONGEST = 2.5
 
 # Contradictories only: what is not one is the other. "Unhappy" is left out, because many people are neither.
@@ -68,7 +66,7 @@ _ODD_FIRST_WORDS = frozenset(
 _TIMES = frozenset({"today", "yesterday", "tomorrow", "now", "earlier", "later", "recently", "tonight"})
 
 
-@sentence_rule("rule:double-negation", expects=Expectation(negations="doubled", longest=LONGEST))
+@sentence_rule("rule:double-negation", version="2", expects=Expectation(negations="doubled", longest=LONGEST))
 def double_negation(sentence: Span) -> str | NotApplicable:
     """Return the sentence with two added negations that cancel out, or why it cannot have them."""
     reason = why_no_statement(sentence)
@@ -126,14 +124,11 @@ def _around_statement(sentence: Span) -> list[Replacement] | NotApplicable:
     reason = _why_no_clause(sentence, first) or _why_no_start(sentence.root, first)
     if reason:
         return NotApplicable(reason)
-    titled = is_titled(sentence)
-    inner = None if titled else _inner_negation(sentence, start)
+    inner = _inner_negation(sentence, start)
     if inner is None:
         reason = _why_not_whole(sentence)
         if reason:
             return NotApplicable(reason)
-    if titled:
-        return [Replacement(first.idx, first.idx, WHOLE_TITLED)]
     word = in_mid_sentence(first)
     if word is None:
         return NotApplicable("the first word may be a name")

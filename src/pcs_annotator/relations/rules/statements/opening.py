@@ -112,17 +112,10 @@ def ends_openly(sentence: Span) -> bool:
     return not sentence.text.strip().rstrip(_CLOSING).endswith(".")
 
 
-def is_titled(sentence: Span) -> bool:
-    """Return whether nearly Every Word of a sentence has a capital, including its verb."""
-    words = [token.text for token in sentence[1:] if token.is_alpha and len(token) > 3]
-    capitals = sum(word[0].isupper() for word in words)
-    return len(words) >= 2 and capitals >= 0.75 * len(words) and sentence.root.text[0].isupper()
-
-
 def statement_start(sentence: Span) -> int | NotApplicable:
     """Return the document index of the word where the statement begins, after datelines and links."""
     text, at = sentence.text, 0
-    for pattern in (_DATELINE, _LABEL) if is_titled(sentence) else (_DATELINE, _LABEL, _LINK):
+    for pattern in (_DATELINE, _LABEL, _LINK):
         found = pattern.match(text, at)
         if found:
             at = found.end()

@@ -38,11 +38,9 @@ class Match(NamedTuple):
     place: PhrasePlace
 
 
-@sentence_rule("rule:synonym", expects=Expectation())
+@sentence_rule("rule:synonym", version="2", expects=Expectation())
 def synonym(sentence: Span) -> str | NotApplicable:
     """Return the sentence with up to three words replaced by synonyms."""
-    if _in_title_case(sentence):
-        return NotApplicable("headline in title case")
     matches = list(_matches(sentence))
     if not matches:
         return NotApplicable("no word with a safe synonym")
@@ -233,8 +231,3 @@ def _titles(sentence: Span) -> set[int]:
             found.update(range(opened, token.i))
         opened = token.i
     return found
-
-
-def _in_title_case(sentence: Span) -> bool:
-    words = [token.text for token in sentence if token.is_alpha and len(token) > 3]
-    return len(words) > 2 and sum(word[0].isupper() for word in words) > 0.7 * len(words)

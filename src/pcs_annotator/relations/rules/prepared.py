@@ -1,0 +1,198 @@
+"""Prepares headlines and tweets for the parser, which was trained on newspapers, and puts their spelling back.
+
+A title is parsed in sentence case; mentions, tags, links and emoji at the ends of a text are set aside. What is parsed
+has the same length as what was written, so that positions are the same in both.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from pcs_annotator.relations.rules.words import NAMES_TOO, SMALL, inflect, lemma_of, readings, word_set
+
+_EMOJI = r"[\u200d\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]"
+_SIGN = rf"(?:https?:\S+|www\.\S+|pic\.twitter\.com/\S+|[@#]\w+|{_EMOJI}|<3|[:;]-?[)(DP](?!\w)|[xX]{{2,}}\b)"
+_BEFORE = re.compile(
+    rf"\s*(?:(?:RT\s+)?[@]\w+:?\s+|RT\s+|#\w+:\s+|{_EMOJI}\s*)*"
+    r"(?:(?:breaking(?: news)?|just in|updated?|exclusive|watch|video|report|poll|study|analysis|opinion|fact check)"
+    r"\s*(?::|-|–|—)\s+)?",
+    re.IGNORECASE,
+)
+_AFTER = re.compile(rf"(?:\s*(?:\bvia(?=\s+@))?\s*{_SIGN})+[\s.]*$|\s+$")
+_WORD = re.compile(r"[^\W_]+(?:['’`][^\W_]+)*")
+_SENTENCE = re.compile(
+    r"\S.*?(?:(?<!\b[A-Z])(?<!\b(?:St|Mr|Dr|vs|No))(?<!\b(?:Mrs|Sen|Gov|Rep))[.!?]+[\"'”’)]*(?=\s|$)|$)", re.MULTILINE
+)
+_APOSTROPHE = re.compile(r"(?<=\w)`(?=\w)")
+# What a mention in front belongs to: "@user is right", "@user and I".
+_CONTINUES = word_set("and or & is was are were has have had will would can could may might did does do 's")
+# Words that a tag or mention after them may belong to.
+_TAKES_TAG = word_set("near around like love hate see watch meet join via great good happy using called thank & + w/ -")
+# Words that stay small in a title, unless its writer gives all words a capital.
+_SMALL_IN_TITLES = word_set("a an the and or but nor of in on at to for from by with as via vs")
+_LONG_SMALL = word_set("about over into after before under amid against between during without through than upon per")
+# Parts of names when another name follows.
+_BEFORE_NAMES = word_set("new old north south east west northern southern saudi san los las united great st")
+# Names that are also words, and in titles are hardly ever those.
+_SURE_NAMES = word_set(
+    "trump bush apple amazon google china turkey jordan georgia chad twitter nike harry tom bob nick jimmy chris jack "
+    "victoria florence warren carter taylor tyler parker pitt american"
+)
+_QUOTED = re.compile(r"[\"“](?:[^\s\"”]+ ){0,3}[^\s\"”]+[\"”]|[‘'](?:[^\s'’]+ ){0,3}[^\s'’]+['’](?!\w)")
+_OPENS = frozenset('“"')
+_LONGEST_TAIL = 300
+_LEAST_WORDS, _LEAST_CAPITALS = 2, 0.9
+
+
+class Prepared(NamedTuple):
+    """A text as it is parsed.
+
+    Attributes:
+        before: What was set aside in front.
+        source: The rest, as written.
+        text: The rest as parsed, of the same length.
+        after: What was set aside at the end.
+    """
+
+    before: str
+    source: str
+    text: str
+    after: str
+
+
+def prepared(text: str) -> Prepared:
+    """Return a text as it is parsed.
+
+    >>> prepared("@user The Mayor Saves Her Old School #proud")
+    Prepared(before='@user ', source='The Mayor Saves Her Old School', text='The mayor saves her old school', \
+after=' #proud')
+    """
+    start, end = _bounds(text)
+    source = text[start:end]
+    plain = _APOSTROPHE.sub("'", source)
+    parsed = _SENTENCE.sub(lambda found: in_sentence_case(found[0]), plain)
+    return Prepared(text[:start], source, parsed if len(parsed) == len(source) else source, text[end:])
+
+
+def _bounds(text: str) -> tuple[int, int]:
+    """Return where the words begin and end between what is set aside."""
+    found = _BEFORE.match(text)
+    start = found.end() if found else 0
+    following = text[start:].split(maxsplit=1)
+    if start and following and following[0].lower() in _CONTINUES:
+        start = 0
+    tail = _AFTER.search(text, max(start, len(text) - _LONGEST_TAIL))
+    end = tail.start() if tail else len(text)
+    last, sign = (text[start:end].split() or [""])[-1].lower(), text[end:].lstrip()[:1]
+    # "Back from #work": the tag is part of the sentence.
+    if sign in ("#", "@") and (last in SMALL or last in _TAKES_TAG or last[-1:] in (",", ":", "")):
+        end = len(text.rstrip())
+    return _within_quotes(text, start, end) if start < end else (0, len(text))
+
+
+def _within_quotes(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the bounds without quotation marks around all of the words, or one that was left over at an end."""
+    marks = [at for at in range(start, end) if text[at] == '"']
+    opens, closes = start in marks, end - 1 in marks
+    if len(marks) > 2 or len(marks) != opens + closes or end - start < 3:
+        return start, end
+    return start + opens, end - closes
+
+
+def is_title(sentence: str) -> bool:
+    """Return whether nearly every word but the small ones has a capital, so that capitals do not mark names.
+
+    >>> is_title("How the Mayor Saved Her Old School"), is_title("How Ann Lee saved her old school")
+    (True, False)
+    """
+    words = [word for word in _WORD.findall(sentence)[1:] if word[0].isalpha()]
+    words = [word for word in words if word not in _SMALL_IN_TITLES and word not in _LONG_SMALL]
+    return len(words) >= _LEAST_WORDS and sum(not word.islower() for word in words) >= _LEAST_CAPITALS * len(words)
+
+
+def in_sentence_case(sentence: str) -> str:
+    """Return a title in sentence case, as far as its names can be told from other words; other sentences as they are.
+
+    >>> in_sentence_case("Kathy Griffin Talks About North Korea and Her Worst Stories")
+    'Kathy Griffin talks about North Korea and her worst stories'
+    """
+    if sentence.isupper() or not is_title(sentence):
+        return sentence
+    quoted = [found.span() for found in _QUOTED.finditer(sentence)]
+    words = [found for found in _WORD.finditer(sentence) if not any(a < found.start() < b for a, b in quoted)]
+    pieces, done, name = [], 0, ""
+    for at, found in enumerate(words):
+        word, start = found[0], found.start()
+        following = words[at + 1][0] if at + 1 < len(words) else ""
+        keeps = _is_name(word, following, after=name if start == done + 1 else "")
+        opens = not at or sentence[start - 1] in _OPENS or sentence[start - 2 : start] == ": "
+        pieces += [sentence[done:start], word if keeps or opens else word[0].lower() + word[1:]]
+        done, name = found.end(), word if keeps and word[0].isalpha() and word[-2:] not in ("'s", "’s") else ""
+    return "".join([*pieces, sentence[done:]])
+
+
+def _is_name(word: str, following: str, after: str) -> bool:
+    """Return whether a word of a title keeps its capital in a sentence; `after` is the name in front of it."""
+    low = _key(word).removesuffix("'s")
+    if low == "i" or any(letter.isupper() or letter.isdigit() for letter in word[1:]) or not word[0].isalpha():
+        return True
+    beside = bool(after) or _may_be_name(_key(following))
+    if (
+        word[0].islower()
+        or (low in SMALL and not (low in _BEFORE_NAMES and beside))
+        or low.endswith(("self", "selves", "n't"))
+    ):
+        return False
+    found = readings(low)
+    if not found or low in _SURE_NAMES or (beside and (low in NAMES_TOO or low in _BEFORE_NAMES)):
+        return True
+    return bool(after) and "NOUN" in found and not ("VERB" in found and _may_follow(low, after))
+
+
+def _may_be_name(low: str) -> bool:
+    return bool(low) and (low in NAMES_TOO or not (low in SMALL or readings(low)))
+
+
+def _may_follow(verb: str, name: str) -> bool:
+    """Return whether a verb may have a name before it as its subject: one person "talks" or "talked"."""
+    base = lemma_of(verb, "VB")
+    return verb != base or name.endswith("s") or inflect(base, "VBD") == base
+
+
+def as_written(rewrite: str, source: str, parsed: str) -> str:
+    """Return the rewrite of a parsed sentence in the spelling of its source: the words of the source as they were.
+
+    >>> as_written("Her old school is saved by the mayor", "The Mayor Saves Her Old School", "The mayor saves …")
+    'Her Old School Is Saved by the Mayor'
+    """
+    if source == parsed:
+        return rewrite
+    spellings: dict[str, str] = {}
+    words = _WORD.findall(source)
+    for word in words[1:]:
+        spellings.setdefault(_key(word), word)
+    titled = _APOSTROPHE.sub("'", source) != parsed
+    all_capitals = any(_key(word) in _SMALL_IN_TITLES and word[0].isupper() for word in words[1:])
+    if words and titled and _key(words[0]) not in _SMALL_IN_TITLES:
+        spellings.setdefault(_key(words[0]), words[0])
+
+    def spelt(found: re.Match[str]) -> str:
+        word = found[0]
+        key = _key(word)
+        if key in spellings:
+            return spellings[key]
+        small = key in _SMALL_IN_TITLES and not all_capitals
+        return word if not titled else word.lower() if small else word[0].upper() + word[1:]
+
+    return _with_capital(_WORD.sub(spelt, rewrite), rewrite)
+
+
+def _key(word: str) -> str:
+    return word.lower().replace("’", "'").replace("`", "'")
+
+
+def _with_capital(text: str, like: str) -> str:
+    """Return the text with a capital at its start if another one has it there."""
+    first = next((at for at, letter in enumerate(text) if letter.isalpha()), 0)
+    return text[:first] + text[first].upper() + text[first + 1 :] if like[first : first + 1].isupper() else text
