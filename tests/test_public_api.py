@@ -49,6 +49,7 @@ PUBLIC = [
     "optimiser",
     "provider",
     "relation",
+    "relation_values",
     "run",
     "score",
 ]

@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from pcs_annotator.errors import PcsError, PcsWarning, UserError
     from pcs_annotator.faces.classic.pcs import PCS
     from pcs_annotator.faces.classifier import PCSClassifier
-    from pcs_annotator.faces.python import aevaluate, alabel, arun, compare, estimate, evaluate, label, load_run, run
+    from pcs_annotator.faces.python import (
+        aevaluate,
+        alabel,
+        arun,
+        compare,
+        estimate,
+        evaluate,
+        label,
+        load_run,
+        relation_values,
+        run,
+    )
     from pcs_annotator.judging.weighing.fitting import fit_weights
     from pcs_annotator.judging.weighing.optimiser import Optimiser, optimiser
     from pcs_annotator.judging.weighing.scoring import score
@@ -73,6 +84,7 @@ __all__ = [
     "optimiser",
     "provider",
     "relation",
+    "relation_values",
     "run",
     "score",
 ]
@@ -115,6 +127,7 @@ _HOMES = {
     "optimiser": "judging.weighing.optimiser",
     "provider": "asking.models.provider",
     "relation": "relations.function",
+    "relation_values": "faces.python",
     "run": "faces.python",
     "score": "judging.weighing.scoring",
 }

@@ -25,6 +25,7 @@ from pcs_annotator.pipeline.estimating.answers import Estimated, Question
 from pcs_annotator.pipeline.estimating.estimate import estimate_run
 from pcs_annotator.pipeline.loaded_run import LoadedRun
 from pcs_annotator.pipeline.own_objects import OwnObjects, names_in
+from pcs_annotator.pipeline.relation_value import ValuedRelations, value_of_votes
 from pcs_annotator.pipeline.resolve_config import Flags, flags_only, read_settings
 from pcs_annotator.pipeline.run_engine import LoadOptions
 from pcs_annotator.pipeline.run_request import RunRequest, default_folder
@@ -240,6 +241,28 @@ def evaluate(
 
 
 aevaluate = _async_twin(evaluate)
+
+
+def relation_values(
+    votes: Votes,
+    gold: Iterable[object] | Mapping[str, object],
+    *,
+    optimiser: str = "",
+    rewritten: Sequence[str] = (),
+    **splitting: Unpack[SplittingSettings],
+) -> ValuedRelations:
+    """Return what each relation adds beside the original question, with intervals, and what to keep.
+
+    Args:
+        votes: Recorded votes; `votes.hard()` for labels without log-probabilities.
+        gold: As for `evaluate`.
+        optimiser: How to learn; by default `naive-bayes`, or `scaling` for graded votes.
+        rewritten: Relations whose variants a model wrote, so that their calls are counted.
+        splitting: `folds`, `repeats`, `seed` and `resamples`.
+    """
+    _check_names(splitting, evaluating.Splitting)
+    recorded = evaluating.RecordedVotes(votes, gold_codes(votes, gold), frozenset(rewritten))
+    return value_of_votes(recorded, evaluating.Splitting(**splitting), optimiser)
 
 
 def compare(first: PathLike, second: PathLike, **splitting: Unpack[SplittingSettings]) -> Comparison:

@@ -18,6 +18,7 @@ from pcs_annotator.core.tabular import as_arrow, table_name
 from pcs_annotator.core.votes import Votes, check_known, read_vote_table
 from pcs_annotator.errors import ConfigError, GoldError, PcsWarning, TableError, UnknownNameError, UserError
 from pcs_annotator.files import result_tables, runs
+from pcs_annotator.files.config import RelationSettings
 from pcs_annotator.judging.baselines import baselines
 from pcs_annotator.judging.evaluation.agreement_tables import agreement_tables
 from pcs_annotator.judging.evaluation.alternative_annotator import AlternativeAnnotator, alternative_annotator
@@ -113,7 +114,8 @@ class RecordedVotes(NamedTuple):
         recorded = Recorded.read(runs.RunFolder(source))
         votes = recorded.answers
         gold = _gold_once(votes, recorded.gold.labels, recorded.texts)
-        return cls(votes, gold, _written_by_model(recorded), votes.labels if recorded.config.task.ordered else ())
+        written = written_by_model(votes.relations, recorded.config.relations)
+        return cls(votes, gold, written, votes.labels if recorded.config.task.ordered else ())
 
 
 def _gold_once(votes: Votes, gold: Sequence[str | None], texts: Sequence[str] | None) -> Codes:
@@ -125,15 +127,13 @@ def _gold_once(votes: Votes, gold: Sequence[str | None], texts: Sequence[str] | 
     return np.where(once.distinct, codes, UNLABELLED).astype(np.int8)
 
 
-def _written_by_model(recorded: Recorded) -> frozenset[str]:
-    """Return the relations of a run whose variants a model wrote.
+def written_by_model(names: Sequence[str], settings: RelationSettings) -> frozenset[str]:
+    """Return the relations of a run, by their names in its votes, whose variants a model wrote.
 
     Relations that were removed since then were made by rules, so an old run is read without them.
     """
-    settings = recorded.config.relations
     options = relation_options_of(settings, rewriter=bool(settings.rewriter))
-    specs = zip(recorded.answers.relations, settings.use, strict=True)
-    return frozenset(name for name, spec in specs if _needs_model(spec, options))
+    return frozenset(name for name, spec in zip(names, settings.use, strict=True) if _needs_model(spec, options))
 
 
 def _needs_model(spec: str, options: RelationOptions) -> bool:

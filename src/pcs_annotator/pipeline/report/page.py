@@ -11,6 +11,7 @@ from pcs_annotator.pipeline.report.sections.answers import distribution, flips, 
 from pcs_annotator.pipeline.report.sections.cost import cost, saved
 from pcs_annotator.pipeline.report.sections.curves import curves, plots
 from pcs_annotator.pipeline.report.sections.quality import quality, weights
+from pcs_annotator.pipeline.report.sections.relations import relations
 from pcs_annotator.pipeline.report.sections.rows import rows
 from pcs_annotator.pipeline.report.sections.settings import settings
 from pcs_annotator.pipeline.report.sections.summary import headline, look_at, promise
@@ -25,6 +26,7 @@ SECTIONS = (
     ("curves", "Curves", curves),
     ("labels", "Labels", distribution),
     ("weights", "Weights", weights),
+    ("relations", "Relations", relations),
     ("flips", "Flips", flips),
     ("silences", "Missing answers", silences),
     ("saved", "Calls saved", saved),
