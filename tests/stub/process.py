@@ -53,7 +53,7 @@ class StubProcess:
 
 
 @contextmanager
-def stub_process(behaviour: Behaviour | None = None, *, max_seconds: float = 600) -> Iterator[StubProcess]:
+def stub_process(behaviour: Behaviour | None = None, *, max_seconds: float = 3600) -> Iterator[StubProcess]:
     """Run a stub in a separate process, which ends with the block, with this process, or after `max_seconds`."""
     given = json.dumps((behaviour or Behaviour()).to_json())
     command = [sys.executable, "-m", "tests.stub", "--behaviour", given]

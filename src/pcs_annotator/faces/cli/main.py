@@ -80,9 +80,11 @@ def pcs(context: click.Context, log_level: str | None) -> None:
         return
     logger, handler = logging.getLogger("pcs_annotator"), logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    before = logger.level
     logger.setLevel(log_level.upper())
     logger.addHandler(handler)
     context.call_on_close(lambda: logger.removeHandler(handler))
+    context.call_on_close(lambda: logger.setLevel(before))
 
 
 def main(arguments: list[str] | None = None) -> int:
