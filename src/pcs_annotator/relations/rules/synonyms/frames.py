@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Span, Token
 
 _SCORE = re.compile(r"\b\d+\s?[-–]\s?\d+\b")
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _NOUNS = ("NN", "NNS", "NNP", "NNPS")
 _NAMES = ("NNP", "NNPS")
 _OPENS_CLAUSE = ("PRP", "PRP$", "DT", "NNP", "NNPS", "NN", "NNS", "EX", "CD", "JJ")
@@ -145,9 +146,18 @@ def _percent_follows(place: PhrasePlace) -> bool:
     return any((token := place.after(steps)) is not None and token.lower_ in _PERCENT for steps in (2, 3, 4))
 
 
+def _number_follows(place: PhrasePlace) -> bool:
+    """Whether an amount follows; a number with a capital, or one that counts a name, belongs to that name."""
+    token = place.after()
+    if token is None or token.tag_ not in ("CD", "$") or token.text[0].isupper() or _YEAR.fullmatch(token.text):
+        return False
+    return token.head.tag_ != "NNP" or token.head.i < token.i
+
+
 def _verb_follows(place: PhrasePlace) -> bool:
     token = place.after()
-    return token is not None and token.tag_ in ("VBD", "VBZ", "VBP", "VBN", "VBG") and token.lower_.isalpha()
+    is_verb = token is not None and token.tag_ in ("VBD", "VBZ", "VBP", "VBN", "VBG") and token.lower_.isalpha()
+    return is_verb and place.word.head.i >= place.end
 
 
 def _is_bare(place: PhrasePlace) -> bool:
@@ -206,6 +216,15 @@ def _has_score(place: PhrasePlace) -> bool:
     return bool(_SCORE.search(place.sentence.text))
 
 
+def _has_one_thing(place: PhrasePlace) -> bool:
+    """Whether a preposition has a noun and no clause: `after the fire`, not `after fire swept it`."""
+    for token in place.objects:
+        following = token.nbor() if token.i + 1 < len(token.doc) else None
+        is_subject = following is not None and following.tag_ in ("VBD", "VBN", "VBZ", "VBP", "MD")
+        return not is_subject and (token.tag_ == "NN" or any(child.dep_ in ("det", "poss") for child in token.children))
+    return False
+
+
 def _is_question(place: PhrasePlace) -> bool:
     return place.sentence.text.rstrip("\"'”’ )").endswith("?")
 
@@ -218,6 +237,19 @@ def _has_helper_before(place: PhrasePlace) -> bool:
 def _be_before(place: PhrasePlace) -> bool:
     token = place.before()
     return token is not None and lemma(token) == "be"
+
+
+def _amount_before(place: PhrasePlace) -> bool:
+    token = place.before()
+    return token is not None and (
+        token.tag_ == "CD" or token.lower_ in ("percent", "times", "dollars", "hours", "days")
+    )
+
+
+def _is_graded(place: PhrasePlace) -> bool:
+    """Whether the word before it says how much, as in `so tiny`."""
+    token = place.before()
+    return token is not None and (token.tag_ in ("RB", "RBR", "RBS", "WRB") or token.lower_.endswith("ly"))
 
 
 def _noun_before(place: PhrasePlace) -> bool:
@@ -236,6 +268,7 @@ def _has_person_subject(place: PhrasePlace) -> bool:
 FRAMES: Mapping[str, Callable[[PhrasePlace], bool]] = {
     "active": _is_active,
     "adjective-next": _next_tag("JJ"),
+    "amount-before": _amount_before,
     "attribute": _has_child("acomp", "attr"),
     "bare": _is_bare,
     "be-before": _be_before,
@@ -252,24 +285,32 @@ FRAMES: Mapping[str, Callable[[PhrasePlace], bool]] = {
     "first": _is_first,
     "from-doing": _keeps_from,
     "gerund-next": _next_tag("VBG"),
+    "graded": _is_graded,
+    "has-next": lambda place: (token := place.after()) is not None and token.head.i == place.start,
     "helper-before": _has_helper_before,
     "infinitive-next": _next_tag("VB"),
     "joins-clauses": _joins_clauses,
     "marks-clause": _has_dep("mark"),
+    "name-next": _next_tag(*_NAMES),
     "name-object": _has_object(*_NAMES),
     "name-second": _has_place_name,
     "noun-before": _noun_before,
     "noun-next": _next_tag("NN", "NNS"),
     "noun-object": _has_object(*_NOUNS),
     "nouns-next": _next_tag("NNS", "NNPS", "JJ"),
-    "number-next": _next_tag("CD", "$"),
+    "number-next": _number_follows,
     "object": _has_child("dobj"),
+    "one-thing": _has_one_thing,
+    "past": lambda place: any(token.tag_ == "VBD" for token in place.sentence),
     "percent-next": _percent_follows,
     "person-subject": _has_person_subject,
+    "plural-next": _next_tag("NNS"),
     "possessed": _has_child("poss"),
+    "predicate": _has_dep("acomp", "ccomp", "oprd"),
     "preposition": _has_dep("prep"),
     "quantifies": _has_dep("quantmod", "advmod", "amod", "nummod", "det", "dep"),
     "question": _is_question,
+    "relative": _has_dep("relcl"),
     "relative-near": _relative_is_near,
     "score": _has_score,
     "set-apart": _stands_apart,

@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal, NamedTuple, cast, get_args
 
-from pcs_annotator.relations.rules.words import inflect
+from pcs_annotator.relations.rules.words import inflect, word_set
 
 Kind = Literal["verb", "noun", "word"]
 """What is inflected: the first word of a verb phrase, the last of a noun phrase, nothing."""
@@ -21,19 +21,7 @@ TAGS: Mapping[Kind, tuple[str, ...]] = {
     "noun": ("NN", "NNS"),
     "word": (),
 }
-_LISTS = (
-    "tags",
-    "frame",
-    "next",
-    "not_next",
-    "prev",
-    "not_prev",
-    "object",
-    "not_object",
-    "head",
-    "not_head",
-    "without",
-)
+_LISTS = word_set("tags frame next not_next prev not_prev subject object not_object head not_head without")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +39,7 @@ class LexiconEntry:
         not_next: Words that must not follow.
         prev: Words of which one must come before; empty for any.
         not_prev: Words that must not come before.
+        subject: Nouns of which one must be the subject; `@name` stands for any name.
         object: Nouns of which one must be the object; `@name` stands for any name.
         not_object: Nouns that must not be the object.
         head: Words of which one must be the head in the parse.
@@ -68,6 +57,7 @@ class LexiconEntry:
     not_next: frozenset[str] = frozenset()
     prev: frozenset[str] = frozenset()
     not_prev: frozenset[str] = frozenset()
+    subject: frozenset[str] = frozenset()
     object: frozenset[str] = frozenset()
     not_object: frozenset[str] = frozenset()
     head: frozenset[str] = frozenset()
@@ -110,9 +100,19 @@ class Form(NamedTuple):
 @cache
 def load() -> tuple[LexiconEntry, ...]:
     """Return all entries of the packaged lexicon."""
-    text = resources.files(__package__).joinpath(LEXICON).read_text("utf-8")
-    sections = tomllib.loads(text)
-    return tuple(_entry(cast(Kind, kind), line) for kind in get_args(Kind) for line in sections[f"{kind}s"])
+    sections = _sections()
+    lines = ((cast(Kind, kind), line) for kind in get_args(Kind) for line in sections[f"{kind}s"])
+    return tuple(entry for kind, line in lines for entry in _entries(kind, line))
+
+
+@cache
+def fixed_phrases() -> Mapping[str, tuple[tuple[str, ...], ...]]:
+    """Return the phrases in which no word may be replaced, by their first word, all in dictionary form."""
+    found: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for phrase in " | ".join(_sections()["fixed"]).split(" | "):
+        words = tuple(phrase.split())
+        found[words[0]].append(words)
+    return {word: tuple(phrases) for word, phrases in found.items()}
 
 
 @cache
@@ -125,16 +125,26 @@ def forms_by_first_word() -> Mapping[str, tuple[Form, ...]]:
     return {word: tuple(forms) for word, forms in found.items()}
 
 
-def _entry(kind: Kind, line: Mapping[str, Any]) -> LexiconEntry:
+@cache
+def _sections() -> Mapping[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath(LEXICON).read_text("utf-8"))
+
+
+def _entries(kind: Kind, line: Mapping[str, Any]) -> Iterator[LexiconEntry]:
+    """Yield an entry for each of the alternatives of a line, and for the other direction where it holds as well."""
     lists = {name: frozenset(line.get(name, "").split()) for name in _LISTS}
-    unknown = set(line) - {"from", "to", "rank", *_LISTS}
+    unknown = set(line) - {"from", "to", "rank", "both", *_LISTS}
     if unknown:
         raise ValueError(f"{LEXICON}: {line['from']!r} has unknown fields {sorted(unknown)}")
-    return LexiconEntry(kind=kind, words=tuple(line["from"].split()), to=line["to"], rank=line.get("rank", 2), **lists)
+    pairs = [(old, line["to"]) for old in line["from"].split(" | ")]
+    pairs += [(new, old) for old, new in pairs] if line.get("both") else []
+    for old, new in pairs:
+        yield LexiconEntry(kind=kind, words=tuple(old.split()), to=new, rank=line.get("rank", 2), **lists)
 
 
 def _inflected(base: str, tag: str) -> str:
-    form = inflect(base, tag)
+    # New nouns, such as website, are missing in the inflector and regular.
+    form = inflect(base, tag) or {"NN": base, "NNS": f"{base}s"}.get(tag)
     if form is None:
         raise ValueError(f"{LEXICON}: {base!r} has no form for {tag}")
     return form

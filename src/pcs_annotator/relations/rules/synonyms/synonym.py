@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.rules.rule import NotApplicable, Replacement, sentence_rule, splice
 from pcs_annotator.relations.rules.synonyms.frames import FRAMES, PhrasePlace
-from pcs_annotator.relations.rules.synonyms.lexicon import Form, LexiconEntry, forms_by_first_word
-from pcs_annotator.relations.rules.words import lemma
+from pcs_annotator.relations.rules.synonyms.lexicon import Form, LexiconEntry, fixed_phrases, forms_by_first_word
+from pcs_annotator.relations.rules.words import SMALL, lemma
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
@@ -21,11 +21,12 @@ LAST_RESORT = 3
 _NAMES = ("NNP", "NNPS")
 _FINITE = ("VBZ", "VBP", "VBD")
 _SUBJECTS = ("nsubj", "nsubjpass", "csubj", "csubjpass", "expl")
+_COMPLEMENTS = ("dobj", "ccomp", "xcomp")
 _QUOTES = "\"“”‘’'`«»"
 _MAY_STAND_BEFORE = " \t\n\r([—–\"“‘'’`"
 _MAY_STAND_AFTER = " \t\n\r)]—–\"”’'.,;:!?…"
-# A quotation this short may be a title or a term, which must stay.
-_TITLE_WORDS = 4
+# A quotation of up to six words may be a title or a term, which must stay.
+_SHORT_QUOTATION = re.compile(r"""(?<![\w'’])(["'“‘`])(?=\S)(?:(?!["“”])\S+ ){0,5}(?:(?!["“”])\S)+?["'”’](?!\w)""")
 # Enough for the words of the lexicon; a test covers each of them.
 _VOWEL = re.compile(r"[aeiou]")
 _CONSONANT_SOUND = re.compile(r"eu|us[eu]|one\b|once\b")
@@ -52,7 +53,7 @@ def synonym(sentence: Span) -> str | NotApplicable:
 def _matches(sentence: Span) -> Iterator[Match]:
     known = forms_by_first_word()
     words = [token.lower_ for token in sentence]
-    titles: set[int] | None = None
+    fixed: set[int] | None = None
     for at, word in enumerate(words):
         for form in known.get(word, ()):
             if tuple(words[at : at + len(form.words)]) != form.words:
@@ -61,8 +62,8 @@ def _matches(sentence: Span) -> Iterator[Match]:
             place = PhrasePlace(sentence, start, start + len(form.words))
             if not (_written_plainly(form, place) and _conditions_hold(form.entry, place) and _is_free(form, place)):
                 continue
-            titles = _titles(sentence) if titles is None else titles
-            if titles.isdisjoint(range(place.start, place.end)):
+            fixed = {*_quoted(sentence), *_in_fixed_phrases(sentence)} if fixed is None else fixed
+            if fixed.isdisjoint(range(place.start, place.end)):
                 yield Match(form, place)
 
 
@@ -105,20 +106,20 @@ def _written_plainly(form: Form, place: PhrasePlace) -> bool:
     first, tags = place.word, form.entry.tags
     if (form.tag and first.tag_ != form.tag) or (tags and first.tag_ not in tags):
         return False
-    tokens = (place.sentence.doc[at] for at in range(place.start, place.end))
-    return all(_is_plain(token, first=token.i == first.i and _opens(place)) for token in tokens)
-
-
-def _is_plain(token: Token, *, first: bool) -> bool:
-    """Whether a word is not written like a name, nor joined to another by a hyphen, a slash or a hash."""
-    if token.text[0].isupper() and (not first or token.text[1:] != token.text[1:].lower()):
+    tokens = [place.sentence.doc[at] for at in range(place.start, place.end)]
+    if not all(_is_common(token, first=token.i == first.i and _opens(place)) for token in tokens):
         return False
-    if token.tag_ in _NAMES:
-        return False
-    before, after = _character_before(token), _character_after(token)
-    if token.text[0] in "'’":
+    before, after = _character_before(first), _character_after(tokens[-1])
+    if first.text[0] in "'’":
         return after.isspace()
     return before in _MAY_STAND_BEFORE and after in _MAY_STAND_AFTER
+
+
+def _is_common(token: Token, *, first: bool) -> bool:
+    """Whether a word is not written like a name."""
+    if token.text[0].isupper() and (not first or token.text[1:] != token.text[1:].lower()):
+        return False
+    return token.tag_ not in _NAMES
 
 
 def _character_before(token: Token) -> str:
@@ -138,7 +139,10 @@ def _character_after(token: Token) -> str:
 
 def _opens(place: PhrasePlace) -> bool:
     """Whether any word has a capital here: at the start of a sentence or quotation, after a colon or dash."""
-    before = place.before()
+    before, after = place.before(), place.after()
+    # Two capitals in a row begin a title: `Begin Again is a film`.
+    if after is not None and after.text[0].isupper() and after.lower_ in SMALL and after.text != "I":
+        return False
     return before is None or FRAMES["first"](place) or before.text in (*_QUOTES, ":", "-", "--", "–", "—")
 
 
@@ -152,7 +156,7 @@ def _is_free(form: Form, place: PhrasePlace) -> bool:
         return False
     others = {token.lower_ for token in place.sentence if token.i not in inside}
     # The new word twice in a sentence reads badly; replacing only one of two old words may suggest two things.
-    new = {part.strip(",") for part in f"{form.to} {entry.to}".lower().split() if len(part) > 3}
+    new = {part.strip(",") for part in f"{form.to} {entry.to}".lower().split()} - SMALL
     if not others.isdisjoint(new.difference(form.words)):
         return False
     return entry.kind != "noun" or form.words[0] not in others
@@ -162,8 +166,9 @@ def _noun_is_free(word: Token) -> bool:
     if word.dep_ in ("compound", "nmod") or any(child.dep_ in ("compound", "nmod") for child in word.children):
         return False
     following = word.nbor() if word.i + 1 < len(word.doc) else None
-    # An adjacent noun means a compound that the parser missed.
-    if following is not None and following.tag_ in ("NN", "NNS", *_NAMES):
+    # An adjacent noun means a compound that the parser missed; an adjective, an apostrophe that the writer did.
+    missed = ("NN", "NNS", *_NAMES) if word.tag_ == "NN" else ("NN", "NNS", *_NAMES, "JJ", "JJS", "RBS")
+    if following is not None and following.tag_ in missed:
         return False
     before = word.nbor(-1) if word.i else None
     return before is None or before.tag_ not in ("NN", "NNS", *_NAMES)
@@ -174,7 +179,9 @@ def _verb_is_free(word: Token, inside: range) -> bool:
         return False
     # A plural noun or a participle is easily mistaken for a verb; a real one has a subject or joins a verb with one.
     if word.tag_ in _FINITE and not (
-        any(child.dep_ in _SUBJECTS for child in word.children) or (word.dep_ == "conj" and word.head.tag_ in _FINITE)
+        any(child.dep_ in _SUBJECTS for child in word.children)
+        or (word.dep_ == "conj" and word.head.tag_ in _FINITE)
+        or (word.dep_ == "ROOT" and word.is_sent_start and any(child.dep_ in _COMPLEMENTS for child in word.children))
     ):
         return False
     return not any(child.dep_ in ("prt", "det", "poss") and child.i not in inside for child in word.children)
@@ -198,6 +205,10 @@ def _spelling(token: Token | None) -> str:
 
 
 def _parse_fits(entry: LexiconEntry, place: PhrasePlace) -> bool:
+    if entry.subject:
+        subjects = (child for child in place.word.children if child.dep_ in ("nsubj", "nsubjpass"))
+        if entry.subject.isdisjoint(name for token in subjects for name in _names_of(token)):
+            return False
     if entry.object or entry.not_object:
         objects = {name for token in place.objects for name in _names_of(token)}
         if (entry.object and entry.object.isdisjoint(objects)) or not entry.not_object.isdisjoint(objects):
@@ -220,14 +231,18 @@ def _frames_hold(entry: LexiconEntry, place: PhrasePlace) -> bool:
     return all(not FRAMES[name[1:]](place) if name.startswith("!") else FRAMES[name](place) for name in entry.frame)
 
 
-def _titles(sentence: Span) -> set[int]:
-    """Return the positions of words in quotations so short that they may be titles or terms."""
-    found: set[int] = set()
-    opened: int | None = None
-    for token in sentence:
-        if token.text not in ('"', "“", "”", "``", "''", "‘"):
-            continue
-        if opened is not None and token.i - opened - 1 <= _TITLE_WORDS:
-            found.update(range(opened, token.i))
-        opened = token.i
-    return found
+def _quoted(sentence: Span) -> Iterator[int]:
+    """Yield the positions of words in quotations so short that they may be titles or terms."""
+    for found in _SHORT_QUOTATION.finditer(sentence.text):
+        start, end = found.start() + sentence.start_char, found.end() + sentence.start_char
+        yield from (token.i for token in sentence if start <= token.idx < end)
+
+
+def _in_fixed_phrases(sentence: Span) -> Iterator[int]:
+    """Yield the positions of words in phrases that allow no other word."""
+    words = [{_spelling(token), lemma(token)} for token in sentence]
+    for at, first in enumerate(words):
+        for phrase in (phrase for word in first for phrase in fixed_phrases().get(word, ())):
+            here = words[at : at + len(phrase)]
+            if len(here) == len(phrase) and all(word in found for word, found in zip(phrase, here, strict=True)):
+                yield from range(sentence.start + at, sentence.start + at + len(phrase))
