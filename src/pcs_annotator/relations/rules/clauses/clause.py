@@ -124,6 +124,10 @@ def _misplaced(verb: Token, subject: Phrase, opening: int) -> bool:
     # An auxiliary before the subject means a question or an inversion.
     if any(child.dep_ in ("aux", "auxpass") for child in verb.lefts if child.i < subject.first):
         return True
+    # "It guarantees workers paid leave" has no clause after its verb.
+    bare = verb.dep_ == "ccomp" and verb.head.i < verb.i and not any(child.dep_ == "mark" for child in verb.lefts)
+    if bare and lemma(verb.head) not in known.TELLING | known.THINKING:
+        return True
     return subject.first > opening and _torn_off(verb, verb.doc[subject.first - 1])
 
 
@@ -138,10 +142,12 @@ def _tense_in_doubt(verb: Token, subject: Phrase, between: list[Token]) -> bool:
 
 def _torn_off(verb: Token, before: Token) -> bool:
     """Return whether the word before a subject belongs to it, so that the parse must be wrong."""
+    if before.dep_ == "neg" or (before.is_upper and len(before) > 1):
+        return True
     if before.lower_ in ("that", "this") and before.dep_ == "mark":
         return verb.dep_ not in ("ccomp", "acl")
     if before.dep_ == "prep" or before.tag_ in ("DT", "PRP$", "POS", "JJ", "CD", "VBG"):
-        return verb.dep_ != "pcomp" and before.dep_ not in ("npadvmod", "pobj")
+        return (verb.dep_ != "pcomp" or before.lower_ == "with") and before.dep_ not in ("npadvmod", "pobj")
     if before.tag_[:1] == "N":
         return not _may_end_before(verb, before)
     if before.tag_[:1] != "V":
@@ -183,6 +189,7 @@ def whole(phrase: Phrase) -> bool:
         and text.count("“") == text.count("”")
         and text.count("(") == text.count(")")
         and text.count("``") == text.count("''")
+        and sum(token.text in ("'", "‘", "’") and token.tag_ != "POS" for token in phrase.tokens) % 2 == 0
         and not any(token.is_space or token.text in (";", ":", "--", "—", "–", "!", "?") for token in phrase.tokens)
         and text.count(" - ") == 0
         and (phrase.head.tag_ != "PRP" or phrase.pronoun)
@@ -213,7 +220,7 @@ def dangles(clause: Clause) -> bool:
     """Return whether a phrase without a subject, such as `Speaking in Rome,`, depends on this subject."""
     verb = clause.verb
     if verb.dep_ == "ROOT" and any(
-        token.tag_ == "VBG" and token.dep_ in ("pcomp", "advcl") and not _stands_alone(token)
+        token.tag_ == "VBG" and token.dep_ in ("pcomp", "advcl", "acl", "dep") and not _stands_alone(token)
         for token in verb.doc[clause.opening : clause.subject.first]
     ):
         return True
@@ -261,6 +268,8 @@ def placed(clause: Clause, moved: Phrase, last: int, text: str) -> Replacement:
     follows = doc[end].text if end < len(doc) else "."
     if clause.subject.closed and (follows[:1].isalnum() or follows == "$"):
         text += ","
+    if text.endswith(".") and follows == ".":
+        text = text[:-1]
     return Replacement(clause.subject.start_char, word.idx + len(word), text)
 
 
@@ -319,8 +328,6 @@ def _goes_on(rest: Span) -> bool:
 
 def leans_later(verb: Token, end: int) -> bool:
     """Return whether a later participle, such as `, saying` or `after meeting`, may need the old subject."""
-    if verb.dep_ not in ("ROOT", "ccomp", "conj"):
-        return False
     rest = verb.doc[end + 1 : verb.sent.end]
     return any(
         after.tag_ == "VBG"

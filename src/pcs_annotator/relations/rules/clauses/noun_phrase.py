@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from pcs_annotator.relations.rules.words import word_set
+from pcs_annotator.relations.rules.words import NAMES_TOO, readings, word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
@@ -31,30 +30,14 @@ _COMMON_OPENERS = word_set(
     unions users viewers voters water winds witnesses women workers
     """
 )
-# Words for peoples and faiths always have a capital; common words with the same endings do not.
-_PEOPLES = re.compile(
-    r"\w+(?:ese|iard|ans?)|(?:Brit|Engl|Ir|Scott|Span|Turk|Pol|Dan|Swed|Finn|Jew|Kurd|Flem)(?:ish)?s?|Iraqi?s?|Israelis?"
-    r"|Pakistanis?|Saudis?|Afghani?s?|Kuwaitis?|Somalis?|Bangladeshis?|Yemenis?|French|Dutch|Swiss|Welsh|Greeks?|Arabs?"
-    r"|Czechs?|Thais?|Democrats?|Democratic|Muslims?|Islamic|Islamists?|Catholics?|Protestants?|Sunnis?|Hindus?"
-    r"|Congressional|Internet|Olympic|Arctic|Nazis?|Marxists?|Zionists?|God"
+# Words of the dictionary that are also peoples, faiths and parties.
+_PEOPLES = word_set(
+    "polish welsh democrat democrats democratic republican republicans catholic arctic marxist god internet trump"
 )
-_NO_PEOPLES = word_set(
-    """
-    human humans woman man ban bans clan clans plan plans scan scans fan fans loan loans clean mean median urban
-    suburban organ slogan slogans veteran veterans guardian guardians civilian civilians pedestrian historian
-    historians pedestrians musician musicians politician politicians technician technicians physician physicians
-    electrician electricians magician librarian librarians comedian comedians partisan partisans bipartisan orphans
-    vegan vegans titan titans van vans pan pans bean beans ocean oceans than swan swans caravan caravans obese
-    """
-)
-_NAME_BEGINNINGS = word_set(
-    "south north east west southern northern eastern western new central great latin federal royal"
-)
-_INDEFINITE = word_set(
-    """
-    someone somebody something anyone anybody anything everyone everybody everything nobody nothing none
-    """
-)
+_NAME_BEGINNINGS = word_set("south north east west southern northern eastern western new central great latin royal")
+# Words before a name that do not belong to it.
+_BEFORE_NAMES = word_set("former acting late rival fellow veteran ousted jailed disgraced embattled")
+_SMALL_TAGS = word_set("DT PDT PRP PRP$ CD IN RB RBR RBS JJR JJS EX")
 _PLURAL_NOUNS = frozenset({"police", "people", "cattle", "troops", "many", "few", "several", "both", "these", "those"})
 _PARTS = word_set(
     """
@@ -133,6 +116,8 @@ def phrase_of(head: Token, opening: int) -> Phrase | None:
 def is_plural(head: Token) -> bool | None:
     """Return whether a noun phrase is plural; None when that is not clear."""
     joined = [child for child in head.children if child.dep_ == "conj"]
+    if not joined and any(token.lower_ in ("and", "&") and token.dep_ == "cc" for token in _before(head)):
+        return None
     if joined:
         words = {child.lower_ for token in (head, *joined) for child in token.children if child.dep_ == "cc"}
         return True if words & {"and", "&"} and not words & {"or", "nor"} else None
@@ -156,10 +141,11 @@ def opens(token: Token, opening: int) -> bool:
     return quoted or before.text in (":", "--")
 
 
-def lowered(phrase: Phrase) -> str:
-    """Return a phrase's text without the capital that it had only because it opened a sentence."""
-    token, text = phrase.tokens[0], phrase.text
-    return text if _keeps_capital(token) else text[:1].lower() + text[1:]
+def lowered(phrase: Phrase) -> str | None:
+    """Return a phrase's text without the capital of its sentence; None if the capital may be a name's."""
+    keeps = _keeps_capital(phrase.tokens[0])
+    text = phrase.text
+    return None if keeps is None else text if keeps else text[:1].lower() + text[1:]
 
 
 def capitalised(text: str) -> str:
@@ -171,41 +157,23 @@ def capitalised(text: str) -> str:
     return text[:place] + text[place : place + 1].upper() + text[place + 1 :]
 
 
-def _keeps_capital(token: Token) -> bool:
-    word = token.text
-    if word[1:] != word[1:].lower() or word == "I":
+def _keeps_capital(token: Token) -> bool | None:
+    word, low = token.text, token.lower_
+    if word[1:] != word[1:].lower() or word == "I" or low in _PEOPLES:
         return True
-    if word.lower() in _COMMON_OPENERS:
-        return len(token.doc) > token.i + 1 and token.nbor(1).tag_ in _NAME_TAGS and token.dep_ == "compound"
-    if token.tag_ in _NAME_TAGS or _may_be_name(token) or _begins_name(token):
-        return True
-    if token.tag_[:1] in "NJV" or token.tag_[:2] == "RB":
-        return _is_people(word)
-    return len(word) == 1 and token.tag_ not in ("DT", "PRP")
-
-
-def _is_people(word: str) -> bool:
-    return word.lower() not in _NO_PEOPLES and _PEOPLES.fullmatch(word) is not None
-
-
-def _begins_name(token: Token) -> bool:
-    """Return whether a word such as `South` comes before another capitalised word."""
-    after = token.nbor(1).text if token.i + 1 < len(token.doc) else ""
-    if not after[:1].isupper():
+    if token.tag_ in _SMALL_TAGS:
         return False
-    # In "Black Lives Matter" the second word has a capital but is neither a name nor a people.
-    common = token.nbor(1).tag_ not in _NAME_TAGS and not _is_people(after)
-    return token.lower_ in _NAME_BEGINNINGS or (common and token.tag_ not in ("DT", "PRP$", "CD", "IN"))
-
-
-def _may_be_name(token: Token) -> bool:
-    """Return whether a bare singular noun opens the sentence: too many names are also words."""
-    return (
-        token.tag_ == "NN"
-        and token.dep_ in ("nsubj", "nsubjpass")
-        and token.left_edge == token
-        and token.lower_ not in _INDEFINITE
-    )
+    before_name = token.i + 1 < len(token.doc) and token.nbor(1).text[:1].isupper()
+    if low in _COMMON_OPENERS:
+        return before_name
+    doubt = None
+    if token.tag_ in _NAME_TAGS:
+        # "Giants" may be a team or just giants.
+        return doubt if not before_name and low.endswith("s") and "NOUN" in readings(low) else True
+    if not readings(low) or (before_name and low in _NAME_BEGINNINGS):
+        return True if before_name or token.tag_ == "JJ" else doubt
+    named = (low in NAMES_TOO and token.tag_ == "NN") or (before_name and low not in _BEFORE_NAMES)
+    return doubt if named else False
 
 
 def _aside_at_end(head: Token, last: int) -> Token | None:
@@ -226,14 +194,22 @@ def _part_is_plural(head: Token) -> bool | None:
     return True if head.lower_ in ("all", "some", "dozens", "lots") else None
 
 
+def _before(head: Token) -> list[Token]:
+    """Return the words before a noun that belong to it: in `tea and cake shop`, two nouns may be meant."""
+    return [token for child in head.lefts for token in child.subtree]
+
+
 def _tag_is_plural(head: Token) -> bool | None:
     tag, word = head.tag_, head.lower_
     if tag == "NNS":
         return True
     if tag == "NNPS":
-        return None if word in ("states", "nations", "times", "airlines", "industries", "motors", "systems") else True
+        people = word in _PEOPLES or word.endswith(("ans", "ims", "ics"))
+        return True if people or (head.text.istitle() and head.left_edge.lower_ == "the") else None
     if tag == "NNP":
-        return None if word.endswith("s") and not word.endswith(("ss", "us", "is")) else False
+        doubtful = word.endswith("s") and (not word.endswith(("ss", "us", "is")) or head.left_edge.lower_ == "the")
+        return None if doubtful else False
     if tag == "CD":
         return not (word == "one" or any(child.tag_ == "$" for child in head.children))
-    return False if tag in ("NN", "VBG") else None
+    counted = any(child.tag_ == "CD" or child.lower_ in _PLURAL_WORDS for child in head.lefts)
+    return False if tag in ("NN", "VBG") and not counted else None

@@ -63,14 +63,12 @@ def reduced_to_active(verb: Token, opening: int) -> Replacement | NotApplicable:
     by, agent = found
     noun = verb.head
     start = _start(verb)
-    past = _in_the_past(verb)
-    if start is None or past is None or not _plain(verb, by, agent):
+    if start is None or not _is_past(verb) or not _plain(verb, by, agent):
         return NotApplicable("participle that stays passive")
-    plural = is_plural(agent.head)
     adverbs = tuple(token.text for token in verb.doc[start : verb.i])
-    group = VerbGroup(verb=lemma(verb), spelling=verb.lower_, past=past, adverbs=adverbs)
-    verbs = write_group(group, passive=False, plural=bool(plural))
-    if verbs is None or (plural is None and not past):
+    group = VerbGroup(verb=lemma(verb), spelling=verb.lower_, past=True, adverbs=adverbs)
+    verbs = write_group(group, passive=False, plural=False)
+    if verbs is None:
         return NotApplicable("no active form")
     link = "which" if verb.doc[start - 1].text == "," else "that"
     if link == "which" and noun.tag_ in ("NNP", "NNPS"):
@@ -144,10 +142,10 @@ def _start(verb: Token) -> int | None:
     return None
 
 
-def _in_the_past(verb: Token) -> bool | None:
-    """Return whether the clause is past; None if the sentence does not show it."""
-    if lemma(verb) in known.NO_RELATIVE:
-        return None
+def _is_past(verb: Token) -> bool:
+    """Return whether a participle tells of an event in the past, because its clause does or it happened before."""
+    if lemma(verb) in known.NO_RELATIVE | known.STATES:
+        return False
     above = verb.head
     while above.dep_ != "ROOT" and not (above.tag_[:2] == "VB" and any(word.dep_ in SUBJECTS for word in above.lefts)):
         above = above.head
@@ -155,9 +153,7 @@ def _in_the_past(verb: Token) -> bool | None:
     if first.tag_ == "VBD":
         return True
     bare = not any(word.dep_ in ("det", "poss", "nummod") for word in verb.head.lefts)
-    if first.tag_ not in ("VBZ", "VBP") or (bare and verb.head.tag_ == "NNS"):
-        return None
-    return lemma(verb) not in known.STATES
+    return first.tag_ in ("VBZ", "VBP") and not (bare and verb.head.tag_ == "NNS")
 
 
 def _plain(verb: Token, by: Token, agent: Phrase) -> bool:

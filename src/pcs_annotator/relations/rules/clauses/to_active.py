@@ -115,7 +115,10 @@ def _written(passive: _PassiveClause) -> Replacement | NotApplicable:
         return NotApplicable("no active form")
     subject = AS_SUBJECT.get(agent.text.lower(), agent.text) if agent.pronoun else agent.text
     patient = lowered(clause.subject) if clause.opens else clause.subject.text
-    patient = AS_OBJECT.get(patient.lower(), patient) if clause.subject.pronoun else patient
+    if clause.subject.pronoun:
+        patient = AS_OBJECT.get(clause.subject.text.lower(), patient)
+    if patient is None:
+        return NotApplicable("the first word may be a name")
     relative = clause.subject.head.tag_ in ("WDT", "WP")
     words = [capitalised(subject) if clause.opens else subject]
     if agent.closed:

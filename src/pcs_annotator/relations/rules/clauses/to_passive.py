@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,6 @@ from pcs_annotator.relations.rules.clauses.clause import (
     commas_fit,
     dangles,
     leans_later,
-    misread_after,
     placed,
     shares_subject,
     whole,
@@ -25,10 +25,12 @@ from pcs_annotator.relations.rules.clauses.noun_phrase import (
     is_plural,
     lowered,
 )
-from pcs_annotator.relations.rules.clauses.transitive_clause import TransitiveClause, tells_time, transitive_clause_of
+from pcs_annotator.relations.rules.clauses.rest import is_sure as rest_is_sure
+from pcs_annotator.relations.rules.clauses.transitive_clause import TransitiveClause, transitive_clause_of
+from pcs_annotator.relations.rules.clauses.transitive_clause import is_sure as object_is_sure
 from pcs_annotator.relations.rules.clauses.verb_group import participle, write_group
 from pcs_annotator.relations.rules.rule import NotApplicable, Replacement
-from pcs_annotator.relations.rules.words import lemma
+from pcs_annotator.relations.rules.words import inflect, lemma, word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -38,6 +40,8 @@ LONGEST_LAST_SUBJECT = 22
 LONGEST_OBJECT = 15
 LONGEST_FIGURE = 3
 _SHOWING = frozenset({"show", "find", "catch", "leave", "see", "spot", "depict", "send", "capture"})
+_NAMING = word_set("name call elect appoint award give offer send pay deny grant hand show teach crown vote")
+_SCORE = re.compile(r"\d-\d")
 # Maximum number of words in an agent that comes between an object and what is said about it.
 NEAR = 5
 
@@ -47,21 +51,23 @@ def to_passive(clause: Clause) -> Replacement | NotApplicable:
     transitive = transitive_clause_of(clause)
     if isinstance(transitive, NotApplicable):
         return transitive
-    reason = "verbs share a subject" if shares_subject(clause) else why_not_passive(transitive)
+    reason = "verbs share a subject" if shares_subject(clause) else _why_not(transitive)
     if reason:
         return NotApplicable(reason)
-    words = passive_of(transitive, capital=clause.opens)
+    words, agent = _passive_of(transitive), _agent(clause)
     if isinstance(words, NotApplicable):
         return words
-    return placed(clause, transitive.object, transitive.end, f"{words} by {agent_of_passive(clause)}")
+    if agent is None:
+        return NotApplicable("the first word may be a name")
+    return placed(clause, transitive.object, transitive.end, f"{words} by {agent}")
 
 
-def why_not_passive(transitive: TransitiveClause) -> str:
+def _why_not(transitive: TransitiveClause) -> str:
     """Return why the clause has no passive; empty when it has one."""
     return next((reason for reason, forbids in _REASONS if forbids(transitive)), "")
 
 
-def passive_of(transitive: TransitiveClause, *, capital: bool) -> str | NotApplicable:
+def _passive_of(transitive: TransitiveClause) -> str | NotApplicable:
     """Return the clause in the passive voice, without its agent."""
     group, obj = transitive.clause.group, transitive.object
     plural = is_plural(obj.head)
@@ -71,17 +77,17 @@ def passive_of(transitive: TransitiveClause, *, capital: bool) -> str | NotAppli
     if verbs is None or participle(group) is None:
         return NotApplicable("no passive form")
     patient = AS_SUBJECT.get(obj.text.lower(), obj.text) if obj.pronoun else obj.text
-    patient = (capitalised(patient) if capital else patient) + ("," if obj.closed else "")
+    patient = (capitalised(patient) if transitive.clause.opens else patient) + ("," if obj.closed else "")
     words = [patient, verbs, *([transitive.particle.text] if transitive.particle is not None else [])]
     if transitive.complement is not None:
         words.append(obj.head.doc[transitive.complement.left_edge.i : transitive.end + 1].text)
     return " ".join(words)
 
 
-def agent_of_passive(clause: Clause) -> str:
-    """Return the subject of an active clause in the form it takes after `by`."""
+def _agent(clause: Clause) -> str | None:
+    """Return the subject in the form it takes after `by`; None if its capital may be a name's."""
     subject = lowered(clause.subject) if clause.opens else clause.subject.text
-    return AS_OBJECT.get(subject.lower(), subject) if clause.subject.pronoun else subject
+    return AS_OBJECT.get(clause.subject.text.lower(), subject) if clause.subject.pronoun else subject
 
 
 def _unsuited_verb(transitive: TransitiveClause) -> bool:
@@ -99,7 +105,8 @@ def _unsuited_subject(transitive: TransitiveClause) -> bool:
     subject, verb = transitive.clause.subject, transitive.clause.verb
     word, alone = subject.head.lower_, subject.first == subject.last
     if alone and (subject.head.tag_ == "DT" or word == "i"):
-        return verb.dep_ not in ("ROOT", "conj")
+        # "I would avoid it" is advice.
+        return verb.dep_ not in ("ROOT", "conj") or transitive.clause.group.modal == "would"
     if word == "it":
         return not _is_told(verb)
     if subject.pronoun and verb.dep_ not in ("ROOT", "conj", "advcl") and not _is_told(verb):
@@ -126,7 +133,7 @@ def _unsuited_object(transitive: TransitiveClause) -> bool:
     words = {token.lower_ for token in obj.tokens}
     if words & {"such", "so", "too"} or words & known.REFLEXIVES or {"each", "other"} <= words:
         return True
-    if any(token.lower_ in _owners(transitive.clause.subject) and not _deep(token, obj) for token in obj.tokens):
+    if any(token.lower_ in _owners(transitive.clause.subject) for token in obj.tokens):
         return True
     head = obj.head
     if head.tag_[0] not in "NPD" or head.tag_ in ("WP", "WDT", "WP$") or head.lower_ in ("you", "me", "what"):
@@ -137,11 +144,6 @@ def _unsuited_object(transitive: TransitiveClause) -> bool:
     if head.lower_ in known.INDEFINITE:
         return True
     return any(token.dep_ in ("ccomp", "xcomp") for token in obj.head.children)
-
-
-def _deep(possessive: Token, obj: Phrase) -> bool:
-    """Return whether `its` comes well after the object's noun: `a plant in its home town` may come first."""
-    return possessive.lower_ in ("its", "their") and possessive.i > obj.head.i + 1
 
 
 def _owners(subject: Phrase) -> frozenset[str]:
@@ -156,12 +158,19 @@ def _owners(subject: Phrase) -> frozenset[str]:
 
 def _measure(transitive: TransitiveClause) -> bool:
     head = transitive.object.head
+    if _SCORE.search(transitive.object.text):
+        return True
     return head.lower_ in known.MEASURES or any(child.tag_ == "$" for child in head.lefts) or head.tag_ == "CD"
 
 
 def _two_objects(transitive: TransitiveClause) -> bool:
     children = list(transitive.clause.verb.children)
     if any(child.dep_ == "dative" and child.tag_ != "IN" for child in children):
+        return True
+    # "Give the director responsibility", "send the champion home": the parser may take both nouns for one.
+    if transitive.clause.group.verb in _NAMING and any(
+        child.dep_ == "compound" and child.tag_ in ("NN", "NNS") for child in transitive.object.head.lefts
+    ):
         return True
     return any(
         child.dep_ in ("ccomp", "xcomp") and not _may_follow(child, transitive)
@@ -211,61 +220,31 @@ def _heavy(transitive: TransitiveClause) -> bool:
     return transitive.complement is not None and transitive.end - transitive.object.last > NEAR
 
 
-def _purpose(transitive: TransitiveClause) -> bool:
-    """Return whether an infinitive or an ellipsis after the object needs the old subject."""
-    if leans_later(transitive.clause.verb, transitive.end):
-        return True
-    verb = transitive.clause.group.verb
-    for child in transitive.clause.verb.rights:
-        # "Video showed protesters taking down a statue": the participle is about the object.
-        if child.tag_ == "VBG" and child.dep_ in ("ccomp", "xcomp", "advcl", "acl") and verb in _SHOWING:
-            return True
-        if child.dep_ == "advcl" and child.tag_ == "VB" and any(word.tag_ == "TO" for word in child.lefts):
-            gathers = verb in known.GATHERING or bool(transitive.clause.group.negation)
-            return gathers or transitive.object.head.tag_ not in ("NN", "NNS")
-        if child.dep_ == "advcl" and lemma(child) == "do":
-            return True
-    return False
-
-
-def _misread(transitive: TransitiveClause) -> bool:
-    return (
-        misread_after(transitive.end, transitive.clause.verb)
-        or _far_off(transitive)
-        or _torn_from_preposition(transitive)
+def _shown(transitive: TransitiveClause) -> bool:
+    """Return whether a participle is about the object, as in `Video showed protesters taking down a statue`."""
+    return transitive.clause.group.verb in _SHOWING and any(
+        child.tag_ == "VBG" and child.dep_ in ("ccomp", "xcomp", "advcl", "acl")
+        for child in transitive.clause.verb.rights
     )
 
 
-def _torn_from_preposition(transitive: TransitiveClause) -> bool:
-    """Return whether the verb's preposition is inside the object, or not right after it."""
-    asked = {word for word, verbs in known.VERBS_WITH.items() if transitive.clause.group.verb in verbs} - {
-        "for",
-        "as",
-        "over",
-    }
-    if "of" in asked and any(token.lower_ == "of" for token in transitive.object.tokens):
-        return True
-    rest = transitive.clause.verb.doc[transitive.end + 1 : transitive.clause.verb.sent.end]
-    own = [child for child in transitive.clause.verb.rights if child.dep_ == "prep" and child.i > transitive.end]
-    later = [token for token in own if token.lower_ in asked]
-    return bool(later) and later[0].i != rest[0].i and not tells_time(rest[0])
+def _reduced(transitive: TransitiveClause) -> bool:
+    """Return whether a past tense may be a participle, as in the headline `Ann Lee named best actor`."""
+    verb, first = transitive.clause.verb, transitive.object.tokens[0]
+    if verb.tag_ != "VBD" or verb.nbor(-1).dep_ == "aux" or inflect(lemma(verb), "VBN") not in (verb.lower_, None):
+        return False
+    if first.tag_ in ("DT", "PRP$", "PRP", "CD"):
+        return False
+    return lemma(verb) in _NAMING or (first.tag_ not in ("NNP", "NNPS") and verb.sent[-1].is_alpha)
 
 
-def _far_off(transitive: TransitiveClause) -> bool:
-    """Return whether a phrase that may belong to the object would end up far from it, after the agent."""
-    after = next(iter(transitive.clause.verb.doc[transitive.end + 1 : transitive.end + 2]), None)
-    if after is None or after.dep_ not in ("prep", "acl", "relcl") or tells_time(after):
-        return False
-    word, verb, subject = after.lower_, transitive.clause.group.verb, transitive.clause.subject
-    if verb in known.VERBS_WITH.get(word, ()):
-        return False
-    if word in ("of", "about", "between", "that", "than") or (word in ("in", "with", "at") and subject.pronoun):
+def _loose_ends(transitive: TransitiveClause) -> bool:
+    """Return whether the end of the object, or what comes after it, may belong elsewhere."""
+    verb = transitive.clause.verb
+    compared = any(token.tag_ in ("JJR", "RBR") for token in transitive.object.tokens)
+    if compared and any(token.lower_ == "than" for token in verb.doc[transitive.end + 1 : verb.sent.end]):
         return True
-    if word == "to":
-        return transitive.object.head.lower_ in known.NOUNS_WITH_TO
-    if word in ("for", "from"):
-        return not any(inside.dep_ == "pcomp" for inside in after.children)
-    return word in ("for", "on", "against", "over", "in") and len(subject.tokens) > NEAR
+    return not (object_is_sure(transitive.object, verb) and rest_is_sure(verb, transitive.end))
 
 
 def _unclear(transitive: TransitiveClause) -> bool:
@@ -285,8 +264,10 @@ _REASONS: tuple[tuple[str, Callable[[TransitiveClause], bool]], ...] = (
     ("the object is a measure", _measure),
     ("two objects", _two_objects),
     ("a phrase leans on the subject", lambda transitive: dangles(transitive.clause)),
-    ("an infinitive leans on the subject", _purpose),
-    ("the parse is in doubt", _misread),
+    ("a phrase leans on the subject", lambda transitive: leans_later(transitive.clause.verb, transitive.end)),
+    ("a phrase leans on the object", _shown),
+    ("the verb may be a participle", _reduced),
+    ("the parse is in doubt", _loose_ends),
     ("negation or quantity would change its reach", _scope),
     ("adverb that cannot move", _adverbs),
     ("too long to turn round", _heavy),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pcs_annotator.relations.rules.clauses import word_lists as known
 from pcs_annotator.relations.rules.clauses.clause import Clause
 from pcs_annotator.relations.rules.clauses.noun_phrase import Phrase, phrase_of
+from pcs_annotator.relations.rules.clauses.rest import tells_time
 from pcs_annotator.relations.rules.rule import NotApplicable
 from pcs_annotator.relations.rules.words import lemma, word_set
 
@@ -15,10 +16,17 @@ if TYPE_CHECKING:
     from spacy.tokens import Token
 
 # Prepositions after an object that usually belong to the verb, whatever the parser says.
-_LOOSE_FOR_TIMES = word_set("on in at by for over from")
-_YEAR = 4
 _AIMS = word_set("effort attempt bid response order hopes exchange")
 _LOOSE = word_set("into after before during since until through following amid despite onto upon")
+# Prepositions after a noun that usually belong to it.
+_HELD = word_set("of about between against for on in over like above behind")
+# Nouns with an infinitive of their own: `efforts to save the park`.
+_AIMING_NOUNS = word_set(
+    """
+    ability agreement attempt bid bill campaign chance deal decision drive effort law legislation measure motion
+    move offer opportunity order permission petition plan pledge promise proposal push request right rule threat way
+    """
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +110,29 @@ def _loose(child: Token, head: Token) -> bool:
         return lemma(head.head) in known.TRANSFER and head.lower_ not in known.NOUNS_WITH_TO
     if word == "in" and any(inside.lower_ in _AIMS for inside in child.children):
         return True
-    return word in _LOOSE or (word in _LOOSE_FOR_TIMES and tells_time(child))
+    return word in _LOOSE or tells_time(child)
 
 
-def tells_time(preposition: Token) -> bool:
-    """Return whether a preposition is followed by a time, such as `on Friday` or `in 2016`."""
-    inside = next((word for word in preposition.children if word.dep_ == "pobj"), None)
-    return inside is not None and (inside.lower_ in known.TIMES or (inside.tag_ == "CD" and len(inside.text) == _YEAR))
+def is_sure(obj: Phrase, verb: Token) -> bool:
+    """Return whether what follows an object's noun surely belongs to it and not to the verb."""
+    heads = [obj.head, *(token for token in obj.head.conjuncts if obj.head.i < token.i <= obj.last)]
+    inside = [child for head in heads for child in head.rights if child.i <= obj.last]
+    return all(_is_sure(child, verb, alone=len(heads) == 1) for child in inside)
+
+
+def _is_sure(child: Token, verb: Token, *, alone: bool) -> bool:
+    noun = child.head
+    if child.dep_ == "prep":
+        word = child.lower_
+        if lemma(verb) in known.VERBS_WITH.get(word, ()) or any(inner.dep_ == "pcomp" for inner in child.children):
+            return False
+        if word == "of":
+            return True
+        named = noun.tag_ in ("NNP", "NNPS", "PRP")
+        held = word in _HELD or (word == "to" and noun.lower_ in known.NOUNS_WITH_TO)
+        return alone and held and not named and sum(inner.dep_ == "prep" for inner in noun.rights) == 1
+    if child.dep_ == "acl" and child.tag_ == "VB":
+        return alone and lemma(noun) in _AIMING_NOUNS
+    if child.dep_ == "acl":
+        return alone and child.left_edge.nbor(-1) == noun
+    return child.dep_ in ("conj", "cc", "punct", "relcl", "appos", "case", "nummod", "preconj")

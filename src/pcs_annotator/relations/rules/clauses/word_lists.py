@@ -14,7 +14,7 @@ NO_PASSIVE = word_set(
     surge soar tumble advance decline edge inch ease sink slide retreat differ miss stand sit lie live die sleep
     talk laugh cry smile nod shrug behave marry divorce wed entail involve include constitute mark signal cease
     finish lose afford refuse regret risk practice vow threaten swear agree decide intend aim undergo owe average
-    stretch vote put draw see take bring retire resign graduate
+    stretch vote put draw see take bring retire resign graduate join survive paint
     """
 )
 
@@ -42,9 +42,9 @@ IDIOMS = word_set(
     gain:ground gain:traction gain:momentum gain:access gather:steam wage:war join:hand join:force meet:need
     call:it call:shot cross:line cross:mind push:envelope reach:high reach:low speak:truth tell:truth tell:story
     tell:lie turn:head turn:page show:sign show:promise show:interest show:way stay:course win:heart pose:threat
-    cut:tie have:say cover:ground leave:mark leave:door bring:end know:thing cut:deal strike:deal bid:farewell
-    bite:bullet kick:bucket sound:alarm follow:suit hurt:feeling wipe:floor open:fire wreak:havoc play:politic
-    play:golf find:favor poke:fun hear:testimony send:message send:shiver hold:gallon throw:fit carry:faith
+    cut:tie have:say cover:ground leave:mark leave:door bring:end know:thing know:score cut:deal strike:deal
+    bid:farewell bite:bullet kick:bucket sound:alarm follow:suit hurt:feeling wipe:floor open:fire wreak:havoc
+    play:politic play:golf find:favor poke:fun hear:testimony send:message send:shiver hold:gallon throw:fit carry:faith
     """
 )
 
@@ -144,7 +144,7 @@ _FOR = word_set(
     """
     thank blame criticize praise sue slam charge condemn pay blast fire use fault attack mock arrest hail salute
     reward punish honor chastise rebuke scold admonish ridicule denounce fine jail prosecute indict nominate
-    endorse target ban prepare ask reject laud commend applaud berate rip lambaste shame bash beat suspend approve
+    endorse target ban prepare ask reject laud commend applaud berate rip lambaste shame bash beat suspend
     reserve
     """
 )
@@ -170,6 +170,7 @@ _FROM = word_set(
 VERBS_WITH = {
     "of": word_set("accuse convict rob strip deprive remind warn cure suspect acquit inform convince clear assure rid"),
     "for": _FOR,
+    "on": word_set("spend impose waste focus"),
     "over": word_set("slam blast criticize sue attack question mock rip condemn probe grill accuse"),
     "as": _AS,
     "with": _WITH,
@@ -185,8 +186,9 @@ INFORMING = word_set(
 # Verbs of transfer to a person or place.
 TRANSFER = word_set(
     """
-    send give deploy move deliver bring take ship offer provide donate return sell transfer hand grant award present add
-    apply attach link compare assign submit pay lend carry fly drive refer tie pass extend attribute reveal release leak
+    send give supply alert deploy move deliver bring take ship offer provide donate return sell transfer hand grant
+    award present add sentence apply attach link compare assign submit pay lend carry fly drive refer tie pass
+    extend attribute
     """
 )
 # Verbs for the result of a clause.
@@ -197,6 +199,13 @@ TELLING = word_set(
     say add cite argue tell call claim warn accuse describe urge note vow insist ask promise pledge report
     announce write explain declare state suggest admit acknowledge conclude confirm complain assert predict
     according
+    """
+)
+# Verbs of thinking and finding out, which may be followed by a clause without "that".
+THINKING = word_set(
+    """
+    think believe know hope fear mean show find feel see learn hear guess suppose bet realize notice prove indicate
+    reveal discover remember understand ensure worry doubt wonder
     """
 )
 # Lasting states: "a firm owned by X" does not show its tense.
@@ -214,6 +223,6 @@ NOUNS_WITH_TO = word_set(
     """
     access answer alternative approach attention aid barrier challenge change changes commitment cuts damage end
     exception key law limits obstacle opposition path reaction reference references resistance response return
-    right rights road route solution support term threat threats tie ties visit visits way witness
+    right rights road route secret solution support term threat threats tie ties visit visits way witness
     """
 )
