@@ -27,7 +27,7 @@ _DATELINE = re.compile(
     r"\s*(?:-{1,2}|–|—|:)\s+"
     r"|\s*[A-Z]{3,}[A-Z.,' ]*(?:,\s*[A-Z][\w. ]{1,20})?(?:\s*\([\w .,/]{2,40}\))?\s*(?:--|–|—|-)\s+"
 )
-_WEIRD = re.compile(r"https?:|www\.|[@#*_|=<>{}\[\]\\]|\.\.\.|…")
+_WEIRD = re.compile(r"https?:|www\.|^#|#(?!39;s )|[@*_|=<>{}\[\]\\]|\.\.\.|…")
 # Verbs followed by a clause whose verb has no tense, though the tagger may give it one.
 _BARE_COMPLEMENTS = frozenset({"let", "make", "help", "have", "see", "hear", "watch", "get", "keep"})
 _DEMANDS = word_set("demand require insist ask recommend suggest propose urge request prefer order")
@@ -87,7 +87,8 @@ def opening_of(sentence: Span) -> int:
 def clauses_of(sentence: Span, opening: int) -> Iterator[Clause]:
     """Yield the finite clauses of a sentence, the main one first."""
     for verb in sorted(sentence, key=lambda token: token.dep_ != "ROOT"):
-        if verb.tag_[:2] == "VB" and verb.dep_ in _FINITE_CLAUSES:
+        # A verb with a capital is one only by mistake: titles are parsed without capitals.
+        if verb.tag_[:2] == "VB" and verb.dep_ in _FINITE_CLAUSES and verb.text[:1].islower():
             clause = _clause(verb, opening)
             if clause is not None:
                 yield clause
@@ -121,6 +122,9 @@ def _misplaced(verb: Token, subject: Phrase, opening: int) -> bool:
     # A sentence that begins with a small letter: no capital to move.
     if subject.first <= opening and verb.doc[subject.first].text[:1].islower():
         return True
+    # "X hit a wall; may close": the next verb has the same subject.
+    if verb.dep_ == "ccomp" and verb.head.i > verb.i and not _stands_alone(verb.head):
+        return True
     # An auxiliary before the subject means a question or an inversion.
     if any(child.dep_ in ("aux", "auxpass") for child in verb.lefts if child.i < subject.first):
         return True
@@ -149,7 +153,7 @@ def _torn_off(verb: Token, before: Token) -> bool:
     if before.dep_ == "prep" or before.tag_ in ("DT", "PRP$", "POS", "JJ", "CD", "VBG"):
         return (verb.dep_ != "pcomp" or before.lower_ == "with") and before.dep_ not in ("npadvmod", "pobj")
     if before.tag_[:1] == "N":
-        return not _may_end_before(verb, before)
+        return before.nbor(1).tag_ not in ("WDT", "WP") and not _may_end_before(verb, before)
     if before.tag_[:1] != "V":
         return False
     return lemma(before) in _BARE_COMPLEMENTS or (before != verb.head and before.dep_ not in ("aux", "auxpass"))
@@ -165,7 +169,7 @@ def _may_end_before(verb: Token, noun: Token) -> bool:
 def _disagrees(verb: Token, subject: Phrase, between: list[Token]) -> bool:
     """Return whether subject and verb differ in number, so that the parse must be wrong."""
     first = next((token for token in between if token.dep_ in ("aux", "auxpass")), verb)
-    plural = is_plural(subject.head)
+    plural = is_plural(verb.head if subject.relative else subject.head)
     if plural is None or first.lower_ in ("i", "you") or subject.head.lower_ in ("i", "you"):
         return False
     if first.tag_ == "VBZ" or first.lower_ == "was":
@@ -190,7 +194,7 @@ def whole(phrase: Phrase) -> bool:
         and text.count("(") == text.count(")")
         and text.count("``") == text.count("''")
         and sum(token.text in ("'", "‘", "’") and token.tag_ != "POS" for token in phrase.tokens) % 2 == 0
-        and not any(token.is_space or token.text in (";", ":", "--", "—", "–", "!", "?") for token in phrase.tokens)
+        and not any(token.text in (";", ":", "--", "—", "–", "!", "?") for token in phrase.tokens)
         and text.count(" - ") == 0
         and (phrase.head.tag_ != "PRP" or phrase.pronoun)
         and phrase.tokens[-1].tag_ not in ("CC", "IN", "DT", "TO", "PRP$")
@@ -268,7 +272,7 @@ def placed(clause: Clause, moved: Phrase, last: int, text: str) -> Replacement:
     follows = doc[end].text if end < len(doc) else "."
     if clause.subject.closed and (follows[:1].isalnum() or follows == "$"):
         text += ","
-    if text.endswith(".") and follows == ".":
+    if text.endswith(".") and end < len(doc) and follows == ".":
         text = text[:-1]
     return Replacement(clause.subject.start_char, word.idx + len(word), text)
 

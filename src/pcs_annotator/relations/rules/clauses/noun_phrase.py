@@ -18,6 +18,7 @@ _NAME_TAGS = ("NNP", "NNPS")
 # Common nouns that the tagger mistakes for names at the start of a sentence.
 _COMMON_OPENERS = word_set(
     """
+    court government group judge jury man mayor panel poll president report scientist student study team woman
     activists agents aides airlines analysts authorities authors bombers boys businesses buyers bystanders
     campaigners candidates carmakers children citizens commuters companies consumers critics customers delegates
     developers doctors drivers economists editors employees employers engineers experts families fans farmers fire
@@ -32,7 +33,10 @@ _COMMON_OPENERS = word_set(
 )
 # Words of the dictionary that are also peoples, faiths and parties.
 _PEOPLES = word_set(
-    "polish welsh democrat democrats democratic republican republicans catholic arctic marxist god internet trump"
+    """
+    polish welsh democrat democrats democratic republican republicans catholic arctic marxist god internet trump
+    congress senate parliament
+    """
 )
 _NAME_BEGINNINGS = word_set("south north east west southern northern eastern western new central great latin royal")
 # Words before a name that do not belong to it.
@@ -94,6 +98,11 @@ class Phrase:
         """Whether it is just a personal pronoun."""
         return self.first == self.last and self.head.tag_ == "PRP"
 
+    @property
+    def relative(self) -> bool:
+        """Whether it is just a relative pronoun."""
+        return self.first == self.last and self.head.tag_ in ("WDT", "WP")
+
     def upto(self, last: int) -> Self:
         """Return the same phrase with an earlier end."""
         return type(self)(self.head, self.first, last)
@@ -103,7 +112,7 @@ def phrase_of(head: Token, opening: int) -> Phrase | None:
     """Return the phrase around a noun, starting no earlier than the sentence's opening; None if it is discontinuous."""
     first, last = max(head.left_edge.i, opening), head.right_edge.i
     doc = head.doc
-    while last > head.i and doc[last].text in (",", ".", "-", "--", ":", ";", "–", "—"):
+    while last > head.i and (doc[last].is_space or doc[last].text in (",", ".", "-", "--", ":", ";", "–", "—")):
         last -= 1
     if first > head.i or doc[first].text in (",", "-", "--", ":", "."):
         return None
@@ -169,10 +178,12 @@ def _keeps_capital(token: Token) -> bool | None:
     doubt = None
     if token.tag_ in _NAME_TAGS:
         # "Giants" may be a team or just giants.
-        return doubt if not before_name and low.endswith("s") and "NOUN" in readings(low) else True
+        return doubt if not before_name and low not in NAMES_TOO and readings(low) else True
     if not readings(low) or (before_name and low in _NAME_BEGINNINGS):
         return True if before_name or token.tag_ == "JJ" else doubt
-    named = (low in NAMES_TOO and token.tag_ == "NN") or (before_name and low not in _BEFORE_NAMES)
+    # "Hope" and "Arroyo" may be names or the words.
+    bare = token.tag_ == "NN" and token.dep_ in ("nsubj", "nsubjpass") and token.right_edge == token
+    named = bare or (low in NAMES_TOO and token.tag_ == "NN") or (before_name and low not in _BEFORE_NAMES)
     return doubt if named else False
 
 

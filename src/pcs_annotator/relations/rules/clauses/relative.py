@@ -45,7 +45,12 @@ def relative_to_passive(clause: Clause) -> Replacement | NotApplicable:
     verbs = None if plural is None else write_group(clause.group, passive=True, plural=plural)
     if verbs is None or participle(clause.group) is None:
         return NotApplicable("no passive form")
-    if _unsuited(clause, noun) or not (whole(subject) and commas_fit(subject)) or len(subject.tokens) > LONGEST_AGENT:
+    if (
+        (_is_bare(clause) and clause.group.modal)
+        or _unsuited(clause, noun)
+        or not (whole(subject) and commas_fit(subject))
+        or len(subject.tokens) > LONGEST_AGENT
+    ):
         return NotApplicable("relative clause that stays active")
     end = verb.nbor(1) if _has_particle(verb) else verb
     if misread_after(end.i, verb, allow_verb=True) or verb.doc[end.i + 1 : end.i + 2].text == "by":

@@ -12,6 +12,7 @@ from pcs_annotator.relations.rules.words import lemma, word_set
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
+_FINITE = ("MD", "VBD", "VBZ", "VBP")
 SUBJECTS = ("nsubj", "nsubjpass", "expl")
 _STOPS = frozenset({".", "!", ";", ":", "-", "--", "–", "—", ")", *QUOTES})
 # Prepositions that tell when or under which circumstances something happens, whatever noun comes before them.
@@ -20,6 +21,7 @@ _PLACES = word_set("in at across")
 _NAME_TAGS = ("NNP", "NNPS", "PRP")
 # A name has no need of these, so that they belong to the verb.
 _NOT_OF_NAMES = word_set("for on to into at in over from against through about")
+_REASONS = word_set("light response order exchange part")
 _TIME_PREPOSITIONS = word_set("on in at for over from since until")
 _LATER = word_set("tonight tomorrow again now overnight worldwide nationwide")
 _MARKS = word_set("after before because since as if while until although though once unless when whenever even so")
@@ -32,13 +34,16 @@ def is_sure(verb: Token, end: int) -> bool:
     doc, stop = verb.doc, verb.sent.end
     at = _after_times(verb, end + 1)
     if at >= stop:
-        return at > end + 1 or not doc[end].text.endswith(".")
+        # A sentence that ends without a mark inside a text was cut off too early.
+        return stop == len(doc) and (at > end + 1 or not doc[end].text.endswith("."))
     after = doc[at]
     if after.text in _STOPS:
         return True
     if after.text == ",":
         at = _after_times(verb, at + 1)
         return at >= stop or _sure_after_comma(verb, doc[at])
+    if verb.dep_ == "relcl" and after.tag_ in _FINITE and verb.head.dep_ in SUBJECTS:
+        return verb.right_edge.i < after.i
     return _is_clause(after) or _is_phrase_of(verb, after)
 
 
@@ -70,20 +75,26 @@ def _is_clause(after: Token) -> bool:
 
 def _is_phrase_of(verb: Token, after: Token) -> bool:
     """Return whether a word begins a phrase that surely belongs to the verb."""
-    name = lemma(verb)
+    name, word = lemma(verb), after.lower_
     if after.tag_ == "TO" and after.dep_ == "aux":
-        return name in known.CONTROL or name == "use"
-    if after.lower_ == "that":
+        return name in known.CONTROL or name in known.PURPOSEFUL
+    if word == "that":
         return name in known.INFORMING
-    word = after.lower_
-    if after.dep_ not in ("prep", "dative") or not (_has_noun(after) or word == "from"):
+    if after.dep_ not in ("prep", "dative") or not any(child.dep_ in ("pobj", "pcomp") for child in after.children):
         return False
+    if word == "due" or after.nbor(1).lower_ in _REASONS or _is_named(after, verb):
+        return True
     if word == "to":
         return name in known.TRANSFER and after.nbor(-1).lower_ not in known.NOUNS_WITH_TO
-    if after.head == verb and after.nbor(-1).tag_ in _NAME_TAGS and word in _NOT_OF_NAMES:
-        return True
     place = word in _PLACES and after.head == verb and any(noun.tag_ == "NNP" for noun in after.children)
-    return place or word in _CIRCUMSTANCES or name in known.VERBS_WITH.get(word, ())
+    return place or (word in _CIRCUMSTANCES and _has_noun(after)) or name in known.VERBS_WITH.get(word, ())
+
+
+def _is_named(after: Token, verb: Token) -> bool:
+    """Return whether a preposition follows a name or pronoun that is the verb's object."""
+    noun = after.nbor(-1)
+    named = noun.tag_ in _NAME_TAGS and noun.dep_ == "dobj" and noun.head == verb
+    return named and after.head == verb and after.lower_ in _NOT_OF_NAMES
 
 
 def has_subject(verb: Token) -> bool:

@@ -41,6 +41,8 @@ LONGEST_OBJECT = 15
 LONGEST_FIGURE = 3
 _SHOWING = frozenset({"show", "find", "catch", "leave", "see", "spot", "depict", "send", "capture"})
 _NAMING = word_set("name call elect appoint award give offer send pay deny grant hand show teach crown vote")
+_PERSON = re.compile(r"(?:er|or|ist|ian|man|ant|ent)$|^(?:people|person|guy|girl|boy|kid|child|friend|wife|dog|cat)$")
+_PERSONS = word_set("he she it they him them")
 _SCORE = re.compile(r"\d-\d")
 # Maximum number of words in an agent that comes between an object and what is said about it.
 NEAR = 5
@@ -59,7 +61,8 @@ def to_passive(clause: Clause) -> Replacement | NotApplicable:
         return words
     if agent is None:
         return NotApplicable("the first word may be a name")
-    return placed(clause, transitive.object, transitive.end, f"{words} by {agent}")
+    text = f"by {agent} {words}" if clause.subject.relative else f"{words} by {agent}"
+    return placed(clause, transitive.object, transitive.end, text)
 
 
 def _why_not(transitive: TransitiveClause) -> str:
@@ -86,6 +89,8 @@ def _passive_of(transitive: TransitiveClause) -> str | NotApplicable:
 
 def _agent(clause: Clause) -> str | None:
     """Return the subject in the form it takes after `by`; None if its capital may be a name's."""
+    if clause.subject.relative:
+        return "whom" if clause.subject.head.lower_ == "who" else "which"
     subject = lowered(clause.subject) if clause.opens else clause.subject.text
     return AS_OBJECT.get(clause.subject.text.lower(), subject) if clause.subject.pronoun else subject
 
@@ -104,14 +109,26 @@ def _unsuited_verb(transitive: TransitiveClause) -> bool:
 def _unsuited_subject(transitive: TransitiveClause) -> bool:
     subject, verb = transitive.clause.subject, transitive.clause.verb
     word, alone = subject.head.lower_, subject.first == subject.last
+    if subject.relative:
+        return transitive.object.closed or not _can_follow_by(subject.head, verb)
     if alone and (subject.head.tag_ == "DT" or word == "i"):
         # "I would avoid it" is advice.
-        return verb.dep_ not in ("ROOT", "conj") or transitive.clause.group.modal == "would"
+        return verb.dep_ not in ("ROOT", "conj", "advcl") or transitive.clause.group.modal == "would"
     if word == "it":
         return not _is_told(verb)
     if subject.pronoun and verb.dep_ not in ("ROOT", "conj", "advcl") and not _is_told(verb):
         return True
     return word in known.WEAK_SUBJECTS or subject.head.tag_[:1] not in "NP" or _odd_opening(subject)
+
+
+def _can_follow_by(pronoun: Token, verb: Token) -> bool:
+    """Return whether `that passed the bill` may become `by which the bill was passed`; people take `by whom`."""
+    noun = verb.head
+    if verb.dep_ != "relcl" or noun.tag_[:2] != "NN" or verb.sent.root.tag_[:1] == "N" or noun.i >= pronoun.i:
+        return False
+    return pronoun.lower_ in ("who", "which") or (
+        pronoun.lower_ == "that" and noun.nbor(1) == pronoun and not _PERSON.search(lemma(noun))
+    )
 
 
 def _odd_opening(subject: Phrase) -> bool:
@@ -133,7 +150,7 @@ def _unsuited_object(transitive: TransitiveClause) -> bool:
     words = {token.lower_ for token in obj.tokens}
     if words & {"such", "so", "too"} or words & known.REFLEXIVES or {"each", "other"} <= words:
         return True
-    if any(token.lower_ in _owners(transitive.clause.subject) for token in obj.tokens):
+    if words & _owners(transitive.clause.subject) and not obj.pronoun:
         return True
     head = obj.head
     if head.tag_[0] not in "NPD" or head.tag_ in ("WP", "WDT", "WP$") or head.lower_ in ("you", "me", "what"):
@@ -147,13 +164,13 @@ def _unsuited_object(transitive: TransitiveClause) -> bool:
 
 
 def _owners(subject: Phrase) -> frozenset[str]:
-    """Return the possessives that may refer to a subject."""
+    """Return the words in an object that may refer to the subject, as in `its plan` and `the plan that he supports`."""
     if subject.pronoun:
         return known.POSSESSIVES
     strangers = {"my", "our", "your"}
     if is_plural(subject.head):
         strangers |= {"his", "her", "its"}
-    return known.POSSESSIVES - strangers
+    return (known.POSSESSIVES | _PERSONS) - strangers
 
 
 def _measure(transitive: TransitiveClause) -> bool:
@@ -169,7 +186,7 @@ def _two_objects(transitive: TransitiveClause) -> bool:
         return True
     # "Give the director responsibility", "send the champion home": the parser may take both nouns for one.
     if transitive.clause.group.verb in _NAMING and any(
-        child.dep_ == "compound" and child.tag_ in ("NN", "NNS") for child in transitive.object.head.lefts
+        child.dep_ == "compound" for child in transitive.object.head.lefts
     ):
         return True
     return any(

@@ -10,7 +10,7 @@ from pcs_annotator.relations.rules.clauses.clause import Clause
 from pcs_annotator.relations.rules.clauses.noun_phrase import Phrase, phrase_of
 from pcs_annotator.relations.rules.clauses.rest import tells_time
 from pcs_annotator.relations.rules.rule import NotApplicable
-from pcs_annotator.relations.rules.words import lemma, word_set
+from pcs_annotator.relations.rules.words import lemma, readings, word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -20,6 +20,9 @@ _AIMS = word_set("effort attempt bid response order hopes exchange")
 _LOOSE = word_set("into after before during since until through following amid despite onto upon")
 # Prepositions after a noun that usually belong to it.
 _HELD = word_set("of about between against for on in over like above behind")
+_NOUNS_WITH_WITH = word_set(
+    "deal agreement contract dispute war meeting talk tie relationship relation interview treaty alliance partnership"
+)
 # Nouns with an infinitive of their own: `efforts to save the park`.
 _AIMING_NOUNS = word_set(
     """
@@ -56,6 +59,8 @@ def transitive_clause_of(clause: Clause) -> TransitiveClause | NotApplicable:
     if found is None or len(particles) > 1 or len(complements) > 1:
         return NotApplicable("no plain object")
     obj = trimmed(found)
+    if lemma(verb) == "help" and readings(obj.tokens[0].lower_) == {"VERB"}:
+        return NotApplicable("no plain object")
     if obj.first != verb.i + 1 + len(particles) or (particles and particles[0].i != verb.i + 1):
         return NotApplicable("the object does not follow the verb")
     if complements and complements[0].left_edge.i != obj.last + 1:
@@ -123,16 +128,26 @@ def is_sure(obj: Phrase, verb: Token) -> bool:
 def _is_sure(child: Token, verb: Token, *, alone: bool) -> bool:
     noun = child.head
     if child.dep_ == "prep":
-        word = child.lower_
-        if lemma(verb) in known.VERBS_WITH.get(word, ()) or any(inner.dep_ == "pcomp" for inner in child.children):
-            return False
-        if word == "of":
-            return True
-        named = noun.tag_ in ("NNP", "NNPS", "PRP")
-        held = word in _HELD or (word == "to" and noun.lower_ in known.NOUNS_WITH_TO)
-        return alone and held and not named and sum(inner.dep_ == "prep" for inner in noun.rights) == 1
+        return _is_held(child, verb, alone=alone)
     if child.dep_ == "acl" and child.tag_ == "VB":
         return alone and lemma(noun) in _AIMING_NOUNS
     if child.dep_ == "acl":
         return alone and child.left_edge.nbor(-1) == noun
     return child.dep_ in ("conj", "cc", "punct", "relcl", "appos", "case", "nummod", "preconj")
+
+
+def _is_held(preposition: Token, verb: Token, *, alone: bool) -> bool:
+    """Return whether a preposition surely belongs to the noun before it."""
+    word, noun = preposition.lower_, preposition.head
+    if lemma(verb) in known.VERBS_WITH.get(word, ()):
+        return False
+    if word == "of":
+        return True
+    if not alone or noun.tag_ in ("NNP", "NNPS", "PRP") or sum(inner.dep_ == "prep" for inner in noun.rights) > 1:
+        return False
+    if word == "in" and any(inner.lower_ in known.BODY for inner in preposition.children):
+        return False
+    if word == "by":
+        return any(inner.tag_[:1] == "N" and not any(inner.lefts) for inner in preposition.children)
+    needed = {"to": known.NOUNS_WITH_TO, "with": _NOUNS_WITH_WITH}.get(word, ())
+    return lemma(noun) in needed or noun.lower_ in needed or word in _HELD

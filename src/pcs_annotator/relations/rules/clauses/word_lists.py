@@ -10,11 +10,11 @@ NO_PASSIVE = word_set(
     have resemble cost fit lack become want like weigh equal suit contain mean let get need say do leave enter
     feel think believe hope wish total turn go come be seem appear remain stay belong possess comprise boast
     deserve mind escape flee exit quit near top last number span date strike dare try continue keep prefer ramble
-    wonder guess suppose pretend care concern befit walk run jump rise fall climb gain shed add slip drop plunge
+    wonder guess suppose pretend care concern befit walk run jump rise fall climb gain shed slip plunge
     surge soar tumble advance decline edge inch ease sink slide retreat differ miss stand sit lie live die sleep
     talk laugh cry smile nod shrug behave marry divorce wed entail involve include constitute mark signal cease
-    finish lose afford refuse regret risk practice vow threaten swear agree decide intend aim undergo owe average
-    stretch vote put draw see take bring retire resign graduate join survive paint
+    finish lose afford refuse regret risk practice vow swear agree decide intend aim undergo owe average
+    stretch vote put draw see take bring retire resign graduate join survive paint know prove work
     """
 )
 
@@ -44,12 +44,13 @@ IDIOMS = word_set(
     tell:lie turn:head turn:page show:sign show:promise show:interest show:way stay:course win:heart pose:threat
     cut:tie have:say cover:ground leave:mark leave:door bring:end know:thing know:score cut:deal strike:deal
     bid:farewell bite:bullet kick:bucket sound:alarm follow:suit hurt:feeling wipe:floor open:fire wreak:havoc
-    play:politic play:golf find:favor poke:fun hear:testimony send:message send:shiver hold:gallon throw:fit carry:faith
+    play:politic play:golf find:favor poke:fun hear:testimony send:message send:shiver hold:gallon throw:fit
+    carry:faith drop:ball nail:it kill:it crush:it rock:it hit:problem drop:point add:insult
     """
 )
 
 # Verbs whose active means something other than their passive.
-NO_ACTIVE = word_set("bear marry suppose base rumor repute mean locate situate divide separate")
+NO_ACTIVE = word_set("belove bear marry suppose base rumor repute mean locate situate divide separate")
 
 # Verbs with an object and an infinitive of which the object is the subject.
 CONTROL = word_set(
@@ -163,12 +164,14 @@ _WITH = word_set(
 _FROM = word_set(
     """
     ban bar prevent remove exclude block stop keep protect jolt rouse wake free release expel pull exempt
-    extract receive buy borrow obtain steal withdraw win collect raise take get
+    extract demand receive buy borrow obtain steal withdraw win collect raise take get
     """
 )
 # Verbs that take a preposition themselves, whatever noun comes before it.
 VERBS_WITH = {
-    "of": word_set("accuse convict rob strip deprive remind warn cure suspect acquit inform convince clear assure rid"),
+    "of": word_set(
+        "accuse convict rob strip deprive remind warn cure suspect acquit inform convince clear assure rid notify"
+    ),
     "for": _FOR,
     "on": word_set("spend impose waste focus"),
     "over": word_set("slam blast criticize sue attack question mock rip condemn probe grill accuse"),
@@ -177,8 +180,9 @@ VERBS_WITH = {
     "from": _FROM,
 }
 WEEKDAYS = word_set("monday tuesday wednesday thursday friday saturday sunday yesterday today")
-# Verbs whose object, not subject, is the subject of a following infinitive.
-GATHERING = word_set("join meet send hire help lead bring invite get have appoint choose elect select pay")
+# Verbs with a purpose, which an infinitive after the object may name.
+PURPOSEFUL = word_set("use launch file develop create build introduce form establish pool take")
+BODY = word_set("head face chest leg arm back neck stomach eye foot hand shoulder gut ass butt")
 # Verbs of informing a person.
 INFORMING = word_set(
     "tell inform remind warn convince assure persuade notify advise promise reassure caution show teach"
