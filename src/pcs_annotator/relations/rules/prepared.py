@@ -22,7 +22,9 @@ _BEFORE = re.compile(
 _AFTER = re.compile(rf"(?:\s*(?:\bvia(?=\s+@))?\s*{_SIGN})+[\s.]*$|\s+$")
 _WORD = re.compile(r"[^\W_]+(?:['’`][^\W_]+)*")
 _SENTENCE = re.compile(
-    r"\S.*?(?:(?<!\b[A-Z])(?<!\b(?:St|Mr|Dr|vs|No))(?<!\b(?:Mrs|Sen|Gov|Rep))[.!?]+[\"'”’)]*(?=\s|$)|$)", re.MULTILINE
+    r"\S.*?(?:(?<!\b[A-Z])(?<!\b(?:St|Mr|Dr|vs|No|Co))(?<!\b(?:Mrs|Sen|Gov|Rep|Inc|Ltd|Jan|Feb|Aug|Oct|Nov|Dec))"
+    r"(?<!\b(?:Corp|Sept))[.!?]+[\"'”’)]*(?=\s|$)|$)",
+    re.MULTILINE,
 )
 _APOSTROPHE = re.compile(r"(?<=\w)`(?=\w)")
 # What a mention in front belongs to: "@user is right", "@user and I".

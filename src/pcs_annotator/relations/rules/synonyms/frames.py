@@ -280,6 +280,7 @@ FRAMES: Mapping[str, Callable[[PhrasePlace], bool]] = {
     "complement": _has_child("xcomp", "ccomp", "advcl"),
     "describes-noun": _has_dep("amod"),
     "doing": _has_child("xcomp"),
+    "determined": _has_child("det", "poss"),
     "does-to": _object_does,
     "end": _ends_clause,
     "first": _is_first,

@@ -155,11 +155,11 @@ def _is_free(form: Form, place: PhrasePlace) -> bool:
     if entry.kind == "verb" and not _verb_is_free(word, inside):
         return False
     others = {token.lower_ for token in place.sentence if token.i not in inside}
-    # The new word twice in a sentence reads badly; replacing only one of two old words may suggest two things.
+    # The new word twice in a sentence reads badly; replacing one of two old words suggests two things or spoils a pun.
     new = {part.strip(",") for part in f"{form.to} {entry.to}".lower().split()} - SMALL
     if not others.isdisjoint(new.difference(form.words)):
         return False
-    return entry.kind != "noun" or form.words[0] not in others
+    return place.word.tag_[:2] not in ("NN", "JJ") or form.words[0] not in others
 
 
 def _noun_is_free(word: Token) -> bool:
@@ -178,8 +178,11 @@ def _verb_is_free(word: Token, inside: range) -> bool:
     if word.dep_ in ("amod", "compound", "nmod"):
         return False
     # A plural noun or a participle is easily mistaken for a verb; a real one has a subject or joins a verb with one.
+    subjects = [child for child in word.children if child.dep_ in _SUBJECTS]
+    if word.tag_ == "VBZ" and any(child.tag_ in ("NNS", "NNPS") for child in subjects):
+        return False
     if word.tag_ in _FINITE and not (
-        any(child.dep_ in _SUBJECTS for child in word.children)
+        subjects
         or (word.dep_ == "conj" and word.head.tag_ in _FINITE)
         or (word.dep_ == "ROOT" and word.is_sent_start and any(child.dep_ in _COMPLEMENTS for child in word.children))
     ):
