@@ -101,6 +101,8 @@ _STATEMENT = re.compile(
 _LINK = re.compile(r"https?://[^\s\"'<>)]+")
 # Prose may have one mark of code in this many words; a whole statement counts for several.
 _WORDS_PER_MARK = 6
+# A rewrite with this share of words from its text is in the same language.
+_SHARED_WORDS = 0.6
 _MARKS_PER_STATEMENT = 3
 
 
@@ -129,7 +131,7 @@ def why_not_prose(text: str) -> str:
 
 
 # All rules look up the same few texts.
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _why_not(sample: str) -> str:
     if reason := why_not_prose(sample):
         return reason
@@ -189,6 +191,8 @@ def may_be_english(text: str) -> bool:
 
 def other_language(source: str, text: str) -> str:
     """Return the language of a rewrite if it is another than the source's; empty in doubt."""
+    if _shares_words(source, text):
+        return ""
     before, after = language_of(source), language_of(text)
     if not before or not after or before == after:
         return ""
@@ -197,6 +201,12 @@ def other_language(source: str, text: str) -> str:
     # As with English, the language of the source has the benefit of the doubt.
     doubtful = known not in ("", "en") and _probabilities(words).get(known, 0.0) >= _LEAST_ENGLISH
     return "" if doubtful else after
+
+
+def _shares_words(source: str, text: str) -> bool:
+    """Return whether most words of a rewrite are the text's, so that its language need not be found out."""
+    known, found = set(_words(source[:SAMPLE])), _words(text[:SAMPLE])
+    return sum(word in known for word in found) > _SHARED_WORDS * len(found)
 
 
 def _words(sample: str) -> list[str]:
@@ -211,7 +221,7 @@ def _language_of_words(words: str) -> str:
 
 
 # All rules and checks look up the same few texts.
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _usual_language(words: str) -> tuple[str, float]:
     """Return the best of the common languages, and the probability that it is English."""
     ranked = _identifier().rank(words)
@@ -219,7 +229,7 @@ def _usual_language(words: str) -> tuple[str, float]:
     return ("en" if english >= _LEAST_ENGLISH else ranked[0][0]), english
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _latin_language(words: str) -> str:
     """Return the language of words in Latin letters, English in doubt; empty if it is another that is not certain."""
     usual, english = _usual_language(words)

@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import version as distribution_version
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,7 +23,7 @@ INSTALL = "pip install 'perceived-confidence[rules]'"
 
 # Rules use only fine-grained tags and dependencies; these parts would take more than half of the time.
 LEFT_OUT = ("ner", "senter", "attribute_ruler", "lemmatizer")
-BATCH = 64
+BATCH = 256
 # Memory grows with the characters that are parsed together.
 BATCH_CHARACTERS = 20_000
 # How many characters of parsed text are kept for the next rule or check.
@@ -52,7 +52,7 @@ class Parser:
         self._waiting: dict[str, asyncio.Future[Doc]] = {}
         self._working: asyncio.Task[None] | None = None
 
-    @property
+    @cached_property
     def available(self) -> bool:
         """Whether the packages it needs are installed."""
         return all(map(find_spec, ("spacy", "lemminflect"))) and _model_folder() is not None

@@ -2,12 +2,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pcs_annotator import Expectation, PromptedRelation, Variant
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.checks.run import CheckedRelation
 from pcs_annotator.relations.function import FunctionRelation
+from pcs_annotator.relations.rules.rule import NotApplicable, SentenceRule, TextRule
+
+if TYPE_CHECKING:
+    from spacy.tokens import Span
 
 TEXT = "The council rejected 40 plans on Monday."
 GOOD = "On Monday the council turned down 40 plans."
@@ -79,3 +85,57 @@ def test_a_checked_relation_is_what_it_wraps() -> None:
     assert (relation.version, relation.needs, relation.deterministic) == ("7", frozenset({"rewriter"}), False)
     assert relation.expects is inner.expects
     assert relation.calls(TEXT) == 1.0
+
+
+LONG = "The council met 40 owners. Ann Lee spoke. It rained all day."
+
+
+def shouted(spoil: str) -> CheckedRelation:
+    """Return a rule that ends every sentence with a mark, and spoils the sentences that hold a word."""
+
+    def shout(text: str) -> str:
+        sentences = [one.strip(".") + "!" for one in text.split(". ")]
+        return " ".join("The end came!" if spoil in one else one for one in sentences)
+
+    return CheckedRelation(TextRule("shout", shout), "shout")
+
+
+def test_only_the_sentence_that_failed_is_undone_and_it_is_named() -> None:
+    variant = asyncio.run(shouted("40").rewrite(LONG, Context()))
+    assert (variant.status, variant.reason) == ("changed", "")
+    assert variant.text == "The council met 40 owners. Ann Lee spoke! It rained all day!"
+    details = {verdict.check: verdict.detail for verdict in variant.checks}
+    assert details["numbers"] == '1 of 3 changed sentences undone: missing: "40"; keep every number'
+    assert all(verdict.passed for verdict in variant.checks)
+
+
+def test_a_text_of_which_every_changed_sentence_failed_is_rejected() -> None:
+    variant = asyncio.run(shouted(" ").rewrite("The council met 40 owners. Ann Lee spoke to all of them.", Context()))
+    assert (variant.status, variant.text) == ("rejected", None)
+    assert variant.refused == "The end came! The end came!"
+    assert "numbers" in variant.cause
+
+
+def test_a_name_lost_in_one_sentence_is_missed_even_if_another_sentence_has_it() -> None:
+    def forget(sentence: Span) -> str | NotApplicable:
+        return sentence.text.replace("Ann Lee", "we") if sentence.start else NotApplicable("the first sentence")
+
+    relation = CheckedRelation(SentenceRule("forget", forget), "forget")
+    variant = asyncio.run(relation.rewrite("Ann Lee called the mayor. Ann Lee bought a house.", Context()))
+    assert variant.cause == "failed the check of names"
+
+
+def test_sentences_that_pass_may_make_a_text_too_long() -> None:
+    rule = TextRule("add", lambda text: text.replace(".", " at last."), expects=Expectation(longest=1.0))
+    relation = CheckedRelation(rule, "add")
+    assert asyncio.run(relation.rewrite("It rained.", Context())).status == "changed"
+    assert asyncio.run(relation.rewrite(LONG, Context())).cause == "failed the check of length"
+
+
+def test_a_model_judges_all_of_the_text_and_only_once() -> None:
+    for reply, status in (("SAME", "changed"), ("DIFFERENT: the end", "rejected"), ("Well", "changed")):
+        ask = Rewriter([reply])
+        relation = replace(shouted("40"), judged=True)
+        variant = asyncio.run(relation.rewrite(LONG, Context(ask=ask)))
+        assert (variant.status, len(ask.asked)) == (status, 1)
+        assert "Ann Lee spoke! It rained all day!" in ask.asked[0].messages[-1].content

@@ -8,7 +8,7 @@ import pytest
 from pcs_annotator import Relation, Variant
 from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.rules import rule
-from pcs_annotator.relations.rules.rule import NotApplicable, Replacement, SentenceRule, TextRule, splice
+from pcs_annotator.relations.rules.rule import NotApplicable, Replacement, SentenceRule, TextRule, in_pairs, splice
 
 if TYPE_CHECKING:
     from spacy.tokens import Span
@@ -49,6 +49,16 @@ def test_rules_do_not_apply_to_other_languages(text: str) -> None:
 
 def test_a_rule_that_changes_nothing_is_not_applicable() -> None:
     assert rewritten(TextRule("same", lambda text: text), "The dog ran home.").reason == "the rewrite changed nothing"
+
+
+def test_sentences_are_paired_unless_they_were_split_or_joined() -> None:
+    text = "It is on.\nIt is late. I know. Go."
+    assert in_pairs(text, "It's on.\nIt is late. I do. Go.") == [
+        Replacement(0, 9, "It's on."),
+        Replacement(22, 29, "I do."),
+    ]
+    for other in ("It is on.\nIt is late, I know. Go.", "It is on. It is late. I know. Go."):
+        assert in_pairs(text, other) == [Replacement(0, len(text), other)]
 
 
 def test_rules_cost_no_calls() -> None:

@@ -39,7 +39,7 @@ class Entity(NamedTuple):
     opens: bool
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def is_title(text: str) -> bool:
     """Return whether nearly every word has a capital, as in a headline, so that capitals do not mark names.
 
@@ -50,13 +50,13 @@ def is_title(text: str) -> bool:
     return len(found) > 2 and sum(word[0].isupper() for word in found) >= 0.85 * len(found)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def capitals(text: str) -> tuple[str, ...]:
     """Return all words with a capital, in order; if they are the same in two texts, so are the names."""
     return tuple(_CAPITALISED.findall(prose(text)))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def entities(text: str) -> tuple[Entity, ...]:
     """Return the names, each as one group of adjacent words.
 

@@ -284,7 +284,7 @@ def _flips(source: str, text: str) -> tuple[int, int]:
     return flips, open_flips
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _read(text: str, language: str) -> _Reading:
     text = prose(text).lower()
     if language:

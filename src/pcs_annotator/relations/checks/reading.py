@@ -56,7 +56,7 @@ _MENTION = re.compile(r"(?<!\w)[@#]\w*[^\W\d]\w*")
 _ENTITY = re.compile(r"&(?:#\d+|[a-z]+);")
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def plain(text: str) -> str:
     """Return the text with plain quotation marks and dashes.
 
@@ -66,7 +66,7 @@ def plain(text: str) -> str:
     return text.replace("`", "'") if text.isascii() else text.translate(_PLAIN)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def prose(text: str) -> str:
     """Return the text without web addresses, mentions, tags and HTML entities."""
     text = plain(text)
@@ -77,7 +77,7 @@ def prose(text: str) -> str:
     return _ENTITY.sub(" ", text) if "&" in text else text
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def words(text: str) -> tuple[str, ...]:
     """Return the words in lower case, without addresses.
 

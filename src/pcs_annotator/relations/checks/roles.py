@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -230,6 +231,7 @@ def _other_thing(source: str, text: str) -> str:
     return ""
 
 
+@lru_cache(maxsize=256)
 def _bare_words(text: str) -> tuple[str, ...]:
     return tuple(map(bare, words(text)))
 

@@ -52,7 +52,7 @@ _SOUNDS = {
 }
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def read_numbers(text: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the values of the numbers that a rewrite must keep, and of words that may be numbers.
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
 from pcs_annotator.core.variant import Expectation, Variant
@@ -50,6 +52,9 @@ def splice(text: str, replacements: list[Replacement], offset: int = 0) -> str:
     return "".join([*pieces, text[done:]])
 
 
+# What separates two sentences; kept when a text is split, so that every second piece is such a gap.
+_GAP = re.compile(r"((?<=[.!?])\s+|\s*\n\s*)")
+
 TextFunction = Callable[[str], str | NotApplicable]
 SentenceFunction = Callable[["Span"], str | NotApplicable]
 F = TypeVar("F", bound=Callable[..., object])
@@ -93,6 +98,11 @@ class TextRule(ByFunction[TextFunction]):
         reason = why_not_english(text) if self.english else why_not_prose(text)
         result = NotApplicable(reason) if reason else self.function(text)
         return as_variant(self.name, text, result)
+
+    async def sentences(self, text: str, context: Context) -> list[Replacement] | NotApplicable:
+        """Return a replacement for every sentence that the rule changes, or why there is none."""
+        variant = await self.rewrite(text, context)
+        return NotApplicable(variant.reason) if variant.text is None else in_pairs(text, variant.text)
 
 
 class SentenceRule(ByFunction[SentenceFunction]):
@@ -168,6 +178,19 @@ def by_sentence(doc: Doc, function: SentenceFunction) -> list[Replacement] | Not
         else:
             found.append(Replacement(sentence.start_char, sentence.end_char, result))
     return found or NotApplicable(reasons.most_common(1)[0][0] if reasons else "no sentence")
+
+
+def in_pairs(text: str, rewrite: str) -> list[Replacement]:
+    """Return a replacement for every changed sentence; one for all of the text if sentences were split or joined.
+
+    >>> in_pairs("It is late. I know.", "It's late. I know.")
+    [Replacement(start=0, end=11, text="It's late.")]
+    """
+    old, new = _GAP.split(text), _GAP.split(rewrite)
+    if old[1::2] != new[1::2]:
+        return [Replacement(0, len(text), rewrite)]
+    places = zip(old, new, accumulate(map(len, old)), strict=True)
+    return [Replacement(end - len(one), end, other) for one, other, end in places if one != other]
 
 
 def _without_blanks(sentence: Span) -> Span:
