@@ -18,6 +18,7 @@ from pcs_annotator.relations.checks.roles import in_order, roles
 from pcs_annotator.relations.checks.surface import certainty, language, length, numbers, unchanged
 from pcs_annotator.relations.language import may_be_english
 from pcs_annotator.relations.parse import Parser
+from pcs_annotator.relations.rules.prepared import prepared
 from pcs_annotator.relations.rules.rule import NotApplicable, SentenceRule, TextRule, as_variant, splice
 
 JUDGE_PROMPT = """You compare two texts. Do they mean the same: the same facts, the same people doing the same things, \
@@ -118,7 +119,7 @@ async def check_rewrite(
     if not _all_passed(verdicts):
         return verdicts
     if parser is not None and _worth_parsing(rewrite, parser):
-        source_doc, text_doc = await parser.parse(source), await parser.parse(text)
+        source_doc, text_doc = [await parser.parse(prepared(each).text) for each in (source, text)]
         verdicts = _with_roles(verdicts, replace(rewrite, source_doc=source_doc, text_doc=text_doc))
     if ask_judge is None or not _all_passed(verdicts):
         return verdicts
@@ -132,7 +133,7 @@ def verdicts(source: str, text: str, expects: Expectation, parser: Parser | None
     found = run_checks(rewrite)
     if parser is None or not _all_passed(found) or not _worth_parsing(rewrite, parser):
         return found
-    source_doc, text_doc = parser.parse_many([source, text])
+    source_doc, text_doc = parser.parse_many(prepared(each).text for each in (source, text))
     return _with_roles(found, replace(rewrite, source_doc=source_doc, text_doc=text_doc))
 
 

@@ -7,6 +7,7 @@ has the same length as what was written, so that positions are the same in both.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from pcs_annotator.relations.rules.words import NAMES_TOO, SMALL, inflect, lemma_of, readings, word_set
@@ -63,6 +64,8 @@ class Prepared(NamedTuple):
     after: str
 
 
+# All rules parse the same texts.
+@lru_cache(maxsize=2048)
 def prepared(text: str) -> Prepared:
     """Return a text as it is parsed.
 
