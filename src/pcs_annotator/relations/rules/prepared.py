@@ -15,13 +15,16 @@ from pcs_annotator.relations.rules.words import NAMES_TOO, SMALL, inflect, lemma
 _EMOJI = r"[\u200d\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]"
 _SIGN = rf"(?:https?:\S+|www\.\S+|pic\.twitter\.com/\S+|[@#]\w+|{_EMOJI}|<3|[:;]-?[)(DP](?!\w)|[xX]{{2,}}\b)"
 _BEFORE = re.compile(
-    rf"\s*(?:(?:RT\s+)?[@]\w+:?\s+|RT\s+|#\w+:\s+|{_EMOJI}\s*)*"
+    rf"\s*(?:(?:RT\s+)?\.?@\w+:?\s+|RT\s+|#\w+(?::\s+|\s+(?=#))|{_EMOJI}\s*"
+    r"|(?:omg|lol|lmao|(?:ha){2,}|btw|fyi|tbh|yeah|ya|yes|yep|yup|wow|hey|ugh|damn|dude|bro)(?:[,!.]*\s+))*"
     r"(?:(?:breaking(?: news)?|just in|updated?|exclusive|watch|video|report|poll|study|analysis|opinion|fact check)"
     r"\s*(?::|-|–|—)\s+)?",
     re.IGNORECASE,
 )
 _AFTER = re.compile(rf"(?:\s*(?:\bvia(?=\s+@))?\s*{_SIGN})+[\s.]*$|\s+$")
-_WORD = re.compile(r"[^\W_]+(?:['’`][^\W_]+)*")
+_TAG = re.compile(r"(?<!\w)[@#]\w+")
+_WORD = re.compile(r"(?:(?<!\w)[@#]\w+|[^\W_]+)(?:['’`][^\W_]+)*")
+_I = re.compile(r"(?<![\w'’-])i(?=['’]\w|\s|$)")
 _SENTENCE = re.compile(
     r"\S.*?(?:(?<!\b[A-Z])(?<!\b(?:St|Mr|Dr|vs|No|Co))(?<!\b(?:Mrs|Sen|Gov|Rep|Inc|Ltd|Jan|Feb|Aug|Oct|Nov|Dec))"
     r"(?<!\b(?:Corp|Sept))[.!?]+[\"'”’)]*(?=\s|$)|$)",
@@ -29,9 +32,14 @@ _SENTENCE = re.compile(
 )
 _APOSTROPHE = re.compile(r"(?<=\w)`(?=\w)")
 # What a mention in front belongs to: "@user is right", "@user and I".
-_CONTINUES = word_set("and or & is was are were has have had will would can could may might did does do 's")
+_JOINS = word_set("and or & 's")
+_CONTINUES = _JOINS | word_set("is was has had says said")
 # Words that a tag or mention after them may belong to.
-_TAKES_TAG = word_set("near around like love hate see watch meet join via great good happy using called thank & + w/ -")
+_TAKES_TAG = word_set(
+    "a an the and or but of in on at to for from by with about as into over after before under between against during "
+    "without through than near around like via my your his her its our their this that these those is are was were be "
+    "am not no so very new love hate see watch meet join great good happy using called thank & + w/ -"
+)
 # Words that stay small in a title, unless its writer gives all words a capital.
 _SMALL_IN_TITLES = word_set("a an the and or but nor of in on at to for from by with as via vs")
 _LONG_SMALL = word_set("about over into after before under amid against between during without through than upon per")
@@ -75,9 +83,19 @@ after=' #proud')
     """
     start, end = _bounds(text)
     source = text[start:end]
-    plain = _APOSTROPHE.sub("'", source)
-    parsed = _SENTENCE.sub(lambda found: in_sentence_case(found[0]), plain)
+    plain = _TAG.sub(_stand_in, _APOSTROPHE.sub("'", source))
+    parsed = _SENTENCE.sub(lambda found: _with_capitals(in_sentence_case(found[0])), plain)
     return Prepared(text[:start], source, parsed if len(parsed) == len(source) else source, text[end:])
+
+
+def _stand_in(tag: re.Match[str]) -> str:
+    """Return a name of the same length, which the parser reads as one: `Xbus` for `#bus`."""
+    return f"X{tag[0][1:].lower()}".replace("_", "x")
+
+
+def _with_capitals(sentence: str) -> str:
+    """Return a sentence that was typed in a hurry with a capital at its start and in "I"."""
+    return _I.sub("I", sentence[0].upper() + sentence[1:] if sentence[:2].isalpha() else sentence)
 
 
 def _bounds(text: str) -> tuple[int, int]:
@@ -85,14 +103,15 @@ def _bounds(text: str) -> tuple[int, int]:
     found = _BEFORE.match(text)
     start = found.end() if found else 0
     following = text[start:].split(maxsplit=1)
-    if start and following and following[0].lower() in _CONTINUES:
+    if found and following and following[0].lower() in (_JOINS if text.count("@", 0, start) > 1 else _CONTINUES):
         start = 0
     tail = _AFTER.search(text, max(start, len(text) - _LONGEST_TAIL))
     end = tail.start() if tail else len(text)
     last, sign = (text[start:end].split() or [""])[-1].lower(), text[end:].lstrip()[:1]
     # "Back from #work": the tag is part of the sentence.
-    if sign in ("#", "@") and (last in SMALL or last in _TAKES_TAG or last[-1:] in (",", ":", "")):
-        end = len(text.rstrip())
+    if sign in ("#", "@") and (last in _TAKES_TAG or last[-1:] in (",", ":", "")):
+        own = re.compile(r"\s*\S+").match(text, end)
+        end = own.end() if own else end
     return _within_quotes(text, start, end) if start < end else (0, len(text))
 
 
@@ -173,31 +192,27 @@ def as_written(rewrite: str, source: str, parsed: str) -> str:
     """
     if source == parsed:
         return rewrite
-    spellings: dict[str, str] = {}
-    words = _WORD.findall(source)
-    for word in words[1:]:
-        spellings.setdefault(_key(word), word)
-    titled = _APOSTROPHE.sub("'", source) != parsed
-    all_capitals = any(_key(word) in _SMALL_IN_TITLES and word[0].isupper() for word in words[1:])
-    if words and titled and _key(words[0]) not in _SMALL_IN_TITLES:
-        spellings.setdefault(_key(words[0]), words[0])
+    written, read = _WORD.findall(source), _WORD.findall(parsed)
+    pairs = list(zip(written, read, strict=False))
+    titled = any(old[0].isupper() and new[0].islower() for old, new in pairs)
+    all_capitals = any(word[0].isupper() and word.lower() in _SMALL_IN_TITLES for word in written[1:])
+    small = frozenset[str]() if all_capitals else _SMALL_IN_TITLES
+    spellings = {
+        _key(new): old
+        for old, new in reversed(pairs)
+        if old != new or (titled and (old is not written[0] or _key(old) not in small))
+    }
 
     def spelt(found: re.Match[str]) -> str:
-        word = found[0]
-        key = _key(word)
-        if key in spellings:
-            return spellings[key]
-        small = key in _SMALL_IN_TITLES and not all_capitals
-        return word if not titled else word.lower() if small else word[0].upper() + word[1:]
+        word, key = found[0], _key(found[0])
+        return spellings.get(key) or (word if not titled or key in small else word[0].upper() + word[1:])
 
-    return _with_capital(_WORD.sub(spelt, rewrite), rewrite)
+    text = _WORD.sub(spelt, rewrite)
+    if source[0].islower():
+        return text if text.startswith(tuple(spellings.values())) else text[0].lower() + text[1:]
+    first = next((at for at, letter in enumerate(text) if letter.isalpha()), 0)
+    return text[:first] + text[first].upper() + text[first + 1 :]
 
 
 def _key(word: str) -> str:
-    return word.lower().replace("’", "'").replace("`", "'")
-
-
-def _with_capital(text: str, like: str) -> str:
-    """Return the text with a capital at its start if another one has it there."""
-    first = next((at for at, letter in enumerate(text) if letter.isalpha()), 0)
-    return text[:first] + text[first].upper() + text[first + 1 :] if like[first : first + 1].isupper() else text
+    return word.lower().replace("’", "'")

@@ -170,7 +170,8 @@ def by_sentence(doc: Doc, function: SentenceFunction) -> list[Replacement] | Not
     found: list[Replacement] = []
     reasons: Counter[str] = Counter()
     for sentence in map(_without_blanks, doc.sents):
-        result = function(sentence) if len(sentence) else NotApplicable("no sentence")
+        reason = _why_no_sentence(sentence.text)
+        result = NotApplicable(reason) if reason else function(sentence)
         if not isinstance(result, NotApplicable) and result.split() == sentence.text.split():
             result = NotApplicable("the rewrite changed nothing")
         if isinstance(result, NotApplicable):
@@ -191,6 +192,13 @@ def in_pairs(text: str, rewrite: str) -> list[Replacement]:
         return [Replacement(0, len(text), rewrite)]
     places = zip(old, new, accumulate(map(len, old)), strict=True)
     return [Replacement(end - len(one), end, other) for one, other, end in places if one != other]
+
+
+def _why_no_sentence(text: str) -> str:
+    """Return why a sentence is none that a parse can be trusted with; empty when it may be one."""
+    if not text:
+        return "no sentence"
+    return "all in capitals" if sum(map(str.isupper, text)) > sum(map(str.islower, text)) else ""
 
 
 def _without_blanks(sentence: Span) -> Span:
