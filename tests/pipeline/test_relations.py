@@ -95,6 +95,12 @@ def test_one_text_can_be_tried(tmp_path: Path) -> None:
     assert not tried.question
 
 
+def test_a_task_about_truth_is_tried_as_it_would_be_asked(tmp_path: Path) -> None:
+    (tmp_path / "pcs.toml").write_text('[task]\nlabels = ["hoax", "report"]\n', encoding="utf-8")
+    tried = try_relation("double-negation", "Many people liked the old harbour.", RelationChoice(folder=tmp_path))
+    assert tried.variant.cause == "no suitable predicate"
+
+
 def test_a_relation_of_the_question_shows_what_models_read(tmp_path: Path) -> None:
     tried = try_relation("order", "A text.", RelationChoice(folder=tmp_path))
     assert (tried.variant.status, tried.variant.text) == ("original", "A text.")

@@ -34,7 +34,7 @@ from pcs_annotator.files.table_writer import WRITTEN
 from pcs_annotator.files.tables import Columns, write_table
 from pcs_annotator.judging.evaluation.flips import Flips, flips_by_relation
 from pcs_annotator.pipeline.ask import pricing
-from pcs_annotator.relations.base import Context, QuestionRelation, Relation, rephrased
+from pcs_annotator.relations.base import Context, QuestionRelation, Relation, asks_about_truth, rephrased
 from pcs_annotator.relations.choose import RelationOptions, choose_relations, known_relations
 from pcs_annotator.relations.compose import text_parts
 from pcs_annotator.relations.parse import Parser
@@ -219,10 +219,7 @@ def try_relation(name: str, text: str, choice: RelationChoice) -> TriedRelation:
 
 async def _task_for(relation: Relation, settings: TaskSettings, context: Context) -> Task:
     """Return the task of `pcs.toml`, or an example, with all that a relation needs."""
-    task = EXAMPLE
-    if settings.labels:
-        instruction = settings.instruction or usual_instruction(settings.labels)
-        task = Task(instruction, settings.labels, settings.meanings, settings.wordings, settings.written_wording)
+    task = _task_of(settings)
     if "wording" not in relation.needs or task.written_wording:
         return task
     if context.ask is None:
@@ -230,6 +227,13 @@ async def _task_for(relation: Relation, settings: TaskSettings, context: Context
             f"relation {relation.name!r} needs a model that rewrites: name one as rewriter (--rewriter MODEL)"
         )
     return replace(task, written_wording=await write_wording(task, context.ask))
+
+
+def _task_of(settings: TaskSettings) -> Task:
+    if not settings.labels:
+        return EXAMPLE
+    instruction = settings.instruction or usual_instruction(settings.labels)
+    return Task(instruction, settings.labels, settings.meanings, settings.wordings, settings.written_wording)
 
 
 def _read_as(question: Phrasing, text: str) -> str:
@@ -339,13 +343,14 @@ class _RelationBench:
 @asynccontextmanager
 async def _opened(names: Sequence[str], choice: RelationChoice) -> AsyncIterator[_RelationBench]:
     """Open relations that are ready to rewrite, and close their model at the end."""
-    settings = read_config(choice.config, choice.folder).relations
+    config = read_config(choice.config, choice.folder)
+    settings, about_truth = config.relations, asks_about_truth(_task_of(config.task))
     spec = choice.rewriter or settings.rewriter
     options = relation_options_of(settings, rewriter=bool(spec))
     relations = choose_relations(names or settings.use or DEFAULT, options)
     unchecked = choose_relations(names or settings.use or DEFAULT, replace(options, checked=False))
     if not spec:
-        yield _RelationBench(relations, unchecked, Context())
+        yield _RelationBench(relations, unchecked, Context(about_truth=about_truth))
         return
     model = resolve_model(spec, read_environment(choice.folder))
     with TemporaryDirectory() as folder:
@@ -354,7 +359,8 @@ async def _opened(names: Sequence[str], choice: RelationChoice) -> AsyncIterator
             with open_ledger(path) as ledger:
                 asker = Asker(ledger, BudgetTracker(Budget()), Tally(), pricing({}))
                 try:
-                    yield _RelationBench(relations, unchecked, Context(ask=Rewriter(model, asker)))
+                    context = Context(ask=Rewriter(model, asker), about_truth=about_truth)
+                    yield _RelationBench(relations, unchecked, context)
                 finally:
                     await model.close()
 

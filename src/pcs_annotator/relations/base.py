@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 from pcs_annotator.core.chat import Reply, Request
-from pcs_annotator.core.task import Phrasing
+from pcs_annotator.core.task import Phrasing, Task
 from pcs_annotator.core.variant import ORIGINAL, Expectation, Variant
 from pcs_annotator.registry import Registry
 from pcs_annotator.relations.parse import Parser
@@ -27,15 +28,34 @@ class Context:
         ask: Calls the model that rewrites; None when there is none.
         parser: Parses English, each text once; loaded at its first use.
         hint: Why the first attempt was rejected; empty at the first attempt.
+        about_truth: Whether the task asks if texts are true, so that no rewrite may speak of truth itself.
     """
 
     ask: AskRewriter | None = None
     parser: Parser = field(default_factory=Parser)
     hint: str = ""
+    about_truth: bool = False
 
     def hinting(self, hint: str) -> Self:
         """Return the context of a second attempt."""
         return replace(self, hint=hint)
+
+
+_TRUTH = re.compile(
+    r"\b(?:true|untrue|false(?:hood)?s?|fake|fact(?:s|ual|ually|-?check\w*)?|hoax(?:es)?|(?:un)?truth\w*|veracity|"
+    r"(?:mis|dis)-?information|rumou?rs?|(?:in)?accura\w+|debunk\w*|refute[sd]?|wahr|falsch|vrai|faux|falso|"
+    r"verdadero|verdadeiro|vero)\b|^real$",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+def asks_about_truth(task: Task) -> bool:
+    """Return whether a task asks if texts are true, judged by the words of its instruction and labels.
+
+    >>> [asks_about_truth(Task("Which kind of news?", labels)) for labels in (["fake", "real"], ["good", "bad"])]
+    [True, False]
+    """
+    return bool(_TRUTH.search("\n".join([task.instruction, *task.labels, *task.meanings.values()])))
 
 
 class Relation(Protocol):

@@ -60,6 +60,11 @@ def test_a_changed_polarity_is_detected(source: str, text: str) -> None:
         "It is not the case that, on Monday, the council did not raise taxes.",
         "No one can deny that the council raised taxes.",
         "The council has raised taxes.",
+        "It is not false that the council raised taxes.",
+        "It is not inaccurate to say that the council raised taxes.",
+        "It is incorrect to say that the council did not raise taxes.",
+        "It is not true that Gov. Lee and the council did not raise taxes.",
+        "The council never failed to raise taxes.",
     ],
 )
 def test_an_even_number_of_negations_may_be_added(text: str) -> None:
@@ -71,6 +76,11 @@ def test_an_even_number_of_negations_may_be_added(text: str) -> None:
     [
         ("The council raised taxes.", "The council did not raise taxes."),
         ("The council raised taxes.", "It is not true that the council raised taxes."),
+        ("The council raised taxes.", "It is not untrue that the council did not raise taxes."),
+        ("The council raised taxes.", "It is not the case that the council did not fail to raise taxes."),
+        ("The council raised taxes.", "It is incorrect to say that the council raised taxes."),
+        ("Our mayor raised taxes.", "It is not false that our mayor never raised taxes."),
+        ("The tax is legal.", "The tax is not legal."),
         ("I had the best day.", "I did not have the worst day."),
         ("She dates a cook, she met his mother.", "She does not date a cook, she did not meet his mother."),
         ("She does not force anything.", "She forces things."),

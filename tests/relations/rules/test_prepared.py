@@ -77,8 +77,8 @@ def test_what_is_no_part_of_the_sentences_is_set_aside(before: str, words: str, 
         ),
         (
             "double-negation",
-            "@ann The mayor hasn`t seen it. The Mayor Likes the Old School",
-            "@ann The mayor hasn`t seen it. It Is Not Incorrect to Say That the Mayor Likes the Old School",
+            "@ann Seen it? The Mayor Likes the Old School",
+            "@ann Seen it? It Is Not Untrue That the Mayor Likes the Old School",
         ),
     ],
 )

@@ -22,7 +22,7 @@ from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, Vote
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import BudgetReached, PcsError, RateLimited, ServerTrouble, TableError, Unanswerable
-from pcs_annotator.relations.base import Context
+from pcs_annotator.relations.base import Context, asks_about_truth
 from pcs_annotator.relations.compose import text_parts
 
 FIRST_ROWS = 1024
@@ -154,7 +154,8 @@ class ItemAsker:
         names = [annotator.name for annotator, _ in job.annotators]
         self.buffer = VoteBuffer(names, [relation.name for relation in job.relations], job.task.labels, job.draws)
         self._cut: set[tuple[int, int]] = set()
-        self._context = Context(ask=None if job.rewriter is None else Rewriter(job.rewriter, asker))
+        rewriter = None if job.rewriter is None else Rewriter(job.rewriter, asker)
+        self._context = Context(ask=rewriter, about_truth=asks_about_truth(job.task))
         self._identities, self._asking, self._asked_under = prepared.identities, prepared.asking, prepared.asked_under
         as_is = [not text_parts(relation) for relation in job.relations]
         self._as_is = [relation for relation, kept in enumerate(as_is) if kept]

@@ -184,6 +184,7 @@ _IDIOM = re.compile(
     r"\bno\.? ?\d|,\s*\w+n't \w+\s*\?|\bcould(?:n't| not) agree more\b|\bnot for nothing\b|\blol no\b"
 )
 _SENTENCE = re.compile(r"[.!?]+(?:\s|$)|\n")
+_ABBREVIATED = re.compile(r"\b(gov|sens?|reps?|mr|mrs|ms|dr|jr|sr|st|inc|corp|co|ltd|vs|gen|[a-z])\.(?= )")
 _CLAUSE = re.compile(
     r"[,;:()]|\s-+\s|\b(?:and|but|or|because|cause|cuz|since|while|although|though|whereas|when|if|so|which|who|then)\b"
 )
@@ -290,7 +291,7 @@ def _read(text: str, language: str) -> _Reading:
     if language:
         counts = [_count_foreign(sentence, FOREIGN[language]) for sentence in _SENTENCE.split(text)]
         return _Reading(sum(counts), sum(counts), sum(count % 2 for count in counts))
-    text = _IDIOM.sub(" ", text)
+    text = _ABBREVIATED.sub(r"\1", _IDIOM.sub(" ", text))
     sentences = [_read_sentence(sentence) for sentence in _SENTENCE.split(text)]
     return _Reading(*map(sum, zip(*sentences, strict=True)))
 

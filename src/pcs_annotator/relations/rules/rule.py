@@ -105,10 +105,15 @@ class TextRule(ByFunction[TextFunction]):
         return NotApplicable(variant.reason) if variant.text is None else in_pairs(text, variant.text)
 
 
+@dataclass(frozen=True, slots=True)
 class SentenceRule(ByFunction[SentenceFunction]):
-    """A rule that works on one parsed sentence at a time and changes every sentence that it can."""
+    """A rule that works on one parsed sentence at a time and changes every sentence that it can.
 
-    __slots__ = ()
+    Attributes:
+        on_truth: Takes the place of `function` when the task asks if texts are true.
+    """
+
+    on_truth: SentenceFunction | None = None
     needs: ClassVar[frozenset[Need]] = frozenset({"parser"})
 
     async def rewrite(self, text: str, context: Context) -> Variant:
@@ -122,7 +127,8 @@ class SentenceRule(ByFunction[SentenceFunction]):
         if reason:
             return NotApplicable(reason)
         ready = prepared(text)
-        found = by_sentence(await context.parser.parse(ready.text), self.function)
+        function = self.on_truth if context.about_truth and self.on_truth else self.function
+        found = by_sentence(await context.parser.parse(ready.text), function)
         return found if isinstance(found, NotApplicable) else [_as_written(each, text, ready) for each in found]
 
 
@@ -153,12 +159,16 @@ def text_rule(
 
 
 def sentence_rule(
-    name: str, *, version: str = "1", expects: Expectation | None = None
+    name: str,
+    *,
+    version: str = "1",
+    expects: Expectation | None = None,
+    on_truth: SentenceFunction | None = None,
 ) -> Callable[[SentenceFunction], SentenceFunction]:
     """Return a decorator that registers a function of a parsed sentence as a relation."""
 
     def decorate(function: SentenceFunction) -> SentenceFunction:
-        rule = SentenceRule(name, function, version, expects or Expectation())
+        rule = SentenceRule(name, function, version, expects or Expectation(), on_truth)
         relations.register(name)(lambda: rule)
         return function
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +15,8 @@ from hypothesis import strategies as st
 from pcs_annotator import Variant
 from pcs_annotator.relations.base import Context, relations
 from pcs_annotator.relations.rules.statements import double_negation as _registered  # noqa: F401 - makes the rule known
-from pcs_annotator.relations.rules.statements.double_negation import CASE, PARTNERS, WHOLE
+from pcs_annotator.relations.rules.statements.double_negation import DENIALS, FRAMES
+from pcs_annotator.relations.rules.statements.predicate import PARTNERS
 from pcs_annotator.relations.rules.words import word_set
 
 CONTEXT = Context()
@@ -68,31 +71,112 @@ def test_sentence_that_cannot_be_negated_twice_is_left_alone(text: str) -> None:
     assert rewrite(text).status == "not_applicable"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Many voters rejected the plan.",
-        "A man rejected the plan on Monday.",
-        "The senators rejected the plan on Monday.",
-        "The mayor and the clerk rejected the plan.",
-        "The mayor rejected the plan because it was late.",
-        "The mayor rejected some of the plans.",
-        "The mayor also rejected the plan.",
-        "The mayor might reject the plan today.",
-        "The mayor rejected the plan and left the room.",
-        "The mayor hopes to reject the plan today.",
-        "The mayor rejects the plan for the harbour.",
-    ],
-)
-def test_no_negation_goes_inside_where_its_scope_would_be_open(text: str) -> None:
-    changed = rewrite(text).text
-    assert changed is not None
-    assert changed.startswith(WHOLE)
-    assert changed[len(WHOLE) + 1 :] == text[1:]
+FRAMED, ALONE = "framed", "left alone"
+ADVERSARIAL = [
+    # Scope: an inner "not" would reach too far, or not far enough.
+    ("Many voters rejected the plan.", FRAMED),
+    ("A man rejected the plan on Monday.", FRAMED),
+    ("The senators rejected the plan on Monday.", FRAMED),
+    ("The mayor and the clerk rejected the plan.", FRAMED),
+    ("The mayor rejected the plan because it was late.", FRAMED),
+    ("The mayor rejected some of the plans.", FRAMED),
+    ("The mayor also rejected the plan.", FRAMED),
+    ("The mayor might reject the plan today.", FRAMED),
+    ("The mayor rejected the plan and left the room.", FRAMED),
+    ("The mayor rejected the plan and the clerk wept.", FRAMED),
+    ("The mayor made the town poor and the clerk led the march.", FRAMED),
+    ("The mayor hopes to reject the plan today.", FRAMED),
+    ("The mayor rejects the plan for the harbour.", FRAMED),
+    ("The mayor rejected the plan unless the tax falls.", FRAMED),
+    ("The mayor must reject the plan.", FRAMED),
+    ("Only the mayor rejected the plan.", FRAMED),
+    ("Every guest can vote on Sunday.", FRAMED),
+    ("The bus was a bit late on Monday.", FRAMED),
+    ("The music was that loud in the hall.", FRAMED),
+    ("The baker has lived here for years.", FRAMED),
+    # A statement that is negated, or spoken by somebody, is still a statement.
+    ("I love this quiet place.", FRAMED),
+    ("You can find better bread at the market.", FRAMED),
+    ("We don't serve that soup any more.", FRAMED),
+    ("Nobody at the table liked the fish.", FRAMED),
+    ("The soup wasn't hot, and the waiter never came back.", FRAMED),
+    ("The portions were huge and the staff smiled!", FRAMED),
+    ("40 people came to the opening of the bakery.", FRAMED),
+    # Fragments, wishes, requests and questions.
+    ("Nicest little bakery I've been to in a while.", ALONE),
+    ("Nice lamp, feels good in your hand.", ALONE),
+    ("Muddy sound, and a cable that breaks.", ALONE),
+    ("God bless you and your family.", ALONE),
+    ("Please bring a coat and a lamp.", ALONE),
+    ("You will come on Sunday, won't you?", ALONE),
+    ("Screen Quality, Battery Life, Dropped Calls.", ALONE),
+    ("29 Faces You Know From the Harbour", ALONE),
+    ("The 10 Types of Neighbours Everyone Has", ALONE),
+    ("Two sailors rescued off the coast", ALONE),
+    ("universal phone holder stand window mount for the car", ALONE),
+    ("lol the baker is going to sing tomorrow", ALONE),
+    ("Oslo, Norway, May 3 -- The ferry company sold two ships.", ALONE),
+    # The predicate itself.
+    ("Our baker always remembers my name.", "Our baker never fails to remember my name."),
+    ("They always delivered the bread on time.", "They never failed to deliver the bread on time."),
+    ("The bread is always fresh and warm.", FRAMED),
+    ("The path is visible from the old mill.", "The path is not invisible from the old mill."),
+    # What stays in front, and whose capital stays.
+    ("Says the mayor raised the tax twice.", "Says it is not false that the mayor raised the tax twice."),
+    ("Says that taxes will rise in May.", "Says that it is not untrue that taxes will rise in May."),
+    ("Says, Taxes will rise in May.", ALONE),
+    ("Arsenal striker Jon Abara is doubtful for the cup.", "Arsenal striker"),
+    ("Proposition 2 does not cost the town any money.", "Proposition 2"),
+    ("Unfortunately, many of the seats were broken.", "Unfortunately, it is not "),
+    ("the soup was cold and the bread was old.", "it is not "),
+]
+
+
+def _is_framed(text: str, changed: str | None) -> bool:
+    statements = (text, text[0].lower() + text[1:])
+    return any(changed == frame + statement for frame in FRAMES for statement in statements)
+
+
+def test_adversarial_sentences_are_framed_negated_inside_or_left_alone() -> None:
+    CONTEXT.parser.parse_many(text for text, _ in ADVERSARIAL)
+    wrong = []
+    for text, expected in ADVERSARIAL:
+        changed = rewrite(text).text
+        right = {FRAMED: _is_framed(text, changed), ALONE: changed is None}
+        if not right.get(expected, expected in (changed or "")):
+            wrong.append((text, changed))
+    assert wrong == []
 
 
 def test_negation_goes_inside_a_plain_clause_about_one_thing() -> None:
-    assert rewrite("The mayor rejected the plan.").text == f"{CASE}the mayor did not reject the plan."
+    changed = rewrite("The mayor rejected the plan.").text or ""
+    assert changed in {f"{denial}the mayor did not reject the plan." for denial in DENIALS}
+
+
+def test_no_frame_dominates_and_the_same_sentence_always_gets_the_same_one() -> None:
+    texts = [f"Many farmers in the valley sold {number} of their cattle." for number in range(10, 90)]
+    CONTEXT.parser.parse_many(texts)
+    frames = Counter(next(frame for frame in FRAMES if (rewrite(text).text or "").startswith(frame)) for text in texts)
+    assert len(frames) == len(FRAMES)
+    assert max(frames.values()) < 40
+    assert rewrite(texts[0]).text == "It is not untrue that many farmers in the valley sold 10 of their cattle."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The council approved the budget.", "The council did not fail to approve the budget."),
+        ("The plan is legal under federal law.", "The plan is not illegal under federal law."),
+        ("Many voters support the new law.", None),
+        ("The court will hear the appeal in October.", None),
+        ("All members signed the letter.", None),
+        ('The mayor praised "the best town of all".', None),
+        ("The mayor never praised the town.", None),
+    ],
+)
+def test_a_task_about_truth_gets_no_frame_that_speaks_of_truth(text: str, expected: str | None) -> None:
+    rule = relations.create("rule:double-negation")
+    assert asyncio.run(rule.rewrite(text, replace(CONTEXT, about_truth=True))).text == expected
 
 
 def test_contraries_are_no_partners() -> None:
@@ -111,11 +195,11 @@ def test_a_quotation_stays_verbatim() -> None:
     assert quotation in (rewrite(f"The senator wrote {quotation} in a letter on Monday.").text or quotation)
 
 
-def test_a_long_text_does_not_repeat_the_frame_before_every_sentence() -> None:
+def test_of_two_sentences_in_a_row_one_gets_a_frame() -> None:
     text = "Many farmers in the valley sold their cattle to the neighbours last year. " * 20
     changed = rewrite(text).text
     assert changed is not None
-    assert 1 <= changed.count(WHOLE) <= 5
+    assert sum(changed.count(frame) for frame in FRAMES) == 10
 
 
 @pytest.mark.parametrize("text", ODD)

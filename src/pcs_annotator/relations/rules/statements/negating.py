@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pcs_annotator.relations.rules.rule import Replacement
-from pcs_annotator.relations.rules.statements.opening import finite_of, subject_of
+from pcs_annotator.relations.rules.statements.opening import FINITE, finite_of, subject_of
 from pcs_annotator.relations.rules.words import inflect, lemma, word_set
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Token
 
 # Words whose scope is unclear beside a negation, or that change with one ("some", "any").
-_UNCLEAR_BESIDE_NOT = word_set(
+UNCLEAR_BESIDE_NOT = word_set(
     """
     some any all most many much few fewer several every each both either neither no none nobody nothing nowhere
     never not n't n’t without cannot everyone everybody everything everywhere someone somebody something somewhere
@@ -23,7 +23,7 @@ _UNCLEAR_BESIDE_NOT = word_set(
     eventually once twice really actually certainly definitely clearly obviously probably perhaps maybe possibly
     likely allegedly reportedly apparently presumably supposedly hopefully unfortunately fortunately far because
     since until till unless if although though whereas while lest whether rather instead so deny denies denied
-    denying fail fails failed refuse refuses refused lack lacks lacked nor than
+    denying fail fails failed refuse refuses refused lack lacks lacked nor than bit little quite
     """
 )
 # "Does not think that" mostly means "thinks that … not", which is another statement.
@@ -31,6 +31,12 @@ _SLIP_INTO_COMPLEMENT = word_set(
     """
     think believe expect suppose want seem appear feel intend plan tend hope wish like imagine guess look reckon
     anticipate advise recommend suggest schedule set need dare ought use happen
+    """
+)
+_REPORT = word_set(
+    """
+    say tell announce report warn claim confirm show know learn reveal argue add insist promise predict agree admit
+    declare state note acknowledge conclude discover find inform remind see hear complain explain
     """
 )
 _SPANS = frozenset({"years", "months", "weeks", "days", "hours", "minutes", "decades", "centuries", "long", "time"})
@@ -52,7 +58,8 @@ def negated(verb: Token, words: Sequence[Token]) -> Replacement | None:
     if subject is None or finite is None or subject.i > finite.i:
         return None
     out_of_reach = _out_of_reach(verb, words)
-    if any(_is_unclear(word) for word in words if word.i not in out_of_reach):
+    within = [word for word in words if word.i not in out_of_reach]
+    if any(_is_unclear(word) or (word.tag_ in FINITE and word != finite) for word in within):
         return None
     if not _is_one_thing(subject) or _has_loose_parts(verb, subject, finite):
         return None
@@ -64,20 +71,28 @@ def negated(verb: Token, words: Sequence[Token]) -> Replacement | None:
 def _out_of_reach(verb: Token, words: Sequence[Token]) -> set[int]:
     """Return the positions of words that a "not" beside the verb does not affect.
 
-    These are relative clauses and reported statements: in "did not say that some left", "some" is unaffected.
+    These are relative clauses and reported statements: in "did not say that some left", "some" is unaffected. Where
+    two clauses are joined after the verb, the second may not be reported.
     """
-    islands = [word for word in words if word.dep_ == "relcl" or (word.dep_ == "ccomp" and word.head == verb)]
+    reported = lemma(verb) in _REPORT and not any(_is_joined_clause(word) for word in words)
+    islands = [
+        word for word in words if word.dep_ == "relcl" or (reported and word.dep_ == "ccomp" and word.head == verb)
+    ]
     return {inner.i for island in islands if island.i > verb.i for inner in island.subtree}
 
 
+def _is_joined_clause(word: Token) -> bool:
+    return word.dep_ == "conj" and word.tag_.startswith("VB") and subject_of(word) is not None
+
+
 def _is_unclear(word: Token) -> bool:
-    if word.lower_ == "as":
-        return word.dep_ != "prep"
+    if word.lower_ in ("as", "that"):
+        return word.dep_ == "advmod" or (word.lower_ == "as" and word.dep_ != "prep")
     # "Has not written for years" means a pause of years.
     if word.lower_ in _SPANS:
         return any(before.lower_ in ("for", "in", "over") for before in word.doc[max(0, word.i - 4) : word.i])
     # Of two joined verbs, only the first is certain to be negated by "not".
-    return word.lower_ in _UNCLEAR_BESIDE_NOT or (word.dep_ == "conj" and word.tag_.startswith("VB"))
+    return word.lower_ in UNCLEAR_BESIDE_NOT or (word.dep_ == "conj" and word.tag_.startswith("VB"))
 
 
 def _is_one_thing(subject: Token) -> bool:
@@ -128,18 +143,19 @@ def _is_purpose(part: Token) -> bool:
 def _with_not(finite: Token, verb: Token) -> Replacement | None:
     start, end, word = finite.idx, finite.idx + len(finite), finite.lower_
     if finite.tag_ == "MD":
-        with_modal = _SAFE_MODALS.get(word)
+        with_modal = _SAFE_MODALS.get(word) if verb.tag_ != "VBD" else None
         return Replacement(start, end, with_modal) if with_modal else None
     if finite != verb or lemma(verb) == "be":
         return Replacement(start, end, f"{finite.text} not") if word in _TAKE_NOT else None
-    base = _base(verb)
+    base = base_form(verb)
     # News reports describe past events in the present tense; "does not say" would be a habit.
     if base is None or verb.tag_ != "VBD":
         return None
     return Replacement(start, end, f"did not {base}")
 
 
-def _base(verb: Token) -> str | None:
+def base_form(verb: Token) -> str | None:
+    """Return the dictionary form of a verb; None when its inflection leaves doubt."""
     word = verb.lower_
     if word in _TWO_VERBS:
         return _BASE_OF_SHARED.get(word)

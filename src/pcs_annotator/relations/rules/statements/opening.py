@@ -16,11 +16,12 @@ SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "csubjpass", "expl"})
 FINITE = frozenset({"VBD", "VBP", "VBZ", "MD"})
 
 # "WASHINGTON (Reuters) - ", "Reuters - ", "NEW YORK, July 3 (AP) -- ", "news.example.com -- "
-_PLACE = r"[A-Z][A-Z.']+(?:[ -][A-Z][A-Z.']+){0,3}"
-_PLACE_TAIL = r"(?:, [A-Z][A-Za-z.]+(?: \d{1,2})?)?(?:, [A-Z][a-z]+\.? \d{1,2})?(?: ?\([^()]{2,40}\))?"
-_SOURCE = r"[A-Z]\w+(?:[ .][A-Z]\w+)?(?: \([A-Z]\w+\))?|\w+\.(?:com|org|net)"
+_PLACE = r"[A-Z][A-Z.']+(?:[ /-][A-Z][A-Z.']+){0,3}"
+_PLACE_TAIL = r"(?:, [A-Z][A-Za-z.]+(?: \d{1,2})?)?(?:,? [A-Z][a-z]+\.? \d{1,2}(?:, \d{4})?)?(?: ?\([^()]{2,40}\))?"
+_SOURCE = r"[A-Z]\w+(?:[ .][A-Z]\w+)?(?:, [A-Z][\w.]+)?(?: \([A-Z][\w ]+\))?|\w+\.(?:com|org|net)"
 _DATELINE = re.compile(
-    rf"(?:{_PLACE}{_PLACE_TAIL}|{_SOURCE})\s*(?:--?|–|—)\s+|[A-Z][A-Za-z]+ \([A-Z][A-Za-z]+\) (?=[A-Z])"
+    rf"(?:{_PLACE}{_PLACE_TAIL}|{_SOURCE})\s*(?:--\s*|(?:-|–|—)\s+)|{_PLACE}{_PLACE_TAIL}\s*:\s+|"
+    r"[A-Z][A-Za-z]+ \([A-Z][A-Za-z]+\) (?=[A-Z])"
 )
 _LABEL = re.compile(
     r"(?:breaking(?: news)?|just in|update[d]?|report|exclusive|watch|video|poll|study|analysis|opinion|fact check)"
@@ -32,10 +33,14 @@ _LINK = re.compile(
     r"(?:(?:And|But|Yet|So) (?!far\b|many\b|much\b|do\b|does\b|did\b|is\b|are\b|too\b|as\b|called\b|long\b)"
     r"|(?:However|Meanwhile|Moreover|Furthermore|Instead|Still|Also|Nevertheless|Nonetheless|Therefore|Thus|Besides|"
     r"In fact|In addition|As a result|For example|For instance|Of course|In contrast|By contrast|In other words|"
+    r"In a word|All in all|In my opinion|To be honest|In general|In conclusion|Unfortunately|Fortunately|Sadly|Luckily|"
+    r"Honestly|Yes|Basically|Obviously|Clearly|"
     r"On the other hand|At the same time|In short|Additionally|Similarly|Likewise|Accordingly|Consequently|Overall|"
     r"According to [^,;:.\"“”]{3,60}), )"
 )
-_JUNK = re.compile(r"https?:|www\.|[\n\r\t@#{}<>|=*_\\^~]|\.\.\.|…|[a-z]{3}\.[A-Z][a-z]|&\w+;|  |[^\x00-ɏ‐-‧€₤£™]")
+_JUNK = re.compile(r"https?:|www\.|[\n\r\t@#{}<>|=*_\\^~]|\.\.\.|…|[a-z]{3}\.[A-Z][a-z]|&\w+;|   |[^\x00-ɏ‐-‧€₤£™]")
+# Tags and mentions within a sentence, and what is left of "&#39;" and "$" in some files of news.
+_HARMLESS = re.compile(r"#39;|\\(?=\$)|(?<=\w )[#@](?=[A-Za-z])")
 _ENDS = frozenset(".!?")
 _CLOSING = "\"'”’)]"
 
@@ -67,8 +72,11 @@ _NAMES = word_set(
     sanders warren turkey china jordan chad georgia wall west east north south democrats republicans twitter
     facebook moody lions giants eagles tigers bears bulls saints jets rangers rockets heat magic celtics pistons
     twins angels cubs god lord satan jesus senate parliament earth mars venus mercury nature science time newsweek
+    providence phoenix buffalo mobile arsenal independence liberty hope concord reading bath cork nice orange lens
+    chelsea proposition tonga woods bird medicare medicaid lifetime obama
     """
 )
+_KEPT = _KEEP_CASE | _NAMES
 # A title before a name is tagged as part of it and keeps its capital; these words do not.
 _LOWER_EVEN_AS_NAME = word_set(
     """
@@ -77,7 +85,9 @@ _LOWER_EVEN_AS_NAME = word_set(
     without despite there here some many most all both each every few several no police scientists researchers
     officials investigators authorities lawmakers oil stocks shares former two three four five six seven eight
     nine ten today yesterday tomorrow last next early late then now one and but or according longtime everyone
-    everybody everything someone somebody something anyone nobody nothing
+    everybody everything someone somebody something anyone nobody nothing none more less fewer higher lower tens dozens
+    hundreds thousands millions billions legendary beleaguered embattled troubled ailing struggling billionaire
+    unbeaten certain manufacturing millionaire veteran actor actress singer striker midfielder defender researcher
     """
 )
 _IN_NAMES = frozenset({"new", "old", "great", "grand", "big", "red", "white", "black", "green", "blue", "native"})
@@ -89,7 +99,7 @@ def why_no_statement(sentence: Span) -> str:
     text = sentence.text.strip()
     if not 4 <= len(sentence) <= 80:
         return "too short" if len(sentence) < 4 else "too long"
-    if _JUNK.search(text):
+    if _JUNK.search(_HARMLESS.sub("", text)):
         return "not plain prose"
     if text.upper() == text:
         return "all in capitals"
@@ -98,9 +108,9 @@ def why_no_statement(sentence: Span) -> str:
 
 def _why_no_bounds(sentence: Span, text: str) -> str:
     end = text.rstrip(_CLOSING)[-1:]
-    if end in ("?", "!"):
-        return "a question or an exclamation"
-    if end != "." and sentence.end != len(sentence.doc):
+    if end == "?":
+        return "a question"
+    if end not in (".", "!") and sentence.end != len(sentence.doc):
         return "no clear end of the sentence"
     if not _begins_cleanly(sentence):
         return "no clear start of the sentence"
@@ -109,7 +119,7 @@ def _why_no_bounds(sentence: Span, text: str) -> str:
 
 def ends_openly(sentence: Span) -> bool:
     """Return whether a sentence lacks a full stop, as in headlines, where a participle looks like a past tense."""
-    return not sentence.text.strip().rstrip(_CLOSING).endswith(".")
+    return not sentence.text.strip().rstrip(_CLOSING).endswith((".", "!"))
 
 
 def statement_start(sentence: Span) -> int | NotApplicable:
@@ -129,11 +139,14 @@ def statement_start(sentence: Span) -> int | NotApplicable:
 def in_mid_sentence(token: Token) -> str | None:
     """Return the first word of a sentence with the capital or small letter it has elsewhere; None when unclear."""
     word, plain = token.text, token.lower_.replace("’", "'")
+    if word[0].isdigit() or word[0].islower():
+        return word
     if plain in _LOWER_EVEN_AS_NAME or plain in _PREFIXES:
         return word.lower()
     if not word.isalpha():
         return _hyphened(word)
-    if plain in _KEEP_CASE or plain in _NAMES or any(char.isupper() for char in word[1:]):
+    # "Chinas" is China's without its apostrophe.
+    if not _KEPT.isdisjoint({plain, plain.removesuffix("s")}) or any(char.isupper() for char in word[1:]):
         return word
     is_name = _is_name(token, plain)
     if is_name is None:
@@ -147,17 +160,22 @@ def _is_name(token: Token, plain: str) -> bool | None:
         return None if _stands_alone(token) and _is_common(plain) else True
     if token.tag_ in ("VB", "VBD", "VBP", "VBZ", "MD", "FW"):
         return True if token.dep_ in (*SUBJECTS, "compound", "poss") else None
+    if token.tag_ == "NNS" and not _is_common(plain):
+        return None
     return token.tag_[:2] in ("NN", "JJ") and (not _is_common(plain) or _begins_name(token))
 
 
 def _stands_alone(name: Token) -> bool:
     following = name.doc[name.i + 1] if name.i + 1 < len(name.doc) else name
-    return following.tag_ not in ("NNP", "NNPS", "POS", "CC") and following.text not in (",", ".", "&", "(")
+    return following.tag_ not in ("NNP", "NNPS", "POS") and following.text not in (",", ".", "&", "(")
 
 
-def _begins_name(adjective: Token) -> bool:
-    following = adjective.doc[adjective.i + 1] if adjective.i + 1 < len(adjective.doc) else adjective
-    return adjective.lower_ in _IN_NAMES and following.text[0].isupper()
+def _begins_name(word: Token) -> bool:
+    following = word.doc[word.i + 1] if word.i + 1 < len(word.doc) else word
+    if following.text[0].isdigit():
+        return True
+    # "Formula One", "Striker Jon Abara"
+    return following.text[0].isupper() and (word.tag_ == "NN" or word.lower_ in _IN_NAMES)
 
 
 def _is_common(word: str) -> bool:
@@ -199,6 +217,8 @@ def part_of(verb: Token, token: Token) -> Token:
 
 def _begins_cleanly(sentence: Span) -> bool:
     first = sentence[0]
+    if first.i == 0 and first.text[0].islower():
+        return True
     if not (first.text[0].isupper() or first.text[0].isdigit() or _DATELINE.match(sentence.text)):
         return False
     if first.i == 0:
