@@ -24,6 +24,7 @@ _BEFORE = re.compile(
 _AFTER = re.compile(rf"(?:\s*(?:\bvia(?=\s+@))?\s*{_SIGN})+[\s.]*$|\s+$")
 _TAG = re.compile(r"(?<!\w)[@#]\w+")
 _WORD = re.compile(r"(?:(?<!\w)[@#]\w+|[^\W_]+)(?:['’`][^\W_]+)*")
+_SHOUTED = re.compile(r"(?<![\w'’-])[A-Z]{4,}(?![\w'’-])")
 _I = re.compile(r"(?<![\w'’-])i(?=['’]\w|\s|$)")
 _SENTENCE = re.compile(
     r"\S.*?(?:(?<!\b[A-Z])(?<!\b(?:St|Mr|Dr|vs|No|Co))(?<!\b(?:Mrs|Sen|Gov|Rep|Inc|Ltd|Jan|Feb|Aug|Oct|Nov|Dec))"
@@ -93,6 +94,12 @@ def _stand_in(tag: re.Match[str]) -> str:
     return f"X{tag[0][1:].lower()}".replace("_", "x")
 
 
+def _in_small_letters(shouted: re.Match[str]) -> str:
+    """Return a word in small letters if it is one, and no name or short form."""
+    low = shouted[0].lower()
+    return low if low not in NAMES_TOO and (low in SMALL or readings(low)) else shouted[0]
+
+
 def _with_capitals(sentence: str) -> str:
     """Return a sentence that was typed in a hurry with a capital at its start and in "I"."""
     return _I.sub("I", sentence[0].upper() + sentence[1:] if sentence[:2].isalpha() else sentence)
@@ -141,7 +148,10 @@ def in_sentence_case(sentence: str) -> str:
     >>> in_sentence_case("Kathy Griffin Talks About North Korea and Her Worst Stories")
     'Kathy Griffin talks about North Korea and her worst stories'
     """
-    if sentence.isupper() or not is_title(sentence):
+    if sentence.isupper():
+        sentence = _WORD.sub(lambda found: found[0].capitalize(), sentence)
+    sentence = _SHOUTED.sub(_in_small_letters, sentence)
+    if not is_title(sentence):
         return sentence
     quoted = [found.span() for found in _QUOTED.finditer(sentence)]
     words = [found for found in _WORD.finditer(sentence) if not any(a < found.start() < b for a, b in quoted)]
@@ -194,24 +204,34 @@ def as_written(rewrite: str, source: str, parsed: str) -> str:
         return rewrite
     written, read = _WORD.findall(source), _WORD.findall(parsed)
     pairs = list(zip(written, read, strict=False))
-    titled = any(old[0].isupper() and new[0].islower() for old, new in pairs)
+    titled = any(old[0].isupper() and not old.isupper() and new[0].islower() for old, new in pairs)
     all_capitals = any(word[0].isupper() and word.lower() in _SMALL_IN_TITLES for word in written[1:])
     small = frozenset[str]() if all_capitals else _SMALL_IN_TITLES
-    spellings = {
-        _key(new): old
-        for old, new in reversed(pairs)
-        if old != new or (titled and (old is not written[0] or _key(old) not in small))
-    }
+    changed = {_key(new) for old, new in pairs if old != new or titled}
+    spellings: dict[str, list[str]] = {}
+    for old, new in pairs[1:] if titled and _key(written[0]) in small else pairs:
+        if _key(new) in changed:
+            spellings.setdefault(_key(new), []).append(old)
+    text = rewrite
+    # From the end, because a word that is there twice is mostly followed by the same words as before.
+    for found in reversed(list(_WORD.finditer(rewrite))):
+        word, known = found[0], spellings.get(_key(found[0]), [])
+        if known:
+            word = known.pop() if len(known) > 1 else known[0]
+        elif titled and _key(word) not in small:
+            word = word[0].upper() + word[1:]
+        text = text[: found.start()] + word + text[found.end() :]
+    return _begun_like(source, text, written)
 
-    def spelt(found: re.Match[str]) -> str:
-        word, key = found[0], _key(found[0])
-        return spellings.get(key) or (word if not titled or key in small else word[0].upper() + word[1:])
 
-    text = _WORD.sub(spelt, rewrite)
+def _begun_like(source: str, text: str, words: list[str]) -> str:
+    """Return a text with a capital at its start, unless its source has none there or has that word without one."""
+    if source.isupper():
+        return text.upper()
     if source[0].islower():
-        return text if text.startswith(tuple(spellings.values())) else text[0].lower() + text[1:]
+        return text if _WORD.findall(text)[0] in words else text[0].lower() + text[1:]
     first = next((at for at, letter in enumerate(text) if letter.isalpha()), 0)
-    return text[:first] + text[first].upper() + text[first + 1 :]
+    return text if text[:first].endswith(("#", "@")) else text[:first] + text[first].upper() + text[first + 1 :]
 
 
 def _key(word: str) -> str:

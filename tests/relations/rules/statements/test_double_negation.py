@@ -114,7 +114,7 @@ ADVERSARIAL = [
     ("The 10 Types of Neighbours Everyone Has", ALONE),
     ("Two sailors rescued off the coast", ALONE),
     ("universal phone holder stand window mount for the car", ALONE),
-    ("lol the baker is going to sing tomorrow", ALONE),
+    ("lol the baker is going to sing tomorrow", "lol it is not "),
     ("Oslo, Norway, May 3 -- The ferry company sold two ships.", ALONE),
     # The predicate itself.
     ("Our baker always remembers my name.", "Our baker never fails to remember my name."),
