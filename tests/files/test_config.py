@@ -12,7 +12,7 @@ GOOD = """
 [relations]
 use = ["original", "voice", "polite"]
 rewriter = "groq:llama-3.1-8b-instant"
-joint = true
+judge = true
 
 [relations.polite]
 prompt = "Say it politely: {text}"
@@ -30,7 +30,7 @@ def written(folder: Path, text: str) -> Path:
 def test_the_users_own_relation_is_read_with_its_expectation(tmp_path: Path) -> None:
     settings = read_config(written(tmp_path, GOOD), tmp_path).relations
     assert settings.use == ("original", "voice", "polite")
-    assert settings.joint
+    assert settings.judge
     assert settings.own["polite"].prompt == "Say it politely: {text}"
     assert settings.own["polite"].expects.longest == 3.0
 
@@ -70,7 +70,7 @@ def test_every_section_is_read(tmp_path: Path) -> None:
 def test_the_file_in_the_working_folder_is_found(tmp_path: Path) -> None:
     assert read_config(None, tmp_path) == Config()
     written(tmp_path, GOOD)
-    assert read_config(None, tmp_path).relations.joint
+    assert read_config(None, tmp_path).relations.judge
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,12 @@ def test_the_file_in_the_working_folder_is_found(tmp_path: Path) -> None:
         ("[relations.x]\nprompt = 3\n", r"line 2: relations\.x\.prompt.* 3.*text"),
         ("[relations.x]\nversion = '2'\n", r"line 1: relations\.x.*prompt"),
         ("[relations.x]\nprompt = ''\n", r"line 1: relations\.x.*prompt"),
-        ("[relations]\njoint = 'yes'\n", r"line 2: relations\.joint.*'yes'.*true or false"),
+        ("[relations]\njudge = 'yes'\n", r"line 2: relations\.judge.*'yes'.*true or false"),
         ("[relations]\n\nuse = 'voice'\n", r"line 3: relations\.use.*'voice'.*list"),
         ("[relations]\nuse = [1]\n", r"line 2: relations\.use.*\[1\].*list"),
-        ("[relations]\njiont = true\n", r"line 2: relations\.jiont.*joint"),
+        ("[relations]\njugde = true\n", r"line 2: relations\.jugde.*judge"),
         (
-            "[relatoins]\njoint = true\n",
+            "[relatoins]\njudge = true\n",
             r"line 1: relatoins.*ask, data, learn, relations, task",
         ),
         ("relations = 3\n", r"line 1: relations.* 3.*\[relations\]"),
@@ -135,7 +135,9 @@ def test_a_removed_setting_is_refused_in_a_file_and_dropped_from_a_stored_run(tm
     path = written(tmp_path, "[relations]\nsimilarity = true\n")
     with pytest.raises(ConfigError, match=r"pcs.toml, line 2: relations.similarity was removed.*judge = true"):
         read_config(path, tmp_path)
-    assert config_from_dict({"relations": {"similarity": True, "judge": True}}).relations.judge
+    with pytest.raises(ConfigError, match=r"relations.joint was removed.*delete this line"):
+        read_config(written(tmp_path, "[relations]\njoint = true\n"), tmp_path)
+    assert config_from_dict({"relations": {"similarity": True, "joint": True, "judge": True}}).relations.judge
 
 
 def test_settings_of_a_later_version_are_ignored() -> None:

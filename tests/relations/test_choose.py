@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
 import pytest
 
-from pcs_annotator import PromptedRelation, RelationOptions, Variant
-from pcs_annotator.core.chat import Reply, Request
+from pcs_annotator import PromptedRelation, RelationOptions
 from pcs_annotator.errors import ConfigError, UnknownNameError
 from pcs_annotator.relations.base import Context, Original, relations
 from pcs_annotator.relations.checks.run import CheckedRelation
@@ -84,7 +82,7 @@ def test_what_cannot_be_chosen_is_refused_with_the_remedy(
 
 @pytest.mark.parametrize("name", ["cleft", "rule:cleft", "attribution", "rule:attribution"])
 @pytest.mark.parametrize("spec", ["{}", "voice+{}", "{}|rule:voice"])
-@pytest.mark.parametrize("options", [WITHOUT, WITH_MODEL, RelationOptions(rewriter=True, joint=True)])
+@pytest.mark.parametrize("options", [WITHOUT, WITH_MODEL])
 def test_a_removed_relation_is_refused_with_one_to_use_instead(name: str, spec: str, options: RelationOptions) -> None:
     with pytest.raises(UnknownNameError, match=f"'{name}' was removed.*'frame'.*'contraction'"):
         choose_relations([spec.format(name)], options)
@@ -110,31 +108,3 @@ def test_every_relation_says_what_it_is(name: str) -> None:
     assert relation.version
     assert relation.deterministic == ("rewriter" not in relation.needs)
     assert relation.expects.shortest <= 1 < relation.expects.longest
-
-
-def test_joint_relations_share_one_call_per_text_and_a_bad_one_of_three_leaves_the_other_two() -> None:
-    asked: list[Request] = []
-
-    async def ask(request: Request) -> Reply:
-        asked.append(request)
-        if request.constraint is None:
-            return Reply(text="NOT APPLICABLE")
-        good = {
-            "voice": "The plan was rejected by the council on 3 May.",
-            "double-negation": "The council did not reject the plan on 3 May.",
-            "synonym": "The council turned down the plan on 3 May.",
-        }
-        return Reply(text=json.dumps(good))
-
-    async def main() -> list[Variant]:
-        chosen = choose_relations(
-            ["original", "voice", "double-negation", "synonym"], RelationOptions(rewriter=True, joint=True)
-        )
-        assert sum(relation.calls("A text.") for relation in chosen) == pytest.approx(1.0)
-        context, text = Context(ask=ask), "The council rejected the plan on 3 May."
-        return await asyncio.gather(*(relation.rewrite(text, context) for relation in chosen))
-
-    variants = asyncio.run(main())
-    assert [variant.status for variant in variants] == ["original", "changed", "rejected", "changed"]
-    assert [variant.relation for variant in variants] == ["original", "voice", "double-negation", "synonym"]
-    assert len(asked) == 2  # one for all three, and a second attempt for the single negation

@@ -18,7 +18,10 @@ CONFIG_NAME = "pcs.toml"
 LARGEST = 1e100
 
 # Settings of earlier versions. Stored runs may still have them, and `config_from_dict` drops them silently.
-_REMOVED: Mapping[tuple[str, ...], str] = {("relations", "similarity"): "was removed: use judge = true instead"}
+_REMOVED: Mapping[tuple[str, ...], str] = {
+    ("relations", "similarity"): "was removed: use judge = true instead",
+    ("relations", "joint"): "was removed: every rewrite has a call of its own now, so delete this line",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,14 +47,12 @@ class RelationSettings:
         use: Relations to use, by name; empty for those that suit the models: `original` and `order` for models that
             give log-probabilities, more ways to put the question for others (`pcs plan` shows the choice).
         rewriter: The model that rewrites texts, as `provider:model`; empty to rewrite by rules.
-        joint: Whether one call to the rewriter asks for all rewrites of a text.
         judge: Whether to also ask the rewriter if each rewrite means the same as the text.
         own: Relations that the user defines, each in a table `[relations.NAME]`.
     """
 
     use: tuple[str, ...] = ()
     rewriter: str = ""
-    joint: bool = False
     judge: bool = False
     own: Mapping[str, OwnRelation] = field(default_factory=dict)
 

@@ -46,7 +46,7 @@ models = {models}
 # use = ["original", "order", "wording", "voice"]   # your own choice; `pcs relations list` shows all
 # Rules rewrite texts for free. A model can rewrite more texts, but its calls cost money:
 # rewriter = "groq:llama-3.1-8b-instant"
-# joint = true       # all rewrites of a text in one call
+# judge = true       # also ask it whether each rewrite means the same
 
 [learn]
 optimiser = "auto"   # or lr, logit, scaling, naive-bayes, ga, uniform, majority

@@ -370,7 +370,6 @@ def relation_options_of(settings: RelationSettings, *, rewriter: bool) -> Relati
     return RelationOptions(
         rewriter=rewriter,
         own=_own(settings),
-        joint=settings.joint,
         judged=settings.judge,
     )
 

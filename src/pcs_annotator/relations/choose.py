@@ -13,8 +13,6 @@ from pcs_annotator.relations.base import QuestionRelation, Relation, relations
 from pcs_annotator.relations.checks.run import CheckedRelation
 from pcs_annotator.relations.compose import FirstOf, InTurn
 from pcs_annotator.relations.function import FunctionRelation, Rewriting
-from pcs_annotator.relations.prompted.joint import join
-from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.relations.question.order import LabelOrder
 from pcs_annotator.relations.question.wording import Wording
 
@@ -31,29 +29,19 @@ class RelationOptions:
     Attributes:
         rewriter: Whether there is a model that rewrites: if so, a bare name means `llm:`, otherwise `rule:`.
         own: The user's relations by name; they take precedence over all others. A function is a relation, too.
-        joint: Whether one call asks for all rewrites of a text.
         checked: Whether rewrites are checked.
         judged: Whether to also ask the rewriter if a rewrite means the same.
     """
 
     rewriter: bool = False
     own: Mapping[str, Relation | Rewriting] = field(default_factory=dict)
-    joint: bool = False
     checked: bool = True
     judged: bool = False
 
 
 def choose_relations(given: Sequence[str | Relation], options: RelationOptions) -> list[Relation]:
     """Return the relations of these names, in order; relations may be given as well."""
-    joined = _joined(given, options) if options.joint else {}
-    chosen = []
-    for one in given:
-        if not isinstance(one, str):
-            chosen.append(_ready(one, one.name, options))
-        elif one in joined:
-            chosen.append(_ready(joined[one], one, options))
-        else:
-            chosen.append(_first_of(one, options))
+    chosen = [_first_of(one, options) if isinstance(one, str) else _ready(one, one.name, options) for one in given]
     twice = [name for name, count in Counter(relation.name for relation in chosen).items() if count > 1]
     if twice:
         raise ConfigError(f"relation {twice[0]!r} is named twice: name each relation once")
@@ -130,14 +118,6 @@ def _numbered(family: str, number: int) -> Relation:
     if number == 1:
         raise ConfigError(f"relation {name!r} is called {family!r}: numbers start at 2")
     return LabelOrder(name, number) if family == "order" else Wording(name, number)
-
-
-def _joined(given: Sequence[str | Relation], options: RelationOptions) -> dict[str, Relation]:
-    """Return the prompted relations that are not combined with others, and so can share one call."""
-    names = [one for one in given if isinstance(one, str) and not {"|", "+"} & set(one)]
-    found = {name: find_relation(name, options) for name in names}
-    members = {name: one for name, one in found.items() if isinstance(one, PromptedRelation)}
-    return dict(zip(members, join(list(members.values())), strict=True))
 
 
 def _shared_name(spec: str) -> str:

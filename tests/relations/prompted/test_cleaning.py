@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pcs_annotator.relations.prompted.cleaning import (
@@ -10,8 +10,14 @@ from pcs_annotator.relations.prompted.cleaning import (
     REFUSES,
     REMINDER,
     Refused,
-    clean_reply,
+    read_versions,
 )
+
+
+def clean(reply: str, source: str) -> str | Refused:
+    versions = read_versions(reply, source)
+    return versions if isinstance(versions, Refused) else versions[0]
+
 
 SOURCE = "The dog bit the man."
 GOOD = "The man was bitten by the dog."
@@ -54,7 +60,7 @@ AROUND = (
 
 @pytest.mark.parametrize("around", AROUND)
 def test_preamble_and_comments_are_removed(around: str) -> None:
-    assert clean_reply(around.format(GOOD), SOURCE) == GOOD
+    assert clean(around.format(GOOD), SOURCE) == GOOD
 
 
 @pytest.mark.parametrize(
@@ -82,7 +88,7 @@ def test_preamble_and_comments_are_removed(around: str) -> None:
     ],
 )
 def test_one_rewrite_is_found_in_chatter(reply: str) -> None:
-    assert clean_reply(reply, SOURCE) == GOOD
+    assert clean(reply, SOURCE) == GOOD
 
 
 @pytest.mark.parametrize(
@@ -110,7 +116,7 @@ def test_one_rewrite_is_found_in_chatter(reply: str) -> None:
     ],
 )
 def test_a_reply_without_a_rewrite_says_why(reply: str, reason: str) -> None:
-    cleaned = clean_reply(reply, SOURCE)
+    cleaned = clean(reply, SOURCE)
     assert isinstance(cleaned, Refused)
     assert cleaned.reason == reason
     assert cleaned.fails is (reason != DOES_NOT_APPLY)
@@ -151,38 +157,39 @@ def test_a_reply_without_a_rewrite_says_why(reply: str, reason: str) -> None:
     ],
 )
 def test_words_of_the_text_are_not_chatter(source: str, rewrite: str) -> None:
-    assert clean_reply(rewrite, source) == rewrite
+    assert clean(rewrite, source) == rewrite
 
 
-@given(PASSAGES, PASSAGES)
-def test_a_clean_rewrite_is_not_touched(source: str, rewrite: str) -> None:
-    assume(not rewrite.startswith(source))
-    assert clean_reply(rewrite, source) == rewrite
+@given(PASSAGES)
+def test_a_clean_rewrite_is_not_touched(source: str) -> None:
+    rewrite = source.replace("We saw", "By us were seen")
+    assert clean(rewrite, source) == rewrite
 
 
 @given(st.text(min_size=1).filter(str.strip))
 def test_a_text_that_comes_back_as_it_was_is_not_touched(text: str) -> None:
-    assert clean_reply(text, text) == text.strip()
+    assert clean(text, text) == text.strip()
 
 
-@given(SENTENCES, SENTENCES, st.sampled_from(AROUND))
-def test_removing_chatter_never_removes_part_of_the_rewrite(source: str, rewrite: str, around: str) -> None:
-    cleaned = clean_reply(around.format(rewrite), source)
+@given(SENTENCES, st.sampled_from(AROUND))
+def test_removing_chatter_never_removes_part_of_the_rewrite(source: str, around: str) -> None:
+    rewrite = source.replace("We saw", "By us were seen")
+    cleaned = clean(around.format(rewrite), source)
     assert isinstance(cleaned, str)
     assert rewrite in cleaned
 
 
 @given(st.text(), st.text())
 def test_no_reply_is_an_exception(reply: str, source: str) -> None:
-    assert isinstance(clean_reply(reply, source), str | Refused)
+    assert isinstance(clean(reply, source), str | Refused)
 
 
 def test_the_text_with_words_about_it_is_the_text() -> None:
-    assert clean_reply(f"{SOURCE}\n\nThe sentence is in the active voice already.", SOURCE) == SOURCE
+    assert clean(f"{SOURCE}\n\nThe sentence is in the active voice already.", SOURCE) == SOURCE
 
 
 def test_a_model_that_repeats_our_message_has_changed_nothing() -> None:
-    assert clean_reply(f"<text-12345678>\n{SOURCE}\n</text-12345678>\n\n{REMINDER}", SOURCE) == SOURCE
+    assert clean(f"<text-12345678>\n{SOURCE}\n</text-12345678>\n\n{REMINDER}", SOURCE) == SOURCE
 
 
 @pytest.mark.parametrize(
@@ -190,7 +197,7 @@ def test_a_model_that_repeats_our_message_has_changed_nothing() -> None:
 )
 def test_strange_replies_are_cleaned_in_linear_time(sign: str) -> None:
     # No clock: in quadratic time this would take minutes.
-    assert isinstance(clean_reply(f"x{sign * 100_000}x", f"y{sign * 100}"), str | Refused)
+    assert isinstance(clean(f"x{sign * 100_000}x", f"y{sign * 100}"), str | Refused)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +216,7 @@ def test_strange_replies_are_cleaned_in_linear_time(sign: str) -> None:
     ],
 )
 def test_introductions_in_other_languages_are_left_out(reply: str, source: str, text: str) -> None:
-    cleaned = clean_reply(reply, source)
+    cleaned = clean(reply, source)
     assert isinstance(cleaned, str)
     assert cleaned.strip(" \u00a0") == text
 
@@ -226,5 +233,5 @@ def test_introductions_in_other_languages_are_left_out(reply: str, source: str, 
     ],
 )
 def test_refusals_in_other_languages_are_recognised(reply: str) -> None:
-    assert clean_reply(reply, "Der Plan scheiterte.") == Refused(REFUSES)
-    assert clean_reply(reply, reply) == reply
+    assert clean(reply, "Der Plan scheiterte.") == Refused(REFUSES)
+    assert clean(reply, reply) == reply

@@ -29,7 +29,7 @@ def rewritten(relation: Relation, text: str) -> Variant:
 
 
 @pytest.mark.parametrize("name", QUESTION)
-@pytest.mark.parametrize("options", [{}, {"rewriter": True, "joint": True, "judged": True}])
+@pytest.mark.parametrize("options", [{}, {"rewriter": True, "judged": True}])
 def test_every_text_stays_as_it_is_free_of_charge(name: str, options: dict[str, bool]) -> None:
     relation = chosen(name, **options)
     assert isinstance(relation, QuestionRelation)

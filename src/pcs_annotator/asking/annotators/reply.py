@@ -26,14 +26,14 @@ from typing import Literal, NamedTuple
 
 from pcs_annotator.asking.annotators.prompt import AnswerFormat, letters_of
 from pcs_annotator.asking.annotators.prose import verdict
-from pcs_annotator.asking.annotators.quotation import ECHO, Span, blanked, collapsed, normal, normal_text, own_words
+from pcs_annotator.asking.annotators.quotation import ECHO, blanked, collapsed, normal, normal_text, own_words
 from pcs_annotator.asking.annotators.vocabulary import LabelVocabulary, vocabulary
 from pcs_annotator.core.chat import Message
+from pcs_annotator.core.thinking import thinking_spans
 
 ParseKind = Literal["", "bare", "tag", "json", "stated", "prose"]
 
 # Possessive quantifiers, because a reply can be hostile: no pattern may try a second way to match the same characters.
-_REASONING = re.compile(r"<\s*+(/?+)\s*+(think|thinking|thought|reasoning|reflection|scratchpad)\s*+>", re.IGNORECASE)
 _TAG = re.compile(r"<\s*+(/?+)\s*+label\s*+>", re.IGNORECASE)
 # "And" and "or" in the languages of our prompts.
 _AND_OR = "and/or|and|or|und|oder|et|ou|y|e|o|en|of|i|lub|и|или|ve|veya|和|或|と|または|و|أو|और|या"
@@ -201,7 +201,7 @@ def _heard(answer: str, words: LabelVocabulary, asked: str, prompt: Sequence[Mes
         answer = f"{answer[: _LONGEST_READ // 2]}\n{answer[-_LONGEST_READ // 2 :]}"
     own = own_words(answer, asked, prompt, words.longest_answer) if asked else answer
     # Reasoning is found after repetitions, because a text cannot open or close it.
-    reasoning = _reasoning(own)
+    reasoning = thinking_spans(own)
     came, own = blanked(answer, reasoning), blanked(own, reasoning)
     if asked and _QUOTING.search(own):
         own = _without_short_quotations(came, own, words, asked)
@@ -234,23 +234,7 @@ def _is_part_of_text(came: str, asked: str) -> bool:
 
 def without_reasoning(reply: str) -> str:
     """Return a reply with white space in the place of `<think>…</think>` and similar tags."""
-    return blanked(reply, _reasoning(reply))
-
-
-def _reasoning(reply: str) -> list[Span]:
-    spans: list[Span] = []
-    start, opened = 0, ""
-    for found in _REASONING.finditer(reply):
-        closing, name = found[1], found[2].lower()
-        if not closing and not opened:
-            start, opened = found.start(), name
-        elif closing and opened in ("", name):
-            if not opened:
-                # The server's template opened it, so everything before was reasoning as well.
-                spans, start = [], 0
-            spans.append((start, found.end()))
-            opened = ""
-    return [*spans, (start, len(reply))] if opened else spans
+    return blanked(reply, thinking_spans(reply))
 
 
 def _without_short_quotations(came: str, own: str, words: LabelVocabulary, asked: str) -> str:

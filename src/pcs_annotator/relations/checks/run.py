@@ -107,6 +107,11 @@ def run_checks(rewrite: Rewrite) -> tuple[Verdict, ...]:
     return tuple(verdicts)
 
 
+def passes(rewrite: Rewrite) -> bool:
+    """Return whether a rewrite passes all checks that read only the words."""
+    return _all_passed(run_checks(rewrite))
+
+
 async def check_rewrite(
     source: str, text: str, expects: Expectation, parser: Parser | None, ask_judge: AskRewriter | None = None
 ) -> tuple[Verdict, ...]:

@@ -237,11 +237,16 @@ def _may_talk(rewrite: Rewrite) -> bool:
     return not new.isdisjoint(_TALK_WORDS) or "```" in rewrite.text or ":" in rewrite.text or "</" in rewrite.text
 
 
+def _of_text(talk: str, source: str) -> bool:
+    stems = [word[:4] for word in talk.split() if len(word) > 3]
+    return talk in source or (bool(stems) and all(stem in source for stem in stems))
+
+
 def language(rewrite: Rewrite) -> str:
     """Complain when the language changed, or when the model commented instead of rewriting."""
     talk = _CHATTER.search(plain(rewrite.text)) if _may_talk(rewrite) else None
-    # Words from the text itself are not the model's chatter.
-    if talk and talk.group().strip().lower() not in plain(rewrite.source).lower():
+    # Words from the text itself are not the model's chatter, nor is "rewritten" for its "rewrote".
+    if talk and not _of_text(talk.group().strip().lower(), plain(rewrite.source).lower()):
         return "the reply talks about the text or answers it; write nothing but the rewritten text"
     other = other_language(rewrite.source, rewrite.text)
     if other:

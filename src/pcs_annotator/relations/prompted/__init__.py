@@ -1,1 +1,1 @@
-"""Rewrites by a model: prompts, joint calls, long texts, and cleaning of replies."""
+"""Rewrites by a model: prompts, long texts, and cleaning of replies."""

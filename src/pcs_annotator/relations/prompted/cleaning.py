@@ -1,19 +1,31 @@
-"""Extracts the rewrite from a model's reply, without preamble, tags and comments.
+"""Finds the rewrite in a model's reply: among introductions, notes, markup, and further versions.
 
-What looks like chatter may be part of the text. So nothing that the text also has is removed: a text that begins
-with "Sure," keeps it, and so does one with notes, lists or quotation marks.
+A reply is read by its structure first (see `structure`), then by lines and sentences. Which of them belong to the
+rewrite is judged by how much of the text they have in common with it, so this works in every language. What looks like
+dirt may be part of the text: nothing that the text also has is removed.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
+
+from pcs_annotator.core.thinking import thinking_spans, without_thinking
+from pcs_annotator.relations.language import other_language
+from pcs_annotator.relations.prompted import structure
 
 NOTHING_WRITTEN = "the model wrote nothing"
 CHANGED_NOTHING = "the rewrite changed nothing"
 CUT_OFF = "the rewrite was cut off"
 DOES_NOT_APPLY = "the model says it does not apply"
 REFUSES = "the model refuses"
+NO_REWRITE = "the reply has no rewrite of the text"
+
+LEAST = 0.1
+"""What a free paraphrase still has in common with its text; unrelated sentences have as little."""
 
 REMINDER = "Now write the new version of this text, and nothing else."
 """The line after the text in our prompts; models that repeat the prompt repeat it too."""
@@ -60,111 +72,47 @@ _FOREIGN_REFUSAL = re.compile(
     re.X | re.I | re.S,
 )
 _NOT_APPLICABLE = re.compile(r"\W*(?:not[ _-]applicable|n/a)\s*(?:\Z|[.:;,!()\n*–—-])", re.I)
-_SHOUTED = "NOT APPLICABLE"
-
-_THINKING_TAG = re.compile(r"</?(?:think(?:ing)?|thought|reasoning)>")
-_THINKING = re.compile(r"<(think(?:ing)?|thought|reasoning)>.*?(?:</\1>|\Z)", re.S)
-_THOUGHT = re.compile(r"\A.*?</(?:think(?:ing)?|thought|reasoning)>", re.S)
-_OUR_TAG = re.compile(r"</?text(?:-\d{1,12})?/?>")
-_OUR_PAIR = re.compile(r"<(text(?:-\d{1,12})?)>(.*?)</\1>", re.S)
-_WRAPPED = re.compile(r"<([A-Za-z][\w-]{0,30})>(.*)</\1>", re.S)
-_ANSWER_PAIR = re.compile(r"<((?:rewr|reph|rev|rew|para)\w*|new[-_]?\w*|output|answer|result)>(.*?)</\1>", re.S | re.I)
-_FENCE = re.compile(r"```(?:\w*[ \t]*\n)?(.*?)(?:```|\Z)", re.S)
-
-_ORIGINAL = r"(?:original|source|input)(?:\s(?:text|sentence|version))?"
-_TWO_VERSIONS = re.compile(
-    rf"^\W{{0,8}}{_ORIGINAL}[*_]*:.*?^\W*(?:the\s)?(?:new|rewritten|rewrite|revised|output|result|answer|rephrased|paraphrased?"
-    r"|passive|active|double negation|synonyms?|translation)\b[^:\n]{0,40}:[*_]*(?P<new>.*)\Z",
-    re.S | re.M | re.I,
-)
-_AFTER_ECHO = re.compile(r"[\"”’]?\s*(?:→|->|=>|⇒|\n)\s*")
-
-_HEAD = re.compile(r"[^:：]{1,200}(?::(?=[\s*_\"“„«]|\Z)|：)")
-_WORD = re.compile(r"[^\W\d_]+")
-_STRONG = re.compile(
-    r"\b(?:re-?(?:writ\w*|wrote|word(?:ed|ing)|phras\w*)|paraphras\w*|(?:passive|active)\s(?:voice|form|version)"
-    r"|double[\s-]negati\w*|synonyms?|translat\w*)\b",
-    re.I,
-)
-# "Here is the rewritten text:" in other languages.
-_FOREIGN_PREAMBLE = re.compile(
-    r"\W*(?:(?:hier|voici|aquí|ecco|aqui|oto|вот|işte)\b.*\b(?:text|satz|fassung|version|texte|phrase|texto|versión|"
-    r"versão|frase|testo|versione|tekst|zin|versie|wersja|zdanie|текст|версия|предложение|metin|cümle)\w*\b[^:：]{0,40}"
-    r"|(?:umgeschrieben|umformuliert|reescrit|réécrit|riscritt|herschreven|переписанн)\w*\s\w+"
-    r"|以下是.*|改写.*|重写.*|以下は.*|書き換え.*|(?:إليك|هذا هو النص).*)[*_]*\s?[:：]\Z",
-    re.IGNORECASE,
-)
-_LABEL_WORDS = (
-    "passive active formal informal expanded expansion version text sentence output answer response revised updated "
-    "modified translation options versions alternatives ways"
-)
-_OTHER_CHATTER = (
-    "sure certainly course okay here below following above given provided with form new final result the a an of in is "
-    "s your this it german english voice register rewritten rewrite paraphrase synonym synonyms double negation "
-    "words word meaning same another other are two three some few possible"
-)
-_LABELS = frozenset(_LABEL_WORDS.split())
-_CHATTER = _LABELS | frozenset(_OTHER_CHATTER.split())
-_YES = r"(?:sure(?: thing)?|certainly|of course|ok|okay|absolutely|no problem|got it)\b"
-_OPENING = re.compile(rf"{_YES}!\s+", re.I)
-_OPENING_WORDS = 30  # an exclamation in the text may be rewritten as another one
-_SAYS_YES = re.compile(rf"\W*{_YES}", re.I)
-
-_COMMENT = re.compile(
-    rf"""\n\s{{0,20}}+[*_(\[\#-]{{0,4}}+\s?+(?:
-        (?P<label>(?:notes?|explanations?|changes(?:\smade)?|comments?|rationale|reasoning|alternatively|{_ORIGINAL})
-          (?:\*\*|__)?:)
-      | (?P<words>(?:i|i['’]ve)\s(?:have\s)?(?:changed|rewrote|rewritten|replaced|used|kept|made|tried|added)\b
-          | (?:in\s)?(?:this|the)\s(?:rewrite|rewritten|version|passive|double\snegation|original)\b
-          | (?:the|this)\s(?:new\s|given\s)?(?:text|sentence)\s(?:is|was|has|means|uses|does|remains|above|below)\b
-          | (?:let\sme\sknow|i?\s?hope\sth(?:is|at)\shelps|please\snote|would\syou\slike\sme|feel\sfree)\b)
-    )""",
-    re.X | re.I,
-)
-_SAID_BEHIND = re.compile(r"(?<=[.!?\"”…])\s+(?:\*\*)?(?P<mark>note|explanation)(?:\*\*)?:.*\Z", re.S | re.I)
-_ASIDE = re.compile(
-    r"[(\[](?P<mark>note|explanation|rewritten|passive voice|active voice|double negation|i (?:changed|replaced))"
-    r"\b[^()\[\]]*[)\]]\Z",
-    re.I,
-)
-_LONGEST_COMMENT = 400
-_LISTED = re.compile(
-    r"^[ \t]*(?:\*\*)?(?:(?:(?:option|version|alternative|rewrite)[ \t]+)?(?P<number>\d{1,2})[.):]|[-*•])"
-    r"(?:\*\*)?[ \t]+",
-    re.M | re.I,
-)
-_DOUBLE_QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»"}
-_OTHER_QUOTES = {"'": "'", "‘": "’", "`": "`", "**": "**"}
-_SINGLE_INSIDE = re.compile(r"(?<!\w)['‘’`]|['‘’`](?!\w)")
 
 
-def clean_reply(reply: str, source: str) -> str | Refused:
-    r"""Return the rewrite in a reply, or why there is none.
+def read_versions(reply: str, source: str, *, least: float = LEAST, translated: bool = False) -> list[str] | Refused:
+    r"""Return the rewrites that a reply offers, in its order, or why there is none.
 
     Args:
         reply: What the model wrote.
         source: The text to rewrite.
+        least: How much a rewrite has in common with the source at least, from 0 to 1.
+        translated: Whether the rewrite is in another language, so that only lengths can be compared.
 
-    >>> clean_reply('Sure! Here is the rewritten text:\n\n"The man was bitten by the dog."', "The dog bit the man.")
-    'The man was bitten by the dog.'
-    >>> clean_reply("I'm sorry, but I can't help with that.", "The dog bit the man.").reason
+    >>> read_versions('Sure! Here is the new text:\n\n"The man was bitten by the dog."', "The dog bit the man.")
+    ['The man was bitten by the dog.']
+    >>> read_versions("I'm sorry, but I can't help with that.", "The dog bit the man.").reason
     'the model refuses'
     """
     source = source.strip()
-    text = _without_thinking(reply.strip(), source)
-    refused = None if text == source else _refusal(text, source)
+    said = (reply if thinking_spans(source) else without_thinking(reply)).strip()
+    if said == source:
+        return [source]
+    said = said[: _LONGEST_BESIDE + 4 * len(source)]
+    about = _Source(source, translated)
+    turns = structure.own_turns(said, source)
+    refusals = (_refusal(turn, source) for turn in turns)
+    refused = next((refusal for refusal in refusals if refusal), None) if turns else Refused(NOTHING_WRITTEN)
     if refused is not None:
         return refused
-    for step in _STEPS:
-        if text == source:
-            return text
-        text = step(text, source).strip()
-    return text if text == source else _refusal(text, source) or text
+    found = list(dict.fromkeys(version for turn in turns for version in _versions(turn, about)))
+    # A reply that repeats the text gives the rewrite, too.
+    versions = [version for version in found if not about.is_same(version)] or found
+    refused = _refusal(versions[0], source) if versions else Refused(NOTHING_WRITTEN)
+    if refused is not None:
+        return refused
+    whole = [version for version in versions if not about.is_cut(version)]
+    alike = [version for version in whole if about.may_be(version, least)]
+    if translated:
+        alike.sort(key=about.likeness, reverse=True)
+    return alike or Refused(NO_REWRITE if whole else CUT_OFF, text=versions[0])
 
 
 def _refusal(text: str, source: str) -> Refused | None:
-    if not text:
-        return Refused(NOTHING_WRITTEN)
     if _says_not_applicable(text) and not _says_not_applicable(source):
         return Refused(DOES_NOT_APPLY, fails=False)
     # A text that is itself an apology may be rewritten as another one.
@@ -173,150 +121,310 @@ def _refusal(text: str, source: str) -> Refused | None:
 
 
 def _says_not_applicable(text: str) -> bool:
-    return _SHOUTED in text or _NOT_APPLICABLE.match(text) is not None
+    return structure.NOTHING in text or _NOT_APPLICABLE.match(text) is not None
 
 
-def _without_thinking(text: str, source: str) -> str:
-    if not _THINKING_TAG.search(text) or _THINKING_TAG.search(source):
-        return text
-    return _THOUGHT.sub("", _THINKING.sub("", text)).strip()
+_WORD = re.compile(r"\w+")
+_AROUND = " .!?…\"'“”‘’"
+_LONGEST_BESIDE = 4000  # what is far longer than the text is no rewrite, and comparing it would take long
+_A_FEW, _FEW_GRAMS = 8, 25
+_NO_SPACES = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_COLON = re.compile(r":(?=[\s*_\"“„«]|\Z)|：")
+_ENDS = re.compile(r"[.!?…。！？।؟][\"'”’»)\]*_]*\Z")
+_SENTENCE = re.compile(
+    r"(?<=[.!?…])(?<!\W\w\.)(?<!\b[DMS][rst]\.)[\"'”’»)\]]*+\s++(?=[^a-zà-öø-ÿ\s])|(?<=[。！？])(?=.)"
+)
+# No English sentence ends with one of these.
+_HANGING = "a an the of to and or but by with from for into than that which who whose if as at on in"
+_GOES_ON = frozenset(_HANGING.split())
 
 
-def _without_tags(text: str, source: str) -> str:
-    if "<" not in text:
-        return text
-    text = text.replace(REMINDER, "").strip()
-    if not _OUR_TAG.search(source):
-        text = _OUR_TAG.sub("", _inside_our_tags(text, source)).strip()
-    for pattern in (_WRAPPED.fullmatch, _ANSWER_PAIR.search):
-        found = pattern(text)
-        if found is not None and f"<{found[1]}>" not in source:
-            text = found[2].strip()
-    return text
+class _Source:
+    """The text to rewrite, to compare parts of a reply with."""
 
+    def __init__(self, text: str, translated: bool) -> None:
+        self.text = text
+        self.sentences = len(_SENTENCE.split(text))
+        self.lines = text.count("\n") + 1
+        self.colons = len(_COLON.findall(text))
+        self.has_quotes = any(mark in text for mark in _DOUBLE_QUOTES)
+        self._words = _WORD.findall(text.casefold())
+        self._translated = translated
+        self._length = 1 if _NO_SPACES.search(text) else 3
+        self._grams = self.grams(text)
 
-def _inside_our_tags(text: str, source: str) -> str:
-    found = _OUR_PAIR.search(text)
-    if found is None:
-        return text
-    rest = text[found.end() :].strip()
-    # Models that repeat the text in its tags put the rewrite after it.
-    return rest if rest and found[2].strip() == source else found[2]
+    def grams(self, text: str) -> frozenset[str]:
+        """Return all runs of three letters in a text, or of one where words have no spaces between them."""
+        plain = " ".join(_WORD.findall(text.casefold()))
+        return frozenset(plain[at : at + self._length] for at in range(len(plain) - self._length + 1))
 
+    def covers(self, text: str) -> float:
+        """Return how much of the source is in a text."""
+        if self._translated:
+            return min(1.0, len(text) / len(self.text))
+        return len(self.grams(text) & self._grams) / max(1, len(self._grams))
 
-def _without_fence(text: str, source: str) -> str:
-    if "```" not in text or "```" in source:
-        return text
-    found = _FENCE.search(text)
-    return text if found is None else found[1]
+    def likeness(self, text: str) -> float:
+        """Return how much the shorter of source and text has in common with the longer."""
+        grams = self.grams(text)
+        if self._translated:
+            lengths = sorted((len(text), len(self.text)))
+            return lengths[0] / lengths[1] if other_language(self.text, text) else 0.0
+        # A single word says nothing: it may well be in both.
+        return len(grams & self._grams) / max(1, min(max(len(grams), _A_FEW), len(self._grams)))
 
+    def may_be(self, text: str, least: float) -> bool:
+        """Return whether a text has enough in common with the source to be a rewrite; few words may all change."""
+        return self._translated or len(self._grams) < _FEW_GRAMS or self.likeness(text) >= least
 
-def _second_of_two(text: str, source: str) -> str:
-    """Return the part labelled as the rewrite, if the reply also has one labelled as the original."""
-    found = _TWO_VERSIONS.search(text) if ":" in text else None
-    return text if found is None or _TWO_VERSIONS.search(source) else found["new"]
+    def is_same(self, text: str) -> bool:
+        """Return whether a text is the source, but for marks around it."""
+        return text.strip(_AROUND) == self.text.strip(_AROUND)
 
-
-def _without_echo(text: str, source: str) -> str:
-    """Return what follows the source, if a reply repeats it first."""
-    place = 1 if text[:1] in ('"', "“", "‘", "'") and text[:1] != source[:1] else 0
-    rest = text[place + len(source) :]
-    if len(rest) * 2 < len(source) or not text.startswith(source, place) or len(source.split()) < 3:
-        return text
-    after = _AFTER_ECHO.match(rest)
-    return text if after is None else rest[after.end() :]
-
-
-def _without_preamble(text: str, source: str) -> str:
-    for _ in range(2):
-        opening = _OPENING.match(text)
-        if opening is not None and not _SAYS_YES.match(source) and "!" not in source[:_OPENING_WORDS]:
-            text = text[opening.end() :]
-        head = _HEAD.match(text)
-        if head is None or not _is_preamble(head[0], text[head.end() :], source):
-            break
-        text = text[head.end() :]
-        if head[0].count("**") % 2:
-            text = text.removeprefix("**")
-        text = text.strip()
-    return text
-
-
-def _is_preamble(head: str, rest: str, source: str) -> bool:
-    """Return whether the words before a colon are about the rewrite and not part of the text."""
-    if head in source:
-        return False
-    words = {word.lower() for word in _WORD.findall(head.replace(source.rstrip(".!?"), ""))}
-    content = [word for word in words - _CHATTER if len(word) > 3]
-    if content:
-        known = source.lower()
-        if any(word in known for word in content):
+    def is_cut(self, text: str) -> bool:
+        """Return whether a text breaks off in the middle of a sentence."""
+        words = _WORD.findall(text.casefold())
+        if self._translated or not words or _ENDS.search(text):
             return False
-    introduces = _FOREIGN_PREAMBLE.match(head) and not _HEAD.match(source)
-    if introduces or (_STRONG.search(head) and not _STRONG.search(source)):
-        return True
-    if not words or words - _CHATTER or not words & _LABELS:
-        return False
-    # "Score: 3-1" may become "Result: 3-1": if the text has a label of its own, only a second one is chatter.
-    if _HEAD.match(source) and not _HEAD.match(rest.strip()):
-        return False
-    return rest.startswith("\n") or not words & {"the", "this", "it"}
+        last, known = words[-1], set(words)
+        if not _ENDS.search(self.text):
+            return last in _GOES_ON and last != self._words[-1]
+        # A full stop may be left out, but then the end of the source is there, and no word of it that must follow.
+        following = {new for old, new in pairwise(self._words) if old == last}
+        begun = any(word.startswith(last) for word in self._words if word not in known)
+        ends = {word[:2] for word in known}
+        hangs = last in _GOES_ON and last != self._words[-1]
+        return self._words[-1] not in known or hangs or begun or not {word[:2] for word in following} <= ends
+
+    def lost_without(self, whole: str, part: str) -> float:
+        """Return how much of the source is in a text and no longer in a part of it."""
+        return self.covers(whole) - self.covers(part)
 
 
-def _without_comment(text: str, source: str) -> str:
-    for found in _COMMENT.finditer(text):
-        # A text of several lines may have one that begins like a comment.
-        own = found["words"] and _lines(text[: found.start()]) < _lines(source)
-        if found.start() and not own and (found["label"] or found["words"]).lower() not in source.lower():
-            text = text[: found.start()].rstrip()
+def _versions(text: str, about: _Source) -> list[str]:
+    """Return the rewrites in a text, each put together from the lines that belong to it."""
+    pieces = list(_pieces(text, about))
+    if about.lines > 1:
+        return [_bare(_trimmed(piece, "\n", about.lines, about), about) for piece in pieces]
+    units = [unit for piece in pieces if (unit := _bare(piece, about))]
+    best = max(map(about.likeness, units), default=0.0)
+    count = sum(len(_SENTENCE.split(unit)) for unit in units)
+    if count > about.sentences:
+        units = [unit for unit in units if about.likeness(unit) >= 0.5 * best]
+    groups: list[list[str]] = []
+    for unit in units:
+        sentences = sum(len(_SENTENCE.split(part)) for part in groups[-1]) if groups else about.sentences
+        if sentences < about.sentences and not _overlap(unit, groups[-1], about):
+            groups[-1].append(unit)
+        else:
+            groups.append([unit])
+    joint = "" if _NO_SPACES.search(about.text) else " "
+    return [version for group in groups for version in _split(joint.join(group), about)]
+
+
+def _overlap(unit: str, group: Sequence[str], about: _Source) -> bool:
+    new, old = about.grams(unit), about.grams(" ".join(group))
+    return 2 * len(new & old) >= min(len(new), len(old))
+
+
+def _pieces(text: str, about: _Source) -> Iterator[str]:
+    """Yield the texts inside the structure of a reply."""
+    source = about.text
+    text = structure.without_markup(text, source)
+    table = structure.in_table(text, source)
+    if table is not None:
+        beside, rows = table
+        yield from beside
+        yield from _in_rows(rows, about)
+        return
+    for read in (structure.in_json, structure.in_fences, structure.in_tags):
+        inside = read(text, source)
+        if inside is not None:
+            for part in inside:
+                yield from _pieces(part, about)
+            return
+    if about.lines > 1:
+        yield text
+        return
+    for line in text.splitlines():
+        yield from _quoted(line, about) or [line]
+
+
+def _in_rows(rows: Sequence[Sequence[str]], about: _Source) -> list[str]:
+    cells = [cell for row in rows for cell in row]
+    if any(about.covers(cell) > 0.5 and not about.is_same(cell) for cell in cells):
+        return cells
+    columns = zip(*(row for row in rows[1:] if len(row) == len(rows[0])), strict=True)
+    return [" ".join(column) for column in columns]
+
+
+_DOUBLE_QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»", "「": "」", "『": "』"}
+_QUOTED = re.compile("|".join(f"{a}[^{a}{b}]*{b}" for a, b in _DOUBLE_QUOTES.items()))
+
+
+def _quoted(line: str, about: _Source) -> list[str]:
+    """Return the rewrites that a line gives in quotation marks."""
+    if about.has_quotes:
+        return []
+    inside = [found[1:-1].strip() for found in _QUOTED.findall(line)]
+    if not _WORD.search(_QUOTED.sub("", line)):
+        return inside
+    return [one for one in inside if about.covers(one) >= 0.5 * about.covers(line)]
+
+
+_OTHER = r"(?:or|alternatively|oder|alternativ|ou|alternativement|o|alternativamente|或者?|または|или)"
+_BETWEEN = re.compile(rf"\s+[/|]\s+|[,;]?\s+\(?{_OTHER}\)?[,:]?\s+|\s+→\s+", re.I)
+
+
+def _split(text: str, about: _Source) -> list[str]:
+    """Return a text without sentences that do not belong to it; if it has several versions, each of them."""
+    text = _bare(_trimmed(text, " ", about.sentences, about), about)
+    for parts in (_SENTENCE.split(text), _BETWEEN.split(text)):
+        whole = about.covers(text)
+        if len(parts) > about.sentences and all(about.covers(part) >= 0.6 * whole for part in parts):
+            return [_bare(part, about) for part in parts]
+    return [text]
+
+
+_TALK = re.compile(r"\w{2}")  # less than that may be an emoticon
+
+
+def _trimmed(text: str, between: str, most: int, about: _Source) -> str:
+    """Return a text without lines or sentences at its ends that are not of the source, as long as it has too many."""
+    parts = [part for part in (text.splitlines() if between == "\n" else _SENTENCE.split(text)) if part.strip()]
+    best = max(map(about.likeness, parts), default=0.0)
+
+    def is_beside(part: str, rest: list[str]) -> bool:
+        unlike = _TALK.search(part) is not None and about.likeness(part) < 0.5 * best
+        return unlike and about.lost_without(text, between.join(rest)) < 0.1
+
+    while len(parts) > most:
+        if is_beside(parts[-1], parts[:-1]):
+            parts.pop()
+        elif is_beside(parts[0], parts[1:]):
+            parts.pop(0)
+        else:
             break
-    for pattern in (_SAID_BEHIND, _ASIDE):
-        # Only the end is searched: after a comment in the middle, the rewrite would continue.
-        inline = pattern.search(text, max(0, len(text) - _LONGEST_COMMENT))
-        if inline is not None and inline["mark"].lower() not in source.lower():
-            text = text[: inline.start()]
+    first, last = parts[:1], parts[-1:]
+    return text[text.find(first[0]) : text.rfind(last[0]) + len(last[0])] if parts else ""
+
+
+_ARROW = re.compile(r"->|=>|⇒|➡️?|➜|—>")
+_BULLET = re.compile(r"\s*(?:[-*•–—→>#]+\s|[\[(]?(?:\d{1,2}|[A-Za-z])[\])]+\s|\d{1,2}\.\s)\s*")
+_LABEL = re.compile(rf"[^:：\n]{{1,200}}(?:{_COLON.pattern})[*_]*")
+_OR = re.compile(rf"\W*{_OTHER}\b[,:]\s*", re.I)
+_ASIDE = r"[(\[（【][^()\[\]（）]*[)\]）】]"
+_ASIDES = (re.compile(rf"\s*{_ASIDE}[.:]?\Z"), re.compile(rf"\A{_ASIDE}:?\s*"))
+_BRACKETS = "([（【"
+
+
+def _bare(text: str, about: _Source) -> str:
+    """Return a text without markup, bullet, label, quotation marks and asides, as far as the source has none."""
+    for _ in range(3):
+        before = text
+        text = structure.without_markup(text.strip(), about.text)
+        text = text if "→" in about.text else _ARROW.sub("→", text)
+        for step in _STEPS:
+            text = step(text, about).strip()
+        if text == before:
+            break
     return text
 
 
-def _lines(text: str) -> int:
-    return sum(1 for line in text.splitlines() if line.strip())
-
-
-def _first_of_list(text: str, source: str) -> str:
-    first = _LISTED.match(text)
-    if first is None or (first["number"] or "1") != "1" or _LISTED.search(source) or "\n" in source:
+def _without_bullet(text: str, about: _Source) -> str:
+    bullet = _BULLET.match(text)
+    if bullet is None or _BULLET.match(about.text):
         return text
-    second = _LISTED.search(text, first.end())
-    return text[first.end() : None if second is None else second.start()]
+    text = text[bullet.end() :]
+    first, _, last = bullet[0].strip().partition("1")
+    for number in range(2, about.sentences + 1):
+        if last and f" {first}{number}{last} " not in about.text:
+            text = text.replace(f" {first}{number}{last} ", " ")
+    return text
 
 
-def _without_quotes(text: str, source: str) -> str:
-    """Return a reply without quotation marks around the whole, unless the text has them too."""
+def _without_label(text: str, about: _Source) -> str:
+    """Return what follows a colon, if nothing of the source is before it."""
+    other = _OR.match(text)
+    if other is not None and not _OR.search(about.text):
+        return text[other.end() :]
+    label = _LABEL.match(text)
+    if label is None or len(_COLON.findall(text)) <= about.colons:
+        return text
+    rest = text[label.end() :].strip()
+    if not rest:
+        return ""
+    own = _SENTENCE.split(label[0])[:-1]
+    if any(2 * about.covers(sentence) > about.covers(rest) for sentence in own):
+        return text
+    long_enough = len(rest) > len(label[0]) or about.covers(rest) >= 0.5
+    return rest if long_enough and about.lost_without(text, rest) < 0.1 else text
+
+
+def _without_asides(text: str, about: _Source) -> str:
+    for pattern in _ASIDES:
+        if sum(map(text.count, _BRACKETS)) > sum(map(about.text.count, _BRACKETS)):
+            rest = pattern.sub("", text)
+            text = rest if about.lost_without(text, rest) < 0.1 else text
+    return text
+
+
+_OTHER_QUOTES = {"'": "'", "‘": "’", "`": "`"}
+_SINGLE_INSIDE = re.compile(r"(?<!\w)['‘’`]|['‘’`](?!\w)")
+
+
+def _without_quotes(text: str, about: _Source) -> str:
+    """Return a text without quotation marks around the whole, unless the source has them too."""
+    source = about.text
     close = _DOUBLE_QUOTES.get(text[:1])
-    if close is not None and len(text) > 1 and text.endswith(close):
-        # A rewrite of `He said "yes" and then "no"` may begin and end with a quotation.
-        return text[1:-1] if _double_quotes(text) >= _double_quotes(source) + 2 else text
+    extra = _double_quotes(text) - _double_quotes(source)
+    # A rewrite of `He said "yes" and then "no"` may begin and end with a quotation.
+    if close is not None and text.endswith(close) and extra >= 2:
+        return text[1:-1]
+    if extra == 1 and text[:1] in _DOUBLE_QUOTES:
+        return text[1:]
+    if extra == 1 and text[-1:] in _DOUBLE_QUOTES.values():
+        return text[:-1]
     for mark, close in _OTHER_QUOTES.items():
-        inner = text[len(mark) : -len(close)]
-        if not (text.startswith(mark) and text.endswith(close)) or not inner:
-            continue
-        if source[:1] != mark[:1] and source[-1:] != close[-1:] and not _SINGLE_INSIDE.search(inner):
-            return inner
+        inner = text[1:-1]
+        if text.startswith(mark) and text.endswith(close) and inner and source[:1] != mark and source[-1:] != close:
+            return text if _SINGLE_INSIDE.search(inner) else inner
     return text
 
 
 def _double_quotes(text: str) -> int:
-    return sum(map(text.count, '"“”„«»'))
+    return sum(map(text.count, '"“”„«»「」『』'))
 
 
-_STEPS = (
-    _without_tags,
-    _without_fence,
-    _second_of_two,
-    _without_preamble,
-    _without_comment,
-    _without_echo,
-    _without_preamble,
-    _first_of_list,
+def _without_signs(text: str, about: _Source) -> str:
+    """Return a text without signs at its ends that rewrites do not add."""
+    start, end = 0, len(text)
+    while start < end and _is_strange(text[start], _OPENING + about.text):
+        start += 1
+    while end > start and _is_strange(text[end - 1], _CLOSING + about.text):
+        end -= 1
+    return text[start:end]
+
+
+_OPENING = "\"'“‘«„「『([{¿¡$€£#@&-…"
+_CLOSING = ".!?…,;:\"'”’»」』)]}%°€$£。！？।؟"
+
+
+def _is_strange(sign: str, usual: str) -> bool:
+    return sign not in usual and unicodedata.category(sign)[0] not in "LMN"
+
+
+def _after_arrow(text: str, about: _Source) -> str:
+    """Return what follows an arrow, if part of the source is before it."""
+    before, arrow, after = text.partition("→")
+    return after if arrow and "→" not in about.text and before.strip(f" {_AROUND}") in about.text else text
+
+
+_STEPS: tuple[Callable[[str, _Source], str], ...] = (
+    _without_bullet,
     _without_quotes,
+    _without_label,
+    _without_asides,
+    _after_arrow,
+    _without_signs,
 )

@@ -14,9 +14,11 @@ from pcs_annotator.core.chat import Message, Reply, Request, Sampling, sendable
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.relations.base import AskRewriter, Context, Need, relations
+from pcs_annotator.relations.checks.reading import Rewrite
+from pcs_annotator.relations.checks.run import passes
 from pcs_annotator.relations.language import NAMES, known_language
 from pcs_annotator.relations.prompted import windows
-from pcs_annotator.relations.prompted.cleaning import CUT_OFF, NOTHING_WRITTEN, REMINDER, Refused, clean_reply
+from pcs_annotator.relations.prompted.cleaning import CUT_OFF, LEAST, NOTHING_WRITTEN, REMINDER, Refused, read_versions
 
 PLACE = "{text}"
 THEN = "=== then"
@@ -26,6 +28,8 @@ _LONGEST_HINT = 300
 _TOKENS_PER_BYTE = 0.3
 _TOKENS_PER_RARE_BYTE, _BYTES_PER_RARE = 0.6, 1.5
 _TOKENS_AT_LEAST = 64
+MOST_WORDS = 0.3
+"""What a rewrite that keeps most words has in common with its text at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class PromptedRelation:
             replaced by its name.
         keeps_language: Whether the prompt of such a text also names the language to write in.
         longest_window: Maximum number of characters that are rewritten at a time.
+        keeps_words: Whether most words of a text stay, so that a reply with few of them is no rewrite.
     """
 
     name: str
@@ -53,6 +58,7 @@ class PromptedRelation:
     foreign: tuple[str, ...] = ()
     keeps_language: bool = False
     longest_window: int = windows.LONGEST_WINDOW
+    keeps_words: bool = False
     needs: ClassVar[frozenset[Need]] = frozenset({"rewriter"})
     deterministic: ClassVar[bool] = False
 
@@ -78,7 +84,7 @@ class PromptedRelation:
             prompts = tuple(prompt.replace(LANGUAGE, language) for prompt in self.foreign)
         for prompt in prompts:
             reply = await ask(self._request(prompt, new, hint))
-            result = read_reply(reply, new)
+            result = self._read(reply, new, translated=len(prompts) > 1)
             if isinstance(result, Refused):
                 return result
             new = result
@@ -88,6 +94,18 @@ class PromptedRelation:
         sampling = Sampling(temperature=0.0, max_tokens=room_for(text, [self.expects]))
         language = foreign_name(text) if self.keeps_language else ""
         return Request(messages=messages_for(prompt, text, hint, language), sampling=sampling)
+
+    def _read(self, reply: Reply, text: str, *, translated: bool) -> str | Refused:
+        """Return the rewrite in a reply, or why there is none; of several, the first that passes the checks."""
+        if reply.finish == "filter":
+            return Refused(NOTHING_WRITTEN)
+        least = MOST_WORDS if self.keeps_words else LEAST
+        versions = read_versions(reply.text, text, least=least, translated=translated)
+        if reply.finish == "length" and reply.text.strip():
+            return Refused(CUT_OFF, text=versions.text if isinstance(versions, Refused) else versions[0])
+        if isinstance(versions, Refused):
+            return versions
+        return next((new for new in versions if passes(Rewrite(text, new, self.expects))), versions[0])
 
 
 def foreign_name(text: str) -> str:
@@ -141,16 +159,6 @@ def room_for(text: str, expected: Iterable[Expectation]) -> int:
     return _TOKENS_AT_LEAST + sum(int(size * max(1.0, expects.longest)) for expects in expected)
 
 
-def read_reply(reply: Reply, text: str) -> str | Refused:
-    """Return the rewrite in a reply, or why there is none."""
-    if reply.finish == "filter":
-        return Refused(NOTHING_WRITTEN)
-    cleaned = clean_reply(reply.text, text)
-    if reply.finish == "length" and reply.text.strip():
-        return Refused(CUT_OFF, text=cleaned if isinstance(cleaned, str) else None)
-    return cleaned
-
-
 def rewriter_of(context: Context, relation: str) -> AskRewriter:
     """Return the function that calls the rewriter.
 
@@ -195,6 +203,9 @@ _BUILT_IN = {
 }
 
 
+_KEEP_WORDS = ("voice", "double-negation", "synonym", "expansion", "noise")
+
+
 @cache
 def built_in(name: str) -> PromptedRelation:
     """Return a built-in relation; `voice` means `llm:voice`."""
@@ -203,7 +214,14 @@ def built_in(name: str) -> PromptedRelation:
     first, *then = prompt.parts
     foreign = prompt_file(f"_{name}_foreign").parts if then else ()
     return PromptedRelation(
-        f"llm:{name}", first, version, _BUILT_IN[name], tuple(then), foreign, keeps_language=not then
+        f"llm:{name}",
+        first,
+        version,
+        _BUILT_IN[name],
+        tuple(then),
+        foreign,
+        keeps_language=not then,
+        keeps_words=name in _KEEP_WORDS,
     )
 
 

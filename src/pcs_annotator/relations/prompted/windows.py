@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from pcs_annotator.core.concurrency import gather_all
 from pcs_annotator.core.variant import Variant
-from pcs_annotator.relations.prompted.cleaning import CHANGED_NOTHING, CUT_OFF, Refused
+from pcs_annotator.relations.prompted.cleaning import CHANGED_NOTHING, CUT_OFF, NO_REWRITE, Refused
 
 LONGEST_WINDOW = 1500
 
@@ -120,9 +120,9 @@ _NO_WORDS = Refused("no words to rewrite", fails=False)
 
 
 def _nothing(relation: str, text: str, outcomes: Sequence[str | Refused], failed: Refused | None) -> Variant:
-    if failed is not None and failed.reason == CUT_OFF:
+    if failed is not None and failed.reason in (CUT_OFF, NO_REWRITE):
         refused = failed.text if len(outcomes) == 1 else None
-        return Variant(relation=relation, status="rejected", reason=CUT_OFF, source=text, refused=refused)
+        return Variant(relation=relation, status="rejected", reason=failed.reason, source=text, refused=refused)
     reasons = [outcome.reason for outcome in outcomes if isinstance(outcome, Refused)]
     reason = failed.reason if failed is not None else max(reasons, key=reasons.count, default="empty text")
     return Variant(relation=relation, status="not_applicable", reason=reason, source=text)

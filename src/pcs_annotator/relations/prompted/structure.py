@@ -1,0 +1,193 @@
+"""Reads the structure of a reply: turns of a conversation, JSON, tables, fences and tags.
+
+Structure that the text also has is left alone: a rewrite of JSON is JSON.
+"""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import re
+from collections.abc import Iterator
+
+# The marks between turns, as models of many families write them when their template goes wrong.
+_MARK = re.compile(
+    r"<\|[^|<>\n]{1,40}\|>|<｜[^｜<>\n]{1,40}｜>|</?s>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|<(?:bos|eos|pad|unk)>"
+)
+_OPENS_PROMPT, _ENDS_PROMPT = ("[INST]", "<<SYS>>"), ("[/INST]", "<</SYS>>")
+_OWN = "assistant|ai|model|bot|chatgpt|response|answer|output|final"
+_OTHERS = "user|human|system|prompt|instruction|input|question"
+_NAME = re.compile(rf"\W*(?:(?P<own>{_OWN})|{_OTHERS})\W*", re.I)
+_NAMED_LINE = re.compile(
+    rf"^[ \t]*+(?:[#*\[(<]{{1,4}}[ \t]*+)?(?:(?P<own>{_OWN})|(?:{_OTHERS}))[ \t]*+"
+    r"(?:[\])>*]{0,4}:\*{0,2}|[\]>*#]{1,4}|(?=\n))",
+    re.I | re.M,
+)
+_GLUED_NAME = re.compile(r"(?<=[.!?\"”。])(?:assistant|user|model)\s*\n")
+
+
+def own_turns(reply: str, source: str) -> list[str]:
+    r"""Return what a reply says in the model's first turn; two texts where either may be that.
+
+    >>> own_turns("<|im_start|>assistant\nGood.<|im_end|><|im_start|>user\nThanks!", "Well.")
+    ['Good.']
+    >>> own_turns("[INST] Rewrite it. [/INST] Good.", "Well.")
+    ['Good.']
+    """
+    turns = [reply] if _MARK.search(source) else list(_between_marks(reply))
+    return [said for turn in turns if (said := _between_names(turn, source).strip())]
+
+
+def _between_marks(reply: str) -> Iterator[str]:
+    own, spoken = True, False
+    pieces = _MARK.split(reply)
+    for mark, given in zip(["", *_MARK.findall(reply)], pieces, strict=True):
+        # Another's turn follows, unless this is the end of a prompt that was repeated.
+        if spoken and mark not in _ENDS_PROMPT:
+            return
+        named = _NAME.search(mark)
+        head, _, rest = given.strip().partition("\n")
+        alone = _NAME.fullmatch(head)
+        named, piece = (named, given) if alone is None else (alone, rest)
+        if named is not None:
+            own = named["own"] is not None
+        else:
+            own = mark in _ENDS_PROMPT or (own and mark not in _OPENS_PROMPT)
+        if own and piece.strip():
+            spoken = True
+            yield piece
+
+
+def _between_names(turn: str, source: str) -> str:
+    """Return a turn without the model's name, and without the turns of others."""
+    if _NAMED_LINE.search(source):
+        return turn
+    glued = _GLUED_NAME.search(turn)
+    turn = turn if glued is None else turn[: glued.start()]
+    said: list[str] = []
+    own, start = True, 0
+    for name in [*_NAMED_LINE.finditer(turn), None]:
+        piece = turn[start : name.start() if name else None].strip()
+        if own and piece:
+            said.append(piece)
+        if name is not None:
+            own, start = name["own"] is not None, name.end()
+        if said and not own:
+            break
+    return "\n".join(said)
+
+
+_FENCE = re.compile(r"(```|~~~)(?:[\w+-]*[ \t]*\n)?(.*?)(?:\1|\Z)", re.S)
+_TAG = re.compile(r"<(/?)([A-Za-z][\w-]{0,30})/?>")
+_MARKUP = re.compile(r"</?(?:b|i|u|em|strong|mark|p|br|span|div|blockquote)/?>", re.I)
+
+
+def in_fences(text: str, source: str) -> list[str] | None:
+    """Return the contents of fences; None if there are none."""
+    found = [] if "```" in source or "~~~" in source else _FENCE.findall(text)
+    return [inner for _, inner in found] or None
+
+
+def in_tags(text: str, source: str) -> list[str] | None:
+    """Return what is inside of tags that the text does not have, in order, and what is outside of them."""
+    parts, opened, start, outside, end = [], "", 0, [], 0
+    for tag in _TAG.finditer(text):
+        if tag[0].lower() in source.lower():
+            return None
+        if not tag[1] and not opened:
+            opened, start = tag[2], tag.end()
+            outside.append(text[end : tag.start()])
+        elif tag[1] and tag[2] == opened:
+            parts.append(text[start : tag.start()])
+            opened, end = "", tag.end()
+        elif tag[1] and not opened:
+            outside.append(text[end : tag.start()])
+            end = tag.end()
+    if opened:
+        parts.append(text[start:])
+        end = len(text)
+    return [*parts, *outside, text[end:]] if parts or end else None
+
+
+def without_markup(text: str, source: str) -> str:
+    """Return a text without bold and italic type, entities and escapes that the source does not have."""
+    if "*" in text and "*" not in source:
+        text = re.sub(r"\*\*|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])", "", text)
+    if "__" in text and "__" not in source:
+        text = text.replace("__", "")
+    if "&" in text and "&" not in source.replace("& ", ""):
+        text = html.unescape(text)
+    if "\\" in text and "\\" not in source:
+        text = re.sub(r"\\([\"'*_`#-])", r"\1", text)
+    return _MARKUP.sub("", text) if not _MARKUP.search(source) else text
+
+
+_ROW = re.compile(r"^[^\n|]*\|.*$", re.M)
+_RULE = re.compile(r"^[ \t|:+=-]*-{3}[ \t|:+=-]*$", re.M)
+_CELL_END, _ROW_END = re.compile(r"</t[dh]>\s*", re.I), re.compile(r"</tr>", re.I)
+_TABLE_TAG = re.compile(r"</?(?:table|thead|tbody|tr|t[dh])[^>]*>", re.I)
+
+
+def in_table(text: str, source: str) -> tuple[list[str], list[list[str]]] | None:
+    """Return the lines beside a table and its rows of cells; None if there is none."""
+    given = text
+    if "<td" in text and "<td" not in source:
+        text = _TABLE_TAG.sub("", _ROW_END.sub("\n", _CELL_END.sub("|", text)))
+    if "|" in source or not _ROW.search(text) or not (_RULE.search(text) or "</td>" in given):
+        return None
+    rows = [row for row in _ROW.findall(text) if not _RULE.fullmatch(row)]
+    cells = [[cell.strip() for cell in row.strip().strip("|").split("|")] for row in rows]
+    return _ROW.sub("", text).splitlines(), cells
+
+
+NOTHING = "NOT APPLICABLE"
+_BEGINS_JSON = re.compile(r"[{\[]\s*[\"'{\[]")
+_BESIDE = re.compile(
+    r"orig|source|input|before|expla|notes?\b|reason|comment|changes|replace|status|lang|why|type|role|analy|think|thought"
+    r"|confid|score|label|task|relation|warning|error|meta",
+    re.I,
+)
+_PAIR = re.compile(r"[\"']([\w -]{1,40})[\"']\s*:\s*[\"'](.*?)[\"']\s*(?=,\s*[\"'][\w -]{1,40}[\"']\s*:|[}\]])", re.S)
+_DECODER = json.JSONDecoder(strict=False)  # allows line breaks inside a text
+
+
+def in_json(text: str, source: str) -> list[str] | None:
+    """Return the texts in a JSON answer; None if there is none, empty if it is broken off.
+
+    >>> in_json('{"original": "Well.", "rewrite": "Good."}', "Well.")
+    ['Good.']
+    >>> in_json('{"rewrite": null}', "Well.")
+    ['NOT APPLICABLE']
+    """
+    start = _BEGINS_JSON.search(text)
+    if start is None or _BEGINS_JSON.search(source):
+        return None
+    body = text[start.start() :]
+    try:
+        found, _ = _DECODER.raw_decode(body)
+    except (ValueError, RecursionError):
+        found = _loosely(body)
+    texts = list(_texts(found))
+    return texts if texts or body[0] == "{" else None
+
+
+def _loosely(body: str) -> object:
+    """Return what a Python literal says, or JSON with commas too many and quotation marks that are not escaped."""
+    body = body[: max(body.rfind("}"), body.rfind("]")) + 1]
+    try:
+        return ast.literal_eval(body)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return {key: value.replace('\\"', '"').replace("\\n", "\n") for key, value in _PAIR.findall(body)}
+
+
+def _texts(found: object) -> Iterator[str]:
+    if isinstance(found, str):
+        yield found
+    elif isinstance(found, list | tuple):
+        for one in found:
+            yield from _texts(one)
+    elif isinstance(found, dict):
+        for key, value in found.items():
+            if not _BESIDE.search(str(key)):
+                yield from _texts(NOTHING if value is None else value)
