@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Span, Token
 
 _SCORE = re.compile(r"\b\d+\s?[-–]\s?\d+\b")
-_YEAR = re.compile(r"(?:19|20)\d\d")
+_NO_AMOUNT = re.compile(r"[A-Z#@]|(?:19|20)\d\d$")
 _NOUNS = ("NN", "NNS", "NNP", "NNPS")
 _NAMES = ("NNP", "NNPS")
 _OPENS_CLAUSE = ("PRP", "PRP$", "DT", "NNP", "NNPS", "NN", "NNS", "EX", "CD", "JJ")
@@ -149,7 +149,7 @@ def _percent_follows(place: PhrasePlace) -> bool:
 def _number_follows(place: PhrasePlace) -> bool:
     """Whether an amount follows; a number with a capital, or one that counts a name, belongs to that name."""
     token = place.after()
-    if token is None or token.tag_ not in ("CD", "$") or token.text[0].isupper() or _YEAR.fullmatch(token.text):
+    if token is None or token.tag_ not in ("CD", "$") or _NO_AMOUNT.match(token.text):
         return False
     return token.head.tag_ != "NNP" or token.head.i < token.i
 
