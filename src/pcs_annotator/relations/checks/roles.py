@@ -184,7 +184,7 @@ _BE = word_set("is are was were be been being am gets got get")
 _OWNED = re.compile(r"\b([A-Z]\w+)'s (\w{4,})")
 _AUXILIARIES = word_set(
     "has have had will would can could should may might must shall not never hasn't haven't hadn't won't wouldn't "
-    "can't couldn't shouldn't cannot also still just already always often ever been being to"
+    "can't couldn't shouldn't mustn't cannot also still just already always often ever been being to"
 )
 
 _MOST_OWNERS = 50
@@ -311,11 +311,12 @@ def _passive_in_place(source: tuple[str, ...], text: tuple[str, ...]) -> str:
             continue
         by = text.index("by", place + 2)
         verb = next((i for i, word in enumerate(source) if word[:4] == text[by - 1][:4] and len(word) > 3), None)
-        subject = next((word for word in reversed(text[:place]) if word not in _AUXILIARIES), "")
+        subject = next((word for word in reversed(text[:place]) if word not in _AUXILIARIES | _BE), "")
         agent = next((word for word in text[by + 1 : by + 5] if word in source), "")
         if (
             verb is None
             or subject in _RELATIVE
+            or text[by + 1] in ("which", "whom")
             or "by" in source[verb : verb + 3]
             or subject not in source
             or not agent

@@ -27,7 +27,7 @@ _DATELINE = re.compile(
     r"\s*(?:-{1,2}|–|—|:)\s+"
     r"|\s*[A-Z]{3,}[A-Z.,' ]*(?:,\s*[A-Z][\w. ]{1,20})?(?:\s*\([\w .,/]{2,40}\))?\s*(?:--|–|—|-)\s+"
 )
-_WEIRD = re.compile(r"https?:|www\.|^#|#(?!39;s )|[@*_|=<>{}\[\]\\]|\.\.\.|…")
+_WEIRD = re.compile(r"https?:|\bquot\b|www\.|^#|#(?!39;s )|[@*_|=<>{}\[\]\\]|\.\.\.|…")
 # Verbs followed by a clause whose verb has no tense, though the tagger may give it one.
 _BARE_COMPLEMENTS = frozenset({"let", "make", "help", "have", "see", "hear", "watch", "get", "keep"})
 _DEMANDS = word_set("demand require insist ask recommend suggest propose urge request prefer order")
@@ -146,7 +146,7 @@ def _tense_in_doubt(verb: Token, subject: Phrase, between: list[Token]) -> bool:
 
 def _torn_off(verb: Token, before: Token) -> bool:
     """Return whether the word before a subject belongs to it, so that the parse must be wrong."""
-    if before.dep_ == "neg" or (before.is_upper and len(before) > 1):
+    if before.dep_ == "neg" or before.lower_ == "than" or (before.is_upper and len(before) > 1):
         return True
     if before.lower_ in ("that", "this") and before.dep_ == "mark":
         return verb.dep_ not in ("ccomp", "acl")

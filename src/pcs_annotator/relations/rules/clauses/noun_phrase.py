@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from pcs_annotator.relations.rules.words import NAMES_TOO, readings, word_set
+from pcs_annotator.relations.rules.words import NAMES_TOO, lemma, readings, word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
@@ -136,7 +136,8 @@ def is_plural(head: Token) -> bool | None:
     if word in _SINGULAR_WORDS:
         return False
     if word in _PLURAL_WORDS or word in _PLURAL_NOUNS:
-        return True
+        # "A police warning" is no plural, and "police" not its noun.
+        return None if any(child.lower_ in ("a", "an") for child in head.lefts) else True
     return _tag_is_plural(head)
 
 
@@ -213,7 +214,8 @@ def _before(head: Token) -> list[Token]:
 def _tag_is_plural(head: Token) -> bool | None:
     tag, word = head.tag_, head.lower_
     if tag == "NNS":
-        return True
+        # "Broccoli" has no singular, and is one.
+        return None if lemma(head) == word else True
     if tag == "NNPS":
         people = word in _PEOPLES or word.endswith(("ans", "ims", "ics"))
         return True if people or (head.text.istitle() and head.left_edge.lower_ == "the") else None

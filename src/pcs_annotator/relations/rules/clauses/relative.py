@@ -66,7 +66,6 @@ def reduced_to_active(verb: Token, opening: int) -> Replacement | NotApplicable:
     if found is None:
         return NotApplicable("no agent")
     by, agent = found
-    noun = verb.head
     start = _start(verb)
     if start is None or not _is_past(verb) or not _plain(verb, by, agent):
         return NotApplicable("participle that stays passive")
@@ -75,12 +74,9 @@ def reduced_to_active(verb: Token, opening: int) -> Replacement | NotApplicable:
     verbs = write_group(group, passive=False, plural=False)
     if verbs is None:
         return NotApplicable("no active form")
-    link = "which" if verb.doc[start - 1].text == "," else "that"
-    if link == "which" and noun.tag_ in ("NNP", "NNPS"):
-        return NotApplicable("participle that stays passive")
     subject = AS_SUBJECT.get(agent.text.lower(), agent.text) if agent.pronoun else agent.text
     gap_start = verb.i + (2 if _has_particle(verb) else 1)
-    words = [link, subject, verbs, verb.doc[verb.i + 1 : gap_start].text, verb.doc[gap_start : by.i].text]
+    words = ["that", subject, verbs, verb.doc[verb.i + 1 : gap_start].text, verb.doc[gap_start : by.i].text]
     return Replacement(verb.doc[start].idx, agent.end_char, " ".join(word for word in words if word))
 
 
@@ -141,10 +137,7 @@ def _start(verb: Token) -> int | None:
     start = verb.i
     while start - 1 > verb.head.i and verb.doc[start - 1].head == verb and verb.doc[start - 1].tag_ == "RB":
         start -= 1
-    before = verb.doc[start - 1]
-    if before == verb.head or (before.text == "," and verb.doc[start - 2] == verb.head):
-        return start
-    return None
+    return start if verb.doc[start - 1] == verb.head else None
 
 
 def _is_past(verb: Token) -> bool:

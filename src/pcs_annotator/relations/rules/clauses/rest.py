@@ -43,7 +43,7 @@ def is_sure(verb: Token, end: int) -> bool:
         at = _after_times(verb, at + 1)
         return at >= stop or _sure_after_comma(verb, doc[at])
     if verb.dep_ == "relcl" and after.tag_ in _FINITE and verb.head.dep_ in SUBJECTS:
-        return verb.right_edge.i < after.i
+        return verb.right_edge.i < after.i and after == verb.head.head
     return _is_clause(after) or _is_phrase_of(verb, after)
 
 
@@ -122,8 +122,8 @@ def _time_ends(token: Token) -> Iterator[int]:
     if token.dep_ == "prep" and tells_time(token) and token.right_edge.i - token.i <= _LONGEST_TIME:
         yield token.right_edge.i
     for noun in token.doc[token.i : token.i + 3]:
-        if noun.dep_ == "npadvmod" and noun.lower_ in known.TIMES and noun.left_edge == token:
-            yield noun.right_edge.i
+        if noun.dep_ == "npadvmod" and noun.lower_ in known.TIMES and noun.left_edge == token and not any(noun.rights):
+            yield noun.i
         elif noun.dep_ == "npadvmod" and noun.head.lower_ in ("ago", "earlier", "later") and noun.left_edge == token:
             yield noun.head.i
 

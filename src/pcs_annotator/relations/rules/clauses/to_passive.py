@@ -30,7 +30,7 @@ from pcs_annotator.relations.rules.clauses.transitive_clause import TransitiveCl
 from pcs_annotator.relations.rules.clauses.transitive_clause import is_sure as object_is_sure
 from pcs_annotator.relations.rules.clauses.verb_group import participle, write_group
 from pcs_annotator.relations.rules.rule import NotApplicable, Replacement
-from pcs_annotator.relations.rules.words import inflect, lemma, word_set
+from pcs_annotator.relations.rules.words import inflect, lemma, readings, word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -148,19 +148,26 @@ def _is_told(verb: Token) -> bool:
 def _unsuited_object(transitive: TransitiveClause) -> bool:
     obj = transitive.object
     words = {token.lower_ for token in obj.tokens}
-    if words & {"such", "so", "too"} or words & known.REFLEXIVES or {"each", "other"} <= words:
+    if words & ({"such", "so", "too"} | known.REFLEXIVES) or {"each", "other"} <= words:
         return True
     if words & _owners(transitive.clause.subject) and not obj.pronoun:
         return True
     head = obj.head
     if head.tag_[0] not in "NPD" or head.tag_ in ("WP", "WDT", "WP$") or head.lower_ in ("you", "me", "what"):
         return True
-    # "Smith's past has not stopped him": once "he" comes first, it is no longer Smith.
-    if obj.pronoun and any(token.tag_ == "POS" for token in transitive.clause.subject.tokens):
+    if (obj.pronoun and _someone_else(transitive.clause.subject, head)) or head.lower_ in known.INDEFINITE:
         return True
-    if head.lower_ in known.INDEFINITE:
+    # "Trump wins lol": slang that the tagger takes for a noun.
+    if head.tag_ == "NN" and head.is_lower and not readings(head.lower_):
         return True
     return any(token.dep_ in ("ccomp", "xcomp") for token in obj.head.children)
+
+
+def _someone_else(subject: Phrase, pronoun: Token) -> bool:
+    """Return whether a pronoun may change whom it means: `They hated them`, `Smith's past has not stopped him`."""
+    if subject.pronoun:
+        return is_plural(subject.head) == is_plural(pronoun)
+    return any(token.tag_ == "POS" for token in subject.tokens)
 
 
 def _owners(subject: Phrase) -> frozenset[str]:
@@ -252,7 +259,7 @@ def _reduced(transitive: TransitiveClause) -> bool:
         return False
     if first.tag_ in ("DT", "PRP$", "PRP", "CD"):
         return False
-    return lemma(verb) in _NAMING or (first.tag_ not in ("NNP", "NNPS") and verb.sent[-1].is_alpha)
+    return lemma(verb) in _NAMING or verb.sent[-1].is_alpha
 
 
 def _loose_ends(transitive: TransitiveClause) -> bool:

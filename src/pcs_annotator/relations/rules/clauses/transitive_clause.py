@@ -19,9 +19,15 @@ if TYPE_CHECKING:
 _AIMS = word_set("effort attempt bid response order hopes exchange")
 _LOOSE = word_set("into after before during since until through following amid despite onto upon")
 # Prepositions after a noun that usually belong to it.
-_HELD = word_set("of about between against for on in over like above behind")
+_HELD = word_set("of about between against for on over like above behind")
 _NOUNS_WITH_WITH = word_set(
     "deal agreement contract dispute war meeting talk tie relationship relation interview treaty alliance partnership"
+)
+_NOUNS_WITH_IN = word_set(
+    """
+    advance belief change confidence cut decline decrease drop experience faith fall fraud growth hike hole increase
+    interest investment progress rise role seat stake strength trust
+    """
 )
 # Nouns with an infinitive of their own: `efforts to save the park`.
 _AIMING_NOUNS = word_set(
@@ -120,6 +126,8 @@ def _loose(child: Token, head: Token) -> bool:
 
 def is_sure(obj: Phrase, verb: Token) -> bool:
     """Return whether what follows an object's noun surely belongs to it and not to the verb."""
+    if any(token.dep_ == "prep" for token in obj.head.doc[obj.first : obj.head.i]):
+        return False
     heads = [obj.head, *(token for token in obj.head.conjuncts if obj.head.i < token.i <= obj.last)]
     inside = [child for head in heads for child in head.rights if child.i <= obj.last]
     return all(_is_sure(child, verb, alone=len(heads) == 1) for child in inside)
@@ -132,7 +140,7 @@ def _is_sure(child: Token, verb: Token, *, alone: bool) -> bool:
     if child.dep_ == "acl" and child.tag_ == "VB":
         return alone and lemma(noun) in _AIMING_NOUNS
     if child.dep_ == "acl":
-        return alone and child.left_edge.nbor(-1) == noun
+        return alone and child.left_edge.nbor(-1) == noun and not any(word.lower_ in _LOOSE for word in child.rights)
     return child.dep_ in ("conj", "cc", "punct", "relcl", "appos", "case", "nummod", "preconj")
 
 
@@ -145,9 +153,9 @@ def _is_held(preposition: Token, verb: Token, *, alone: bool) -> bool:
         return True
     if not alone or noun.tag_ in ("NNP", "NNPS", "PRP") or sum(inner.dep_ == "prep" for inner in noun.rights) > 1:
         return False
-    if word == "in" and any(inner.lower_ in known.BODY for inner in preposition.children):
-        return False
+    if word == "in" and any(token.tag_ == "JJS" for token in noun.lefts):
+        return True
     if word == "by":
         return any(inner.tag_[:1] == "N" and not any(inner.lefts) for inner in preposition.children)
-    needed = {"to": known.NOUNS_WITH_TO, "with": _NOUNS_WITH_WITH}.get(word, ())
+    needed = {"to": known.NOUNS_WITH_TO, "with": _NOUNS_WITH_WITH, "in": _NOUNS_WITH_IN}.get(word, ())
     return lemma(noun) in needed or noun.lower_ in needed or word in _HELD

@@ -48,7 +48,7 @@ _SHAPES: dict[tuple[str, str], _Shape] = {
 # Adverbs about the whole statement go after the first auxiliary; the others stay next to the verb.
 _SENTENCE_ADVERBS = word_set(
     """
-    currently evidently presently obviously also never still already now often always just then probably likely
+    currently evidently indeed presently obviously also never still already now often always just then probably likely
     reportedly allegedly recently previously repeatedly apparently certainly clearly definitely eventually finally
     generally initially later long once originally perhaps possibly rarely seldom since sometimes soon
     subsequently surely typically ultimately usually yet ever
@@ -140,7 +140,7 @@ def _spelling(verb: Token) -> str:
     """Return the participle as the text spells it; `showed` is a past tense, with the participle `shown`."""
     if verb.tag_ == "VBN":
         return verb.lower_
-    regular = verb.lower_.endswith("ed") and (inflect(lemma(verb), "VBN") or "ed").endswith("ed")
+    regular = verb.tag_ == "VBD" and verb.lower_.endswith("ed") and (inflect(lemma(verb), "VBN") or "ed").endswith("ed")
     return verb.lower_ if regular else ""
 
 

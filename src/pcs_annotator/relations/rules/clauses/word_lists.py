@@ -7,13 +7,13 @@ from pcs_annotator.relations.rules.words import word_set
 # Verbs without a passive, with an odd one, or with one that means something else.
 NO_PASSIVE = word_set(
     """
-    have resemble cost fit lack become want like weigh equal suit contain mean let get need say do leave enter
+    have resemble cost fit lack become want weigh equal suit contain mean let get say do leave enter
     feel think believe hope wish total turn go come be seem appear remain stay belong possess comprise boast
-    deserve mind escape flee exit quit near top last number span date strike dare try continue keep prefer ramble
+    mind escape flee exit quit near top last number span date strike dare continue keep ramble
     wonder guess suppose pretend care concern befit walk run jump rise fall climb gain shed slip plunge
     surge soar tumble advance decline edge inch ease sink slide retreat differ miss stand sit lie live die sleep
     talk laugh cry smile nod shrug behave marry divorce wed entail involve include constitute mark signal cease
-    finish lose afford refuse regret risk practice vow swear agree decide intend aim undergo owe average
+    afford risk practice vow swear agree decide intend aim undergo owe average
     stretch vote put draw see take bring retire resign graduate join survive paint know prove work
     """
 )
@@ -45,7 +45,8 @@ IDIOMS = word_set(
     cut:tie have:say cover:ground leave:mark leave:door bring:end know:thing know:score cut:deal strike:deal
     bid:farewell bite:bullet kick:bucket sound:alarm follow:suit hurt:feeling wipe:floor open:fire wreak:havoc
     play:politic play:golf find:favor poke:fun hear:testimony send:message send:shiver hold:gallon throw:fit
-    carry:faith drop:ball nail:it kill:it crush:it rock:it hit:problem drop:point add:insult
+    carry:faith drop:ball speak:volume lose:mind lose:control lose:temper need:help try:luck
+    nail:it kill:it crush:it rock:it hit:problem drop:point add:insult
     """
 )
 
@@ -70,8 +71,9 @@ LIGHT = {
     request statement threat move bid investment purchase assertion accusation suggestion
     """
     ),
+    "play": word_set("song record music note video clip tape anthem"),
     "draw": word_set("map conclusion line comparison"),
-    "see": word_set("man woman suspect gunman video footage car vehicle"),
+    "see": word_set("man woman suspect gunman video footage car vehicle film movie show"),
     "bring": word_set("case charge lawsuit suit action"),
     "do": word_set("work research study job"),
 }
@@ -182,7 +184,6 @@ VERBS_WITH = {
 WEEKDAYS = word_set("monday tuesday wednesday thursday friday saturday sunday yesterday today")
 # Verbs with a purpose, which an infinitive after the object may name.
 PURPOSEFUL = word_set("use launch file develop create build introduce form establish pool take")
-BODY = word_set("head face chest leg arm back neck stomach eye foot hand shoulder gut ass butt")
 # Verbs of informing a person.
 INFORMING = word_set(
     "tell inform remind warn convince assure persuade notify advise promise reassure caution show teach"
