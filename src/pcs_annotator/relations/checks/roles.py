@@ -316,7 +316,7 @@ def _passive_in_place(source: tuple[str, ...], text: tuple[str, ...]) -> str:
         if (
             verb is None
             or subject in _RELATIVE
-            or text[by + 1] in ("which", "whom")
+            or text[by + 1 : by + 2] in (("which",), ("whom",))
             or "by" in source[verb : verb + 3]
             or subject not in source
             or not agent

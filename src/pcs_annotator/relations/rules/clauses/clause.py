@@ -13,7 +13,7 @@ from pcs_annotator.relations.rules.clauses.noun_phrase import QUOTES, Phrase, is
 from pcs_annotator.relations.rules.clauses.verb_group import VerbGroup, read_group
 from pcs_annotator.relations.rules.clauses.word_lists import RESULTS, TIMES
 from pcs_annotator.relations.rules.rule import Replacement
-from pcs_annotator.relations.rules.words import inflect, lemma, word_set
+from pcs_annotator.relations.rules.words import inflect, lemma, readings, word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
@@ -139,6 +139,9 @@ def _tense_in_doubt(verb: Token, subject: Phrase, between: list[Token]) -> bool:
     """Return whether a verb such as `put` may be in either tense, or in the subjunctive after `demand`."""
     plain = not any(token.dep_ in ("aux", "auxpass") for token in between)
     if plain and verb.dep_ == "ccomp" and lemma(verb.head) in _DEMANDS and verb.tag_ != "VBD":
+        return True
+    # "Nordstrom posts lower profit" has another verb.
+    if verb.tag_ == "VBP" and "ADJ" in readings(verb.lower_) and "VERB" in readings(subject.head.lower_):
         return True
     same = verb.tag_ in ("VBP", "VBD") and inflect(lemma(verb), "VBD") == verb.lower_ == lemma(verb)
     return plain and (same or verb.lower_ == "read") and is_plural(subject.head) is not False

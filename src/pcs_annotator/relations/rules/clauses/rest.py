@@ -77,7 +77,7 @@ def _is_phrase_of(verb: Token, after: Token) -> bool:
     """Return whether a word begins a phrase that surely belongs to the verb."""
     name, word = lemma(verb), after.lower_
     if after.tag_ == "TO" and after.dep_ == "aux":
-        return name in known.CONTROL or name in known.PURPOSEFUL
+        return after.head.tag_ == "VB" and name in known.CONTROL | known.PURPOSEFUL
     if word == "that":
         return name in known.INFORMING
     if after.dep_ not in ("prep", "dative") or not any(child.dep_ in ("pobj", "pcomp") for child in after.children):
@@ -86,8 +86,18 @@ def _is_phrase_of(verb: Token, after: Token) -> bool:
         return True
     if word == "to":
         return name in known.TRANSFER and after.nbor(-1).lower_ not in known.NOUNS_WITH_TO
-    place = word in _PLACES and after.head == verb and any(noun.tag_ == "NNP" for noun in after.children)
-    return place or (word in _CIRCUMSTANCES and _has_noun(after)) or name in known.VERBS_WITH.get(word, ())
+    return (
+        _is_place(after, verb)
+        or (word in _CIRCUMSTANCES and _has_noun(after))
+        or name in known.VERBS_WITH.get(word, ())
+    )
+
+
+def _is_place(after: Token, verb: Token) -> bool:
+    """Return whether a phrase names the place of a deed to a certain thing: `bombed the city in Iraq`."""
+    named = any(noun.tag_ == "NNP" for noun in after.children)
+    certain = any(word.dep_ in ("det", "poss", "nummod") for noun in verb.rights for word in noun.lefts)
+    return after.lower_ in _PLACES and after.head == verb and named and certain
 
 
 def _is_named(after: Token, verb: Token) -> bool:

@@ -97,10 +97,19 @@ def _agent(clause: Clause) -> str | None:
 
 def _unsuited_verb(transitive: TransitiveClause) -> bool:
     verb, noun = transitive.clause.group.verb, lemma(transitive.object.head)
-    if verb == "call" and transitive.complement is None and transitive.particle is None:
+    # "I liked a video" is what a site writes for its users.
+    if (verb == "call" and transitive.complement is None and transitive.particle is None) or (
+        verb == "like" and transitive.object.tokens[0].lower_ == "a"
+    ):
         return True
     if transitive.particle is not None:
-        return transitive.particle.lower_ not in known.LIGHT_PARTICLES or verb in ("make", "give", "talk")
+        return transitive.particle.lower_ not in known.LIGHT_PARTICLES or verb in (
+            "make",
+            "give",
+            "talk",
+            "break",
+            "bring",
+        )
     if verb in known.LIGHT:
         return noun not in known.LIGHT[verb]
     return verb in known.NO_PASSIVE or f"{verb}:{noun}" in known.IDIOMS
@@ -157,8 +166,8 @@ def _unsuited_object(transitive: TransitiveClause) -> bool:
         return True
     if (obj.pronoun and _someone_else(transitive.clause.subject, head)) or head.lower_ in known.INDEFINITE:
         return True
-    # "Trump wins lol": slang that the tagger takes for a noun.
-    if head.tag_ == "NN" and head.is_lower and not readings(head.lower_):
+    # "Trump wins lol": slang that the tagger takes for a noun; "teach men how to vote": two objects.
+    if "how" in words or (head.tag_ == "NN" and head.is_lower and not readings(head.lower_)):
         return True
     return any(token.dep_ in ("ccomp", "xcomp") for token in obj.head.children)
 

@@ -153,9 +153,19 @@ def _is_held(preposition: Token, verb: Token, *, alone: bool) -> bool:
         return True
     if not alone or noun.tag_ in ("NNP", "NNPS", "PRP") or sum(inner.dep_ == "prep" for inner in noun.rights) > 1:
         return False
-    if word == "in" and any(token.tag_ == "JJS" for token in noun.lefts):
+    if word == "in" and _is_in_place(preposition):
         return True
     if word == "by":
         return any(inner.tag_[:1] == "N" and not any(inner.lefts) for inner in preposition.children)
     needed = {"to": known.NOUNS_WITH_TO, "with": _NOUNS_WITH_WITH, "in": _NOUNS_WITH_IN}.get(word, ())
     return lemma(noun) in needed or noun.lower_ in needed or word in _HELD
+
+
+def _is_in_place(preposition: Token) -> bool:
+    """Return whether `in` belongs to a noun that is at a named place or the largest there."""
+    before = list(preposition.head.lefts)
+    named = any(inner.tag_ == "NNP" for inner in preposition.children)
+    # "A convoy in Mali", but not "fear in Mali".
+    return any(word.tag_ == "JJS" for word in before) or (
+        named and any(word.dep_ in ("det", "poss", "nummod") for word in before)
+    )

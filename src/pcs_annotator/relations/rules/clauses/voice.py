@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Span
 
 LONGEST_SENTENCE = 70
-_BROKEN = re.compile(r"\\\w")
+_BROKEN = re.compile(r"\\\w|#39;(?!s )|#(?!39)\d+;|quot;\w")
 _ASKING = frozenset({"WDT", "WP", "WP$"})
 # "19 Times Ann Lee Won the Cup" tells of times, which the parser takes for a part of her name.
 _LISTED = word_set("times things ways reasons signs moments places photos pictures facts tweets")
@@ -54,8 +54,8 @@ def why_not(sentence: Span) -> str:
         return "fragment"
     if len(sentence) > LONGEST_SENTENCE:
         return "long sentence"
-    if _BROKEN.search(sentence.text):
-        return "broken line"
+    if _BROKEN.search(sentence.text) or (sentence.start and sentence.doc[sentence.start - 1].is_alpha):
+        return "part of a sentence"
     if "?" in sentence.text[-3:] or sentence[0].tag_ in _ASKING:
         return "question"
     return "headline of a list" if sentence[0].like_num and sentence[1].lower_ in _LISTED else ""
