@@ -101,6 +101,10 @@ ADVERSARIAL = [
     ("Nobody at the table liked the fish.", FRAMED),
     ("The soup wasn't hot, and the waiter never came back.", FRAMED),
     ("The portions were huge and the staff smiled!", FRAMED),
+    ("Wooohooo the baker is singing tomorrow.", ALONE),
+    ("Yeh, but the baker isn't the mayor.", ALONE),
+    ("So that's the plan of the mayor, and the clerk agrees?!", ALONE),
+    ("Harbour Challenge Part 2.", ALONE),
     ("40 people came to the opening of the bakery.", FRAMED),
     # Fragments, wishes, requests and questions.
     ("Nicest little bakery I've been to in a while.", ALONE),

@@ -36,8 +36,7 @@ _TEASERS = word_set(
 )
 _ODD_STARTS = frozenset({"WDT", "WP", "WP$", "UH", "VB", "LS", "VBN", "RP", "CC", "JJS", "RBS"})
 _ODD_FIRST_WORDS = word_set(
-    "how why here where what like so such given not never nor nicest best worst ps congratulations thanks just "
-    "lol omg lmao"
+    "how why here where what like so such given not never nor nicest best worst ps congratulations thanks just"
 )
 _TIMES = word_set(
     """
@@ -81,6 +80,8 @@ def _is_list_or_wish(subject: Token, finite: Token) -> bool:
     bare = [child for child in subject.children if child.dep_ == "appos" and child.tag_ in ("NN", "NNS")]
     if any(not {"det", "poss", "prep"} & {part.dep_ for part in word.children} for word in bare):
         return True
+    if finite.tag_ == "VBP" and subject.tag_ == "NN" and lemma(finite) not in ("be", "have", "do"):
+        return not any(child.lower_ == "of" or child.dep_ == "conj" for child in subject.children)
     named = finite.text[0].isupper() and not finite.text.isupper()
     return named or (subject.lower_ in ("god", "lord") and finite.tag_ == "VBP")
 
@@ -95,8 +96,7 @@ def _is_sure_headline(sentence: Span, subject: Token, finite: Token) -> bool:
     base = lemma(finite)
     if spoken or finite.tag_ in _NEVER_PARTICIPLE or inflect(base, "VBD") != inflect(base, "VBN"):
         return True
-    has_object = any(child.dep_ in ("dobj", "acomp") for child in finite.rights)
-    return has_object and base not in _GIVING
+    return base not in _GIVING and any(child.dep_ == "dobj" for child in finite.rights)
 
 
 def _why_no_start(verb: Token, first: Token) -> str:
@@ -135,7 +135,12 @@ def _starts_plainly(verb: Token, first: Token) -> bool:
         return said and _starts_plainly(part, first)
     if first.tag_ == "VBG":
         return part.dep_ == "csubj" and subject_of(verb) == part
-    if first.tag_ == "JJ" and following.text in (",", "and"):
+    joined = following.text == "," and first.doc[first.i + 2].tag_ == "CC"
+    if (
+        joined
+        or (first.tag_ == "JJ" and following.tag_ in (",", "CC", "PRP", "DT"))
+        or re.search(r"(\w)\1\1", first.text)
+    ):
         return False
     starts = {
         "advcl": first.tag_ in _STARTS_CLAUSE or first.lower_ == "once",

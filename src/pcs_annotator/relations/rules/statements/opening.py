@@ -23,11 +23,6 @@ _DATELINE = re.compile(
     rf"(?:{_PLACE}{_PLACE_TAIL}|{_SOURCE})\s*(?:--\s*|(?:-|–|—)\s+)|{_PLACE}{_PLACE_TAIL}\s*:\s+|"
     r"[A-Z][A-Za-z]+ \([A-Z][A-Za-z]+\) (?=[A-Z])"
 )
-_LABEL = re.compile(
-    r"(?:breaking(?: news)?|just in|update[d]?|report|exclusive|watch|video|poll|study|analysis|opinion|fact check)"
-    r"\s*(?::|-|–|—)\s+",
-    re.IGNORECASE,
-)
 # Links to the text before; stays in front of any words added before the statement.
 _LINK = re.compile(
     r"(?:(?:And|But|Yet|So) (?!far\b|many\b|much\b|do\b|does\b|did\b|is\b|are\b|too\b|as\b|called\b|long\b)"
@@ -108,7 +103,7 @@ def why_no_statement(sentence: Span) -> str:
 
 def _why_no_bounds(sentence: Span, text: str) -> str:
     end = text.rstrip(_CLOSING)[-1:]
-    if end == "?":
+    if "?" in text[-4:]:
         return "a question"
     if end not in (".", "!") and sentence.end != len(sentence.doc):
         return "no clear end of the sentence"
@@ -125,7 +120,7 @@ def ends_openly(sentence: Span) -> bool:
 def statement_start(sentence: Span) -> int | NotApplicable:
     """Return the document index of the word where the statement begins, after datelines and links."""
     text, at = sentence.text, 0
-    for pattern in (_DATELINE, _LABEL, _LINK):
+    for pattern in (_DATELINE, _LINK):
         found = pattern.match(text, at)
         if found:
             at = found.end()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from pcs_annotator.relations.rules.rule import Replacement
@@ -13,59 +12,61 @@ from pcs_annotator.relations.rules.words import lemma, word_set
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
 
-# Contradictories only: what is not one is the other. "Unhappy" is left out, because many people are neither.
-PARTNERS = {
-    "able": "unable",
-    "accurate": "inaccurate",
-    "available": "unavailable",
-    "aware": "unaware",
-    "constitutional": "unconstitutional",
-    "correct": "incorrect",
-    "eligible": "ineligible",
-    "lawful": "unlawful",
-    "legal": "illegal",
-    "necessary": "unnecessary",
-    "possible": "impossible",
-    "relevant": "irrelevant",
-    "true": "untrue",
-    "valid": "invalid",
-    "visible": "invisible",
+_BY_PREFIX = {
+    "un": "able available aware constitutional lawful necessary true",
+    "in": "accurate correct eligible valid visible",
+    "il": "legal",
+    "im": "possible",
+    "ir": "relevant",
 }
-_QUOTES = frozenset("\"“”‘'")
-_PLAIN_BE = frozenset({"is", "are", "was", "were", "am", "'s", "’s", "'re", "’re"})
-_MANY = word_set(
-    """
-    all every each both some any many most few several no none nobody nothing everyone everybody everything
-    someone only neither either half
-    """
-)
+PARTNERS = {word: prefix + word for prefix, words in _BY_PREFIX.items() for word in words.split()}
+"""Contradictories only: what is not one is the other. "Unhappy" is left out, because many people are neither."""
+_TAKE_NOT = word_set("is are was were am 's ’s 're ’re will would has have had")
 # What can be left undone. Misfortunes such as "lost" or "fell" are not failed at.
 _MAY_FAIL = word_set(
     """
     announce approve arrest attend award beat complete condemn confirm criticise criticize defeat defend deliver
-    denounce donate endorse finish fix fund greet help honor honour impress inform inspect investigate launch mention
-    nominate notify pass pay praise promote protect provide publish ratify release repair reply report rescue respond
-    restore reveal secure send sign solve submit sue support tell thank visit warn welcome win
+    denounce donate endorse fix fund greet help honor honour impress inform inspect investigate launch mention nominate
+    notify pass pay praise promote protect provide publish ratify release repair reply report rescue respond restore
+    secure send sign solve submit sue support tell thank visit warn welcome win
     """
 )
-_QUOTATION = r"[\"“]"
+_NEVER_FAILING = {"VBD": "never failed to", "VBZ": "never fails to", "VBP": "never fail to"}
 
 
 def negated_twice(sentence: Span) -> list[Replacement] | None:
     """Return the changes that put two negations into a predicate, where hardly another reading is possible."""
-    return _by_partner(sentence) or _never_failing(sentence)
+    return None if _is_quoting(sentence) else _by_partner(sentence) or _never_failing(sentence)
+
+
+def not_failing(sentence: Span) -> list[Replacement] | None:
+    """Return "did not fail to sign" for "signed"; both negations stand together, so that nothing comes between them."""
+    verb, subject, finite = sentence.root, subject_of(sentence.root), finite_of(sentence.root)
+    base = base_form(verb)
+    if subject is None or finite is None or base not in _MAY_FAIL or _is_quoting(sentence):
+        return None
+    if any(word.lower_ in UNCLEAR_BESIDE_NOT for word in sentence.doc[sentence.start : verb.i]):
+        return None
+    if any(child.dep_ in ("neg", "advmod") and child.i < verb.i for child in verb.children):
+        return None
+    perfect = verb.tag_ == "VBN" and verb.i == finite.i + 1 and lemma(finite) == "have"
+    # In the present, "does not fail to" would be a habit.
+    if not perfect and (verb.tag_ != "VBD" or ends_openly(sentence)):
+        return None
+    new = f"{finite.text} not failed to" if perfect else "did not fail to"
+    return [Replacement(finite.idx, verb.idx + len(verb), f"{new} {base}")]
+
+
+def _is_quoting(sentence: Span) -> bool:
+    return any(mark in sentence.text for mark in '"“')
 
 
 def _by_partner(sentence: Span) -> list[Replacement] | None:
     """Return "is not impossible" for "is possible", for the first predicate that allows it."""
-    quoted = False
     for token in sentence:
-        if token.text in _QUOTES:
-            quoted = not quoted
-        partner = None if quoted or token.dep_ != "acomp" or token.tag_ != "JJ" else PARTNERS.get(token.text)
+        partner = PARTNERS.get(token.text) if token.dep_ == "acomp" and token.tag_ == "JJ" else None
         if partner and _is_plain_predicate(token):
-            verb = token.head
-            finite = finite_of(verb) or verb
+            finite = finite_of(token.head) or token.head
             return [
                 Replacement(finite.idx + len(finite), finite.idx + len(finite), " not"),
                 Replacement(token.idx, token.idx + len(token), partner),
@@ -75,47 +76,26 @@ def _by_partner(sentence: Span) -> list[Replacement] | None:
 
 def _is_plain_predicate(adjective: Token) -> bool:
     verb = adjective.head
-    subject = subject_of(verb)
-    if subject is None or lemma(verb) != "be" or subject.i > verb.i:
-        return False
-    finite = finite_of(verb)
-    if finite is None or not (finite.lower_ in _PLAIN_BE or finite.lower_ in ("will", "would", "has", "have", "had")):
+    subject, finite = subject_of(verb), finite_of(verb)
+    if subject is None or finite is None or lemma(verb) != "be" or finite.lower_ not in _TAKE_NOT:
         return False
     if any(child.dep_ in ("neg", "advmod", "conj", "cc", "preconj") for child in adjective.children):
         return False
-    if any(child.dep_ in ("neg", "conj", "advmod") and child.i < adjective.i for child in verb.children):
-        return False
-    if any(child.dep_ == "conj" for child in verb.children):
-        return False
-    return not any(word.lower_ in _MANY for word in subject.subtree)
-
-
-def not_failing(sentence: Span) -> list[Replacement] | None:
-    """Return "did not fail to sign" for "signed"; both negations stand together, so that nothing comes between them."""
-    verb = sentence.root
-    subject, base = subject_of(verb), base_form(verb)
-    if subject is None or base not in _MAY_FAIL or finite_of(verb) != verb or verb.tag_ != "VBD":
-        return None
-    before = sentence.doc[sentence.start : verb.i]
-    if (
-        ends_openly(sentence)
-        or re.search(_QUOTATION, sentence.text)
-        or any(word.lower_ in UNCLEAR_BESIDE_NOT for word in before)
+    if any(
+        child.dep_ == "conj" or (child.dep_ in ("neg", "advmod") and child.i < adjective.i) for child in verb.children
     ):
-        return None
-    if any(child.dep_ in ("neg", "advmod") and child.i < verb.i for child in verb.children):
-        return None
-    return [Replacement(verb.idx, verb.idx + len(verb), f"did not fail to {base}")]
+        return False
+    return not any(word.lower_ in UNCLEAR_BESIDE_NOT for word in subject.subtree)
 
 
 def _never_failing(sentence: Span) -> list[Replacement] | None:
     """Return "never fails to please" for "always pleases"."""
-    always = [token for token in sentence if token.lower_ == "always" and token.dep_ == "advmod"]
-    verb = always[0].head if len(always) == 1 else None
-    if verb is None or verb.i != always[0].i + 1 or finite_of(verb) != verb or re.search(_QUOTATION, sentence.text):
+    always = next((token for token in sentence if token.lower_ == "always" and token.dep_ == "advmod"), None)
+    if always is None or always.head.i != always.i + 1 or finite_of(always.head) != always.head:
         return None
-    base, joined = base_form(verb), [child.dep_ for child in verb.children if child.dep_ in ("neg", "conj")]
-    if base is None or base in ("be", "have", "do") or joined or subject_of(verb) is None:
+    verb, base = always.head, base_form(always.head)
+    if base in (None, "be", "have", "do") or subject_of(verb) is None:
         return None
-    fails = {"VBZ": "fails", "VBP": "fail", "VBD": "failed"}[verb.tag_]
-    return [Replacement(always[0].idx, verb.idx + len(verb), f"never {fails} to {base}")]
+    if verb.tag_ not in _NEVER_FAILING or any(child.dep_ in ("neg", "conj") for child in verb.children):
+        return None
+    return [Replacement(always.idx, verb.idx + len(verb), f"{_NEVER_FAILING[verb.tag_]} {base}")]
