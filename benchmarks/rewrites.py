@@ -30,7 +30,7 @@ Rewrites = Mapping[str, Sequence[Variant]]
 def drawn(pool: Path, seed: int, per_source: int) -> list[tuple[str, str]]:
     """Return texts with their sources, as many of each source."""
     by_source = defaultdict(list)
-    for line in pool.read_text(encoding="utf-8").splitlines():
+    for line in pool.read_text(encoding="utf-8").split("\n")[:-1]:  # texts may hold other line ends
         row = json.loads(line)
         by_source[row["source"]].append(row["text"])
     rng = random.Random(seed)
