@@ -70,6 +70,7 @@ def test_what_is_no_part_of_the_sentences_is_set_aside(before: str, words: str, 
         ("synonym", "Two Buses Collide Because Of Snow On The M4", "Two Buses Collide Due To Snow On The M4"),
         ("voice", "@ann #Ely's mayor bought a bus!", "@ann A bus was bought by #Ely's mayor!"),
         ("voice", "i bought the old bus from Ann.", "the old bus was bought by me from Ann."),
+        ("synonym", "2 in 9 Buses Began to Rust", "2 in 9 Buses Started to Rust"),
         (
             "synonym",
             "Shares of Ely Bus Corp. fell after talks began.",

@@ -230,7 +230,7 @@ def _begun_like(source: str, text: str, words: list[str]) -> str:
         return text.upper()
     if source[0].islower():
         return text if _WORD.findall(text)[0] in words else text[0].lower() + text[1:]
-    first = next((at for at, letter in enumerate(text) if letter.isalpha()), 0)
+    first = next((at for at, letter in enumerate(text) if letter.isalnum()), 0)
     return text if text[:first].endswith(("#", "@")) else text[:first] + text[first].upper() + text[first + 1 :]
 
 

@@ -179,7 +179,10 @@ def _verb_is_free(word: Token, inside: range) -> bool:
         return False
     # A plural noun or a participle is easily mistaken for a verb; a real one has a subject or joins a verb with one.
     subjects = [child for child in word.children if child.dep_ in _SUBJECTS]
-    if word.tag_ == "VBZ" and any(child.tag_ in ("NNS", "NNPS") for child in subjects):
+    disagrees = {"VBZ": ("NNS", "NNPS"), "VBP": ("NN",)}.get(word.tag_, ())
+    if any(child.tag_ in disagrees and not child.conjuncts for child in subjects):
+        return False
+    if word.tag_ in _FINITE and word.i and word.nbor(-1).tag_ in ("POS", "PRP$"):
         return False
     if word.tag_ in _FINITE and not (
         subjects
