@@ -35,6 +35,7 @@ class Expectation:
         longest: Maximum length of the rewrite, as a multiple of the text's length in characters (16 more are allowed).
         misspells: Whether words, including names, may be misspelt on purpose.
         renumbers: Whether a number may be written in another way, such as 5 for five.
+        recases: Whether names may lose their capitals.
     """
 
     negations: Literal["kept", "doubled"] = "kept"
@@ -43,6 +44,7 @@ class Expectation:
     longest: float = 1.8
     misspells: bool = False
     renumbers: bool = False
+    recases: bool = False
 
 
 class Edit(NamedTuple):
@@ -65,7 +67,8 @@ class Verdict(NamedTuple):
     Attributes:
         check: Name of the check.
         passed: Whether this check found nothing wrong.
-        detail: What is wrong, in words that a rewriter can act on. If it passed, empty or why not all could be checked.
+        detail: What is wrong, in words that a rewriter can act on. If it passed, empty, why not all could be checked,
+            or how many sentences were undone because they failed.
     """
 
     check: str

@@ -134,4 +134,5 @@ def _all_that_any_may(parts: Sequence[Expectation]) -> Expectation:
         longest=max(part.longest for part in parts),
         misspells=any(part.misspells for part in parts),
         renumbers=any(part.renumbers for part in parts),
+        recases=any(part.recases for part in parts),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib.util import find_spec
@@ -11,7 +12,7 @@ from typing import NamedTuple
 from pcs_annotator.relations.checks.reading import Rewrite, addresses, mentions, prose, quoted, words
 from pcs_annotator.relations.checks.surface import SPELT
 from pcs_annotator.relations.language import known_language, language_of, may_be_english
-from pcs_annotator.relations.rules.words import LOUD, NAMES_TOO, SMALL, readings
+from pcs_annotator.relations.rules.words import LOUD, NAMES_TOO, SMALL, SURE_NAMES, readings, word_set
 
 _CAPITALISED = re.compile(r"(?<![\w'])[A-ZÀ-ÖØ-Þ][^\W_]*(?:['&-][^\W_]+)*")
 _WORD = re.compile(r"(?<![\w'])[^\W\d_][^\W_]*")
@@ -69,7 +70,7 @@ def entities(text: str) -> tuple[Entity, ...]:
     end = -1
     for found in _CAPITALISED.finditer(text):
         word, start = found.group(), found.start()
-        opens = _OPENING.search(text[max(0, start - 8) : start] if start > 8 else text[:start]) is not None
+        opens = _opens(text, start)
         if not _is_name(word, title):
             end = -1
             continue
@@ -80,6 +81,10 @@ def entities(text: str) -> tuple[Entity, ...]:
         # "The BBC's Bob" is two names.
         end = -1 if word.endswith("'s") else found.end()
     return tuple(Entity(tuple(_parts(group)), group[0][1]) for group in groups if _parts(group))
+
+
+def _opens(text: str, start: int) -> bool:
+    return _OPENING.search(text[max(0, start - 8) : start]) is not None
 
 
 def _separates(between: str) -> bool:
@@ -128,14 +133,18 @@ def is_word(word: str) -> bool:
 
 
 def names(rewrite: Rewrite) -> str:
-    """Complain when a name is missing or new; part of a longer name is enough."""
+    """Complain when a name is missing, new or without its capital; part of a longer name is enough."""
     lost = _lost_addresses(rewrite.source, rewrite.text)
     if lost:
         return f"missing: {quoted(lost)}; keep addresses, @names and #tags as they are"
     if _lost_addresses(rewrite.text, rewrite.source):
         return "there is a new address, @name or #tag; add none"
-    compare = _english_names if may_be_english(rewrite.source) else _foreign_names
-    return compare(rewrite.source, rewrite.text)
+    if not may_be_english(rewrite.source):
+        return _foreign_names(rewrite.source, rewrite.text)
+    small = [] if rewrite.expects.recases else _without_capital(rewrite.source, rewrite.text)
+    if small:
+        return f"names without their capital: {quoted(small)}; write names as in the text"
+    return _english_names(rewrite.source, rewrite.text)
 
 
 def _english_names(source: str, text: str) -> str:
@@ -149,6 +158,43 @@ def _english_names(source: str, text: str) -> str:
     if new:
         return f"new: {quoted(new)}; add no name that is not in the text"
     return ""
+
+
+_ANY_CASE = re.compile(rf"{_CAPITALISED.pattern}|(?<![\w'])[^\W\d_A-Z][^\W_]*")
+# The capitalised words right after a word.
+_NAMED_AFTER = re.compile(r" (?!I\b)([A-Z][^\W_]*)(?: ([A-Z][^\W_]*))?")
+_NEVER_NAMES = SMALL | SPELT | word_set("former everything everyone thats theres whats weve youve youre theyre")
+_AFTER_NEW = word_set("york jersey zealand orleans hampshire mexico delhi england haven testament")
+
+
+def _without_capital(source: str, text: str) -> list[str]:
+    """Return the names that are written small in a rewrite; without a dictionary, names cannot be told from words."""
+    if capitals(source) == capitals(text):
+        return []
+    before, after = (Counter(_ANY_CASE.findall(prose(each))) for each in (source, text))
+    small = {word.capitalize() for word in after - before if word.islower()}
+    if not small or is_title(source) or find_spec("lemminflect") is None:
+        return []
+    source = prose(source)
+    lost = (found for found in _CAPITALISED.finditer(source) if found[0] in small and found[0] not in after)
+    return [found[0] for found in lost if _keeps_capital(source, found)]
+
+
+def _keeps_capital(text: str, found: re.Match[str]) -> bool:
+    """Return whether a word is a name, or the first word of one, rather than any word that opens a sentence."""
+    low, named = bare(found[0]), _NAMED_AFTER.match(text, found.end())
+    if low in SURE_NAMES or not _opens(text, found.start()):
+        return not is_word(low)
+    if named is not None and (low == "will" or (low == "new" and named[1].lower() in _AFTER_NEW)):
+        return True
+    if low in _NEVER_NAMES or _CONTRACTED.search(low):
+        return False
+    ordinary = all(is_word(part) or readings(part) for part in re.split("[-&]", low))
+    if not ordinary or named is None:
+        return not ordinary
+    # "Troubled British banks" and "Referee Ann Lee", but not "Art Lee" and "Business Objects".
+    describes = low.endswith(("ed", "ing")) or "ADJ" in readings(low) or named[2] is not None
+    return low in NAMES_TOO or not describes or all(readings(name.lower()) for name in named.groups() if name)
 
 
 # Letters with capitals beyond those above, such as Cyrillic and Polish ones.

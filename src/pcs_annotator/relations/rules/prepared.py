@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from pcs_annotator.relations.rules.words import NAMES_TOO, SMALL, inflect, lemma_of, readings, word_set
+from pcs_annotator.relations.rules.words import NAMES_TOO, SMALL, SURE_NAMES, inflect, lemma_of, readings, word_set
 
 _EMOJI = r"[\u200d\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]"
 _SIGN = rf"(?:https?:\S+|www\.\S+|pic\.twitter\.com/\S+|[@#]\w+|{_EMOJI}|<3|[:;]-?[)(DP](?!\w)|[xX]{{2,}}\b)"
@@ -46,11 +46,6 @@ _SMALL_IN_TITLES = word_set("a an the and or but nor of in on at to for from by 
 _LONG_SMALL = word_set("about over into after before under amid against between during without through than upon per")
 # Parts of names when another name follows.
 _BEFORE_NAMES = word_set("new old north south east west northern southern saudi san los las united great st")
-# Names that are also words, and in titles are hardly ever those.
-_SURE_NAMES = word_set(
-    "trump bush apple amazon google china turkey jordan georgia chad twitter nike harry tom bob nick jimmy chris jack "
-    "victoria florence warren carter taylor tyler parker pitt american"
-)
 _QUOTED = re.compile(r"[\"“](?:[^\s\"”]+ ){0,3}[^\s\"”]+[\"”]|[‘'](?:[^\s'’]+ ){0,3}[^\s'’]+['’](?!\w)")
 _OPENS = frozenset('“"')
 _LONGEST_TAIL = 300
@@ -179,7 +174,7 @@ def _is_name(word: str, following: str, after: str) -> bool:
     ):
         return False
     found = readings(low)
-    if not found or low in _SURE_NAMES or (beside and (low in NAMES_TOO or low in _BEFORE_NAMES)):
+    if not found or low in SURE_NAMES or (beside and (low in NAMES_TOO or low in _BEFORE_NAMES)):
         return True
     return bool(after) and "NOUN" in found and not ("VERB" in found and _may_follow(low, after))
 

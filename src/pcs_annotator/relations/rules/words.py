@@ -55,6 +55,11 @@ NAMES_TOO = word_set(
     "nike house china turkey jordan chad georgia victoria sandy florence"
 )
 """Names that are also words."""
+SURE_NAMES = word_set(
+    "trump bush apple amazon google china turkey jordan georgia chad twitter nike harry tom bob nick jimmy chris jack "
+    "victoria florence warren carter taylor tyler parker pitt american"
+)
+"""Those that are hardly ever words where they have a capital."""
 
 _UPOS = {"V": "VERB", "M": "AUX", "N": "NOUN", "J": "ADJ", "R": "ADV"}
 
