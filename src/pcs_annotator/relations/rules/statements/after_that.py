@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from pcs_annotator.relations.rules.clauses.word_lists import TIMES
 from pcs_annotator.relations.rules.statements.opening import (
     FINITE,
     SUBJECTS,
@@ -38,12 +39,7 @@ _ODD_STARTS = frozenset({"WDT", "WP", "WP$", "UH", "VB", "LS", "VBN", "RP", "CC"
 _ODD_FIRST_WORDS = word_set(
     "how why here where what like so such given not never nor nicest best worst ps congratulations thanks just"
 )
-_TIMES = word_set(
-    """
-    today yesterday tomorrow now earlier later recently tonight ago day days week weeks month months year years morning
-    afternoon evening night season time monday tuesday wednesday thursday friday saturday sunday
-    """
-)
+_TIMES = TIMES | word_set("now earlier later recently ago season")
 _STARTS_CLAUSE = frozenset({"IN", "WRB", "TO"})
 LONGEST_STATEMENT = 50
 _SPEAKERS = frozenset({"i", "you", "he", "she", "it", "we", "they", "this", "that"})
@@ -54,7 +50,7 @@ def why_not_after_that(sentence: Span, first: Token) -> str:
     verb = sentence.root
     finite = finite_of(verb)
     # The parser sometimes attaches the subject to the auxiliary, and sometimes takes a dateline for a subject.
-    heads = {verb, finite or verb}
+    heads = (verb,) if finite in (None, verb) else (verb, finite)
     subjects = [
         child for head in heads for child in head.lefts if child.dep_ in SUBJECTS and first.i <= child.i < head.i
     ]

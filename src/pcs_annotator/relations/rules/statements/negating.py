@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pcs_annotator.relations.rules.clauses.word_lists import TELLING
 from pcs_annotator.relations.rules.rule import Replacement
 from pcs_annotator.relations.rules.statements.opening import FINITE, finite_of, subject_of
 from pcs_annotator.relations.rules.words import inflect, lemma, word_set
@@ -33,18 +34,12 @@ _SLIP_INTO_COMPLEMENT = word_set(
     anticipate advise recommend suggest schedule set need dare ought use happen
     """
 )
-_REPORT = word_set(
-    """
-    say tell announce report warn claim confirm show know learn reveal argue add insist promise predict agree admit
-    declare state note acknowledge conclude discover find inform remind see hear complain explain
-    """
-)
 _SPANS = frozenset({"years", "months", "weeks", "days", "hours", "minutes", "decades", "centuries", "long", "time"})
 _TAKE_NOT = frozenset({"is", "are", "was", "were", "am", "has", "have", "had", "does", "do", "did"})
 _SAFE_MODALS = {"will": "will not", "would": "would not", "can": "cannot"}
-# Past forms that two verbs share.
-_TWO_VERBS = frozenset({"found", "lay", "saw", "wound", "ground", "bore", "fell", "felt", "bound", "lied", "left"})
-_BASE_OF_SHARED = {"found": "find", "saw": "see", "fell": "fall", "felt": "feel", "left": "leave", "lied": "lie"}
+# Past forms that two verbs share → the likely one, or nothing.
+_SHARED = "found:find saw:see fell:fall felt:feel left:leave lied:lie lay: wound: ground: bore: bound:"
+_BASE_OF_SHARED = dict(pair.split(":") for pair in _SHARED.split())
 
 
 def negated(verb: Token, words: Sequence[Token]) -> Replacement | None:
@@ -74,7 +69,7 @@ def _out_of_reach(verb: Token, words: Sequence[Token]) -> set[int]:
     These are relative clauses and reported statements: in "did not say that some left", "some" is unaffected. Where
     two clauses are joined after the verb, the second may not be reported.
     """
-    reported = lemma(verb) in _REPORT and not any(_is_joined_clause(word) for word in words)
+    reported = lemma(verb) in TELLING and not any(_is_joined_clause(word) for word in words)
     islands = [
         word for word in words if word.dep_ == "relcl" or (reported and word.dep_ == "ccomp" and word.head == verb)
     ]
@@ -157,8 +152,8 @@ def _with_not(finite: Token, verb: Token) -> Replacement | None:
 def base_form(verb: Token) -> str | None:
     """Return the dictionary form of a verb; None when its inflection leaves doubt."""
     word = verb.lower_
-    if word in _TWO_VERBS:
-        return _BASE_OF_SHARED.get(word)
+    if word in _BASE_OF_SHARED:
+        return _BASE_OF_SHARED[word] or None
     if not word.isalpha():
         return None
     base = lemma(verb)

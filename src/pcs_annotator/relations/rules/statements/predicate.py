@@ -47,6 +47,10 @@ def not_failing(sentence: Span) -> list[Replacement] | None:
         return None
     if any(word.lower_ in UNCLEAR_BESIDE_NOT for word in sentence.doc[sentence.start : verb.i]):
         return None
+    # "Won #39;t" is a negation, and "the reported deal" no report.
+    following = verb.nbor().tag_ if verb.i + 1 < sentence.end else ""
+    if following in ("NN", "$", "#") or any(token.lower_ == "until" for token in sentence):
+        return None
     if any(child.dep_ in ("neg", "advmod") and child.i < verb.i for child in verb.children):
         return None
     perfect = verb.tag_ == "VBN" and verb.i == finite.i + 1 and lemma(finite) == "have"
