@@ -18,12 +18,12 @@ _BEFORE = re.compile(
     rf"\s*(?:(?:RT\s+)?\.?@\w+:?\s+|RT\s+|#\w+(?::\s+|\s+(?=#))|{_EMOJI}\s*"
     r"|(?:omg|lol|lmao|(?:ha){2,}|btw|fyi|tbh|yeah|ya|yes|yep|yup|wow|hey|ugh|damn|dude|bro)(?:[,!.]*\s+))*"
     r"(?:(?:breaking(?: news)?|just in|updated?|exclusive|watch|video|report|poll|study|analysis|opinion|fact check)"
-    r"\s*(?::|-|–|—)\s+)?",
+    r"\s*(?::|-|–|—)\s+|(?-i:[A-Z][\w'’.-]*(?: (?:[A-Z\d][\w'’.-]*|of|the|and|in)){0,4}: (?=[\"“]?[A-Z])))?",
     re.IGNORECASE,
 )
 _AFTER = re.compile(rf"(?:\s*(?:\bvia(?=\s+@))?\s*{_SIGN})+[\s.]*$|\s+$")
-_TAG = re.compile(r"(?<!\w)[@#]\w+")
-_WORD = re.compile(r"(?:(?<!\w)[@#]\w+|[^\W_]+)(?:['’`][^\W_]+)*")
+_TAG = re.compile(r"(?<!\w)[@#]\w*[^\W\d]\w*")
+_WORD = re.compile(r"(?:(?<!\w)[@#]\w*[^\W\d]\w*|[^\W_]+)(?:['’`][^\W_]+)*")
 _SHOUTED = re.compile(r"(?<![\w'’-])[A-Z]{4,}(?![\w'’-])")
 _I = re.compile(r"(?<![\w'’-])i(?=['’]\w|\s|$)")
 _SENTENCE = re.compile(
@@ -145,8 +145,9 @@ def in_sentence_case(sentence: str) -> str:
     """
     if sentence.isupper():
         sentence = _WORD.sub(lambda found: found[0].capitalize(), sentence)
+    titled = is_title(sentence)
     sentence = _SHOUTED.sub(_in_small_letters, sentence)
-    if not is_title(sentence):
+    if not titled:
         return sentence
     quoted = [found.span() for found in _QUOTED.finditer(sentence)]
     words = [found for found in _WORD.finditer(sentence) if not any(a < found.start() < b for a, b in quoted)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.relations.rules.rule import NotApplicable, Replacement, sentence_rule, splice
 from pcs_annotator.relations.rules.statements.after_that import why_not_after_that
+from pcs_annotator.relations.rules.statements.missing_verb import missing_verb
 from pcs_annotator.relations.rules.statements.negating import negated
 from pcs_annotator.relations.rules.statements.opening import (
     finite_of,
@@ -71,10 +72,11 @@ def _around_statement(sentence: Span) -> list[Replacement] | NotApplicable:
     if isinstance(start, NotApplicable):
         return start
     first = sentence.doc[start]
-    reason = why_not_after_that(sentence, first)
+    missing = missing_verb(sentence) if start == sentence.start else None
+    reason = "" if missing else why_not_after_that(sentence, first)
     if reason:
         return NotApplicable(reason)
-    inner, word = _inner_negation(sentence, start), in_mid_sentence(first)
+    inner, word = None if missing else _inner_negation(sentence, start), in_mid_sentence(first)
     frame = _frame(sentence, FRAMES if inner is None else DENIALS)
     if word is None or frame is None:
         return NotApplicable("the first word may be a name" if word is None else "too short")
@@ -82,7 +84,7 @@ def _around_statement(sentence: Span) -> list[Replacement] | NotApplicable:
     if continues or first.text[0].islower():
         frame = frame[0].lower() + frame[1:]
     opening = Replacement(first.idx, first.idx + len(first), frame + word)
-    return [opening] if inner is None else [opening, inner]
+    return [opening, *(change for change in (inner, missing) if change is not None)]
 
 
 def _after_says(sentence: Span) -> list[Replacement] | NotApplicable:

@@ -83,6 +83,7 @@ _LOWER_EVEN_AS_NAME = word_set(
     everybody everything someone somebody something anyone nobody nothing none more less fewer higher lower tens dozens
     hundreds thousands millions billions legendary beleaguered embattled troubled ailing struggling billionaire
     unbeaten certain manufacturing millionaire veteran actor actress singer striker midfielder defender researcher
+    eleven twelve senior rapper comedian
     """
 )
 _IN_NAMES = frozenset({"new", "old", "great", "grand", "big", "red", "white", "black", "green", "blue", "native"})
@@ -234,5 +235,5 @@ def _balanced(text: str) -> bool:
         and text.count("[") == text.count("]")
         # An apostrophe looks like a closing quote: only an opening one shows a quotation.
         and text.count("‘") <= text.count("’")
-        and not re.search(r"(?:^|\s)'\w", text)
+        and len(re.findall(r"(?:^|[\s(])'\w", text)) <= len(re.findall(r"[^\s]'(?!\w)", text))
     )
