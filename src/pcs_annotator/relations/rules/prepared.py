@@ -27,7 +27,7 @@ _WORD = re.compile(r"(?:(?<!\w)[@#]\w*[^\W\d]\w*|[^\W_]+)(?:['’`][^\W_]+)*")
 _SHOUTED = re.compile(r"(?<![\w'’-])[A-Z]{4,}(?![\w'’-])")
 _I = re.compile(r"(?<![\w'’-])i(?=['’]\w|\s|$)")
 _SENTENCE = re.compile(
-    r"\S.*?(?:(?<!\b[A-Z])(?<!\b(?:St|Mr|Dr|vs|No|Co))(?<!\b(?:Mrs|Sen|Gov|Rep|Inc|Ltd|Jan|Feb|Aug|Oct|Nov|Dec))"
+    r"\S.*?(?:(?<!\b[A-Z])(?<!\b(?:St|Mr|Dr|Jr|Sr|vs|No|Co))(?<!\b(?:Mrs|Sen|Gov|Rep|Inc|Ltd|Jan|Feb|Aug|Oct|Nov|Dec))"
     r"(?<!\b(?:Corp|Sept))[.!?]+[\"'”’)]*(?=\s|$)|$)",
     re.MULTILINE,
 )

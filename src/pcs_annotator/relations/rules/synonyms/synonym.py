@@ -159,7 +159,7 @@ def _is_free(form: Form, place: PhrasePlace) -> bool:
     new = {part.strip(",") for part in f"{form.to} {entry.to}".lower().split()} - SMALL
     if not others.isdisjoint(new.difference(form.words)):
         return False
-    return place.word.tag_[:2] not in ("NN", "JJ") or form.words[0] not in others
+    return place.word.tag_[:2] not in ("NN", "JJ", "RB") or form.words[0] not in others
 
 
 def _noun_is_free(word: Token) -> bool:
