@@ -130,10 +130,18 @@ def _gold_once(votes: Votes, gold: Sequence[str | None], texts: Sequence[str] | 
 def written_by_model(names: Sequence[str], settings: RelationSettings) -> frozenset[str]:
     """Return the relations of a run, by their names in its votes, whose variants a model wrote.
 
-    Relations that were removed since then were made by rules, so an old run is read without them.
+    Relations that were removed since then were made by rules, so an old run is read without them. A folder knows a
+    user's functions and objects by name alone: with a rewriter they may have called it, without one they cannot.
     """
     options = relation_options_of(settings, rewriter=bool(settings.rewriter))
-    return frozenset(name for name, spec in zip(names, settings.use, strict=True) if _needs_model(spec, options))
+
+    def written(spec: str) -> bool:
+        try:
+            return _needs_model(spec, options)
+        except UnknownNameError:
+            return options.rewriter
+
+    return frozenset(name for name, spec in zip(names, settings.use, strict=True) if written(spec))
 
 
 def _needs_model(spec: str, options: RelationOptions) -> bool:

@@ -38,6 +38,7 @@ COMMANDS = {
     "all models": ["models", "list"],
     "relations": ["relations", "check", "data.csv", "--relations", "case,rule:frame|rule:punctuation|rule:typo"],
     "all relations": ["relations", "list"],
+    "relation value": ["relations", "value", FOLDER, "--resamples", "20", "--repeats", "1"],
 }
 SHORTENED = {"run", "plan", "plan of labelling", "design", "ledger", "relations"}
 """What names rows by long names; other commands name them in sentences, or have no long ones."""

@@ -33,6 +33,11 @@ def test_a_rewrite_by_a_model_costs_a_call(tmp_path: Path) -> None:
     assert "order 100 % 2.00" in text
 
 
+def test_a_users_function_that_the_folder_knows_by_name_alone_is_measured_too(tmp_path: Path) -> None:
+    text = shown(made_run(tmp_path, Made(relations=("original", "order", "my-function"))))
+    assert "my-function 68 % 1.3" in text
+
+
 def test_copies_of_a_text_count_once(tmp_path: Path) -> None:
     result = made_run(tmp_path)
     items = [replace(item, text="The same.") if row < 3 else item for row, item in enumerate(result.dataset.items)]
