@@ -105,10 +105,10 @@ Each way asks each model up to four times and sees only the labels that it answe
 item count the rewrites, too, where a model wrote them. Self-consistency repeats the unchanged question as often as
 the first way of a table makes calls, and is shown by plain vote share and with `auto`. In short:
 
-- **The question put differently** is the best way to spend calls that cost nothing more, or level with the best.
-- **The paper's three by rule** applied to so few of these texts that they added nothing which can be told from 0.
-- **The paper's three by a model** add to the original question, although half of these rewrites were wrong, but no
-  more than can be had by repeating the question as often.
+- **Putting the question differently** is best, or level with the best, of the ways that need no rewriter.
+- **The paper's three by rule** applied to so few of these texts that what they add cannot be told from 0.
+- **The paper's three by a model** add 4 to 6 points to the original question, although half of these rewrites were
+  wrong. Repeating the question at the price of rewriting adds as much, as far as these rows can tell.
 """
 BY_RULE = """
 ### By rule, {text}
