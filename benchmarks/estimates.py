@@ -19,22 +19,27 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit, softmax
+import pyarrow as pa
+from scipy.special import softmax
 from scipy.stats import t as student
-from sklearn.linear_model import LogisticRegression
 
 from benchmarks.development_data import babe
 from pcs_annotator.core.arrays import Codes, Floats, Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
+from pcs_annotator.errors import UndefinedMetric
 from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.judging.estimating.corrected import Estimate, Study
 from pcs_annotator.judging.estimating.regression import LabelRegression
 from pcs_annotator.judging.estimating.sampling import Sample, allocate, by_confidence, draw_with
+from pcs_annotator.pipeline.estimating.answers import Line, Question
+from pcs_annotator.pipeline.estimating.evidence import Evidence
+from pcs_annotator.pipeline.estimating.shares import shares
 from pcs_annotator.pipeline.expected import expected_labels
 
 ROWS = 10_000
 FOLDS = 5
+LEVELS = 3
 METHODS = ("corrected", "gold_only", "naive")
 QUANTITIES = ("share, first", "share, last", "difference", "coefficient of x", "coefficient of group")
 
@@ -48,7 +53,13 @@ class Cell(NamedTuple):
     draw: str
 
 
-CELLS = [Cell(*one) for one in product((2, 3, 5), (0.6, 0.8, 0.95), (100, 300), ("simple", "stratified", "confidence"))]
+def all_cells() -> Iterator[Cell]:
+    """Yield a third of all combinations: every two settings meet once with each kind of draw, as in a Latin square."""
+    for size, (one, labels), (other, accuracy), (third, drawing) in product(
+        range(3), enumerate((2, 3, 5)), enumerate((0.6, 0.8, 0.95)), enumerate(("simple", "stratified", "confidence"))
+    ):
+        if (one + other + third) % 3 == size:
+            yield Cell(labels, accuracy, (100, 300, 500)[size], drawing)
 
 
 class World(NamedTuple):
@@ -96,80 +107,100 @@ def draw(rng: np.random.Generator, world: World, cell: Cell) -> Sample:
 
 
 def learn(rng: np.random.Generator, world: World, sample: Sample, cell: Cell) -> Study:
-    """Return calibrated probabilities for all rows and, from other folds, for the gold rows."""
-    said = np.eye(cell.labels)[world.label]
-    features = np.concatenate([said, said * logit(np.clip(world.confidence, 0.01, 0.99))[:, np.newaxis]], axis=1)
+    """Return calibrated probabilities for all rows and, from other folds, for the gold rows.
 
-    def fitted(rows: Integers, at: Floats) -> Floats:
-        model = LogisticRegression(C=1.0, solver="newton-cholesky").fit(features[rows], world.truth[rows])
-        found = np.zeros((len(at), cell.labels))
-        found[:, model.classes_] = model.predict_proba(at)
-        return found
+    They are the shares of gold labels among rows with the same machine label and similar confidence.
+    """
+    sure = np.searchsorted(np.quantile(world.confidence, np.arange(1, LEVELS) / LEVELS), world.confidence)
+
+    def fitted(rows: Integers, at: Integers | slice) -> Floats:
+        counts = np.full((cell.labels, LEVELS, cell.labels), 1 / cell.labels)
+        np.add.at(counts, (world.label[rows], sure[rows], world.truth[rows]), 1.0)
+        return (counts / counts.sum(axis=2, keepdims=True))[world.label[at], sure[at]]
 
     fold = rng.permutation(len(sample)) % FOLDS
     held_out = np.zeros((len(sample), cell.labels))
     for number in range(FOLDS):
         inside = fold == number
-        held_out[inside] = fitted(sample.rows[~inside], features[sample.rows[inside]])
-    return Study(fitted(sample.rows, features), held_out, sample, whole=True)
+        held_out[inside] = fitted(sample.rows[~inside], sample.rows[inside])
+    return Study(fitted(sample.rows, slice(None)), held_out, sample, whole=True)
 
 
-Contrasts = dict[str, Floats]
+Held = dict[tuple[str, str], tuple[bool, float]]
+"""Quantity and method → whether the 95 % interval holds the truth, and its width."""
 
 
-def targets(world: World, cell: Cell) -> Iterator[tuple[LabelRegression, Contrasts, bool]]:
-    """Yield regressions, the names and combinations of coefficients that are of interest, and if these are shares."""
-    one, own = np.ones((ROWS, 1, 1)), np.eye(cell.labels)[np.newaxis]
-    yield LabelRegression(explanatory=one, outcome=own[:, :, :1]), {QUANTITIES[0]: np.ones((1, 1))}, True
-    yield LabelRegression(explanatory=one, outcome=own[:, :, -1:]), {QUANTITIES[1]: np.ones((1, 1))}, True
-    groups = np.stack([world.group == 0, world.group == 1], axis=1).astype(np.float64)[:, np.newaxis]
-    second = own[:, :, 1:2]
-    yield LabelRegression(explanatory=groups, outcome=second), {QUANTITIES[2]: np.array([[-1.0, 1.0]])}, False
-    columns = np.stack([np.ones(ROWS), world.x, world.group], axis=1)[:, np.newaxis]
-    logistic = LabelRegression(explanatory=columns, outcome=second, link="logistic")
-    yield logistic, {QUANTITIES[2 + place]: np.eye(3)[[place]] for place in (1, 2)}, False
-
-
-def run_study(cell: Cell, seed: int) -> dict[tuple[str, str], tuple[bool, float]]:
-    """Return (quantity, method) → whether its interval holds the truth, and its standard error."""
+def run_study(cell: Cell, seed: int) -> Held:
     rng = np.random.default_rng(seed)
     world = make_world(rng, cell)
     study = learn(rng, world, draw(rng, world, cell), cell)
-    known = np.eye(cell.labels)[world.truth] / ROWS
+    names = tuple(f"label {code}" for code in range(cell.labels))
+    groups = pa.table({"group": pa.array(np.array(["north", "south"])[world.group])})
+    evidence = Evidence(
+        labels=names,
+        table=groups,
+        columns=["group"],
+        expected=study.expected,
+        held_out=study.held_out,
+        sample=study.sample,
+    )
+    first, last = shares(evidence, Question(of=[names[0], names[-1]])).lines
+    (difference,) = shares(evidence, Question(of=[names[1]], by="group")).differences
+    second = world.truth == 1
+    return {
+        **held(QUANTITIES[0], first, (world.truth == 0).mean()),
+        **held(QUANTITIES[1], last, (world.truth == cell.labels - 1).mean()),
+        **held(QUANTITIES[2], difference, second[world.group == 1].mean() - second[world.group == 0].mean()),
+        **coefficients(world, study, cell),
+    }
+
+
+def held(name: str, line: Line, truth: float) -> Held:
     found = {}
-    for regression, contrasts, bounded in targets(world, cell):
-        everything = regression.solve(known).ravel()
-        for method in METHODS:
-            estimated: Estimate = getattr(study, method)(regression)
-            for name, contrast in contrasts.items():
-                one, truth = estimated.contrast(contrast), float((contrast @ everything).item())
-                error = float(np.sqrt(one.covariance.item()))
-                found[name, method] = (holds(one, error, truth, bounded=bounded), error)
+    for method in METHODS:
+        low, high = getattr(line, method).interval
+        found[name, method] = (bool(low <= truth <= high), high - low)
     return found
 
 
-def holds(one: Estimate, error: float, truth: float, *, bounded: bool) -> bool:
-    value, reach = one.value.item(), float(student.ppf(0.975, one.freedom)) * error
-    if not bounded or not 0 < value < 1:
-        return abs(value - truth) <= reach
-    low, high = expit(logit(value) + np.array([-1, 1]) * reach / (value * (1 - value)))
-    return bool(low <= truth <= high)
+def coefficients(world: World, study: Study, cell: Cell) -> Held:
+    """Return what a logistic regression of the second label finds, against one on all true labels."""
+    columns = np.stack([np.ones(ROWS), world.x, world.group], axis=1)[:, np.newaxis]
+    second = np.eye(cell.labels)[np.newaxis, :, 1:2]
+    regression = LabelRegression(explanatory=[columns], outcome=second, link="logistic")
+    truth = regression.solve(np.eye(cell.labels)[world.truth] / ROWS).ravel()
+    found: Held = {}
+    for method in METHODS:
+        try:
+            one: Estimate = getattr(study, method)(regression)
+        except UndefinedMetric:  # the user gets no figure
+            continue
+        reach = student.ppf(0.975, one.freedom) * np.sqrt(np.diag(one.covariance))
+        holds = np.abs(one.value - truth) <= reach
+        found |= {(QUANTITIES[2 + at], method): (bool(holds[at]), float(2 * reach[at])) for at in (1, 2)}
+    return found
 
 
 def main(studies: int, cells: list[Cell]) -> None:
-    print(f"{studies} studies each; coverage of corrected / gold only / naive, and width against gold only")
+    print(f"{studies} studies each;  corrected / gold only / naive, width")
     with ProcessPoolExecutor(2) as pool:
         for cell in cells:
             found = list(pool.map(partial(run_study, cell), range(studies), chunksize=25))
             print(f"{cell.labels} labels, accuracy {cell.accuracy}, {cell.gold} gold rows, {cell.draw}")
             for name in QUANTITIES:
-                held = [np.mean([one[name, method][0] for one in found]) for method in METHODS]
-                ours, alone = (np.mean([one[name, method][1] for one in found]) for method in METHODS[:2])
-                print(f"  {name:22} {held[0]:.3f} / {held[1]:.3f} / {held[2]:.3f}   {ours / alone:.2f}", flush=True)
+                print(f"  {name:22} {_said(found, name)}", flush=True)
 
 
-def babe_study(votes: Votes, gold: Codes, how: tuple[str, int], seed: int) -> dict[str, tuple[bool, float]]:
-    """Return method → whether the interval of the first label's share holds the truth, and its standard error.
+def _said(found: list[Held], name: str) -> str:
+    shown = [one for one in found if all((name, method) in one for method in METHODS)]
+    rates = " / ".join(f"{np.mean([one[name, method][0] for one in shown]):.3f}" for method in METHODS)
+    ours, alone = (np.mean([one[name, method][1] for one in shown]) for method in METHODS[:2])
+    refused = f"   {len(found) - len(shown)} refused" if len(shown) < len(found) else ""
+    return f"{rates}   {ours / alone:.2f}{refused}"
+
+
+def babe_study(votes: Votes, gold: Codes, how: tuple[str, int], seed: int) -> Held:
+    """Return whether intervals of the first label's share hold the truth.
 
     By confidence, half of the rows are drawn alike first, so that there is a confidence to draw the rest by.
     """
@@ -187,14 +218,16 @@ def babe_study(votes: Votes, gold: Codes, how: tuple[str, int], seed: int) -> di
         probability = np.concatenate([sample.probability, chances[places]])
         sample = Sample(rows=both, truth=gold[both], probability=probability, stratum=turn, round=turn)
         study = _learned(votes, gold, sample)
-    own = np.eye(len(votes.labels))[np.newaxis, :, :1]
-    regression = LabelRegression(explanatory=np.ones((len(gold), 1, 1)), outcome=own)
-    found = {}
-    for method in METHODS:
-        one: Estimate = getattr(study, method)(regression)
-        error = float(np.sqrt(one.covariance.item()))
-        found[method] = (holds(one, error, float((gold == 0).mean()), bounded=True), error)
-    return found
+    evidence = Evidence(
+        labels=tuple(votes.labels),
+        table=pa.table({}),
+        columns=(),
+        expected=study.expected,
+        held_out=study.held_out,
+        sample=study.sample,
+    )
+    (line,) = shares(evidence, Question(of=[votes.labels[0]])).lines
+    return held(QUANTITIES[0], line, (gold == 0).mean())
 
 
 def _learned(votes: Votes, gold: Codes, sample: Sample) -> Study:
@@ -208,14 +241,11 @@ def _learned(votes: Votes, gold: Codes, sample: Sample) -> Study:
 def recorded(studies: int) -> None:
     votes, gold, _ = babe(("flan_ul2", "gpt_3_5", "mistral_7b"))
     votes, gold = votes.take(gold >= 0), gold[gold >= 0]
-    print(f"BABE, {len(gold):,} rows, {studies} studies each: coverage corrected / gold only / naive, standard errors")
+    print(f"BABE, {len(gold):,} rows, {studies} studies each: corrected / gold only / naive, width against gold only")
     with ProcessPoolExecutor(2) as pool:
         for how in product(("simple", "confidence"), (100, 300, 500)):
             found = list(pool.map(partial(babe_study, votes, gold, how), range(studies), chunksize=10))
-            held = [np.mean([one[method][0] for one in found]) for method in METHODS]
-            errors = [np.mean([one[method][1] for one in found]) for method in METHODS[:2]]
-            shown = " / ".join(f"{one:.3f}" for one in held)
-            print(f"  {how[0]:10} {how[1]} gold rows  {shown}   {errors[0]:.4f} against {errors[1]:.4f}", flush=True)
+            print(f"  {how[0]:10} {how[1]} gold rows  {_said(found, QUANTITIES[0])}", flush=True)
 
 
 if __name__ == "__main__":
@@ -224,4 +254,4 @@ if __name__ == "__main__":
         sys.exit()
     given = [one.split(",") for one in sys.argv[2:]]
     chosen = [Cell(int(labels), float(right), int(gold), how) for labels, right, gold, how in given]
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, chosen or CELLS)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, chosen or [*all_cells()])

@@ -27,6 +27,12 @@ def test_foretold_errors_come_true(design: Design, corrected: bool) -> None:
     assert foretold == pytest.approx(simulated_error(100, corrected=corrected), rel=0.1)
 
 
+def test_a_sample_foretells_the_error_of_all_rows() -> None:
+    rows = np.tile(EXPECTED, (5, 1))
+    everything = Foretold(rows, SECOND).error(500, "simple")
+    assert Foretold(EXPECTED, SECOND, 1 / 5).error(500, "simple") == pytest.approx(everything)
+
+
 def test_machine_labels_and_doubtful_rows_save_gold_rows() -> None:
     foretold = Foretold(EXPECTED, SECOND)
     needed = {design: foretold.rows_for(0.015, design) for design in ("gold only", "simple", "confidence")}

@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from pcs_annotator.files.config import AskSettings, Config, RelationSettings, TaskSettings
+import pytest
+
+from pcs_annotator.files.config import AskSettings, Config, DataSettings, RelationSettings, TaskSettings
+from pcs_annotator.pipeline.large import large_table, survey
 from pcs_annotator.pipeline.run import run
 from pcs_annotator.pipeline.run_request import RunRequest
 from tests.simulated import MODELS, QUICK, RELATIONS, simulated_models, write_csv
@@ -21,26 +24,36 @@ def rows_with_groups(gold_rows: int = 200) -> list[dict[str, str]]:
     for row in range(ROWS):
         party = rng.choice("abc")
         truth = "good" if rng.random() < SHARES[party] else "bad"
+        followers = rng.randint(1, 900)
         found.append(
             {
                 "id": f"t{row}",
                 "text": f"Case {row} looks {truth}.",
                 "gold": truth if row < gold_rows else "",
                 "party": party if row != 5 else "",
-                "followers": str(rng.randint(1, 900)),
+                "followers": str(followers),
                 "day": f"2026-0{rng.randint(1, 3)}-1{row % 9}",
                 "chance": "0.25" if row < gold_rows else "",
-                "rare": "yes" if row % 100 == 0 else "no",
+                "rare": f"{row}" if row % 10 == 0 else "",
+                "odd": "yes" if row % 50 == 0 else "no",
+                "zero": "0" if row == 3 else "0.5",
+                "above": "1.5" if row == 3 else "0.5",
+                "same": "7",
+                "twice": str(2 * followers),
+                "tells": str(row + 1000 * (truth == "good")),
+                "ward": str(row % 7),
             }
         )
     return found
 
 
-def make_run(folder: Path, gold_rows: int = 200, rows: int = ROWS) -> Path:
-    """Label the rows, or the first of them; return the run folder."""
-    data = write_csv(folder / "data.csv", rows_with_groups(gold_rows)[:rows])
+def make_run(folder: Path, gold_rows: int = 200, rows: int = ROWS, *, id_column: str = "id") -> Path:
+    """Label the rows, or the first of them; return the run folder. Without a name of their column, ids are left out."""
+    given = [{id_column: row.pop("id"), **row} for row in rows_with_groups(gold_rows)[:rows]]
+    data = write_csv(folder / "data.csv", [{name: cell for name, cell in row.items() if name} for row in given])
     config = Config(
         task=TaskSettings(labels=("good", "bad")),
+        data=DataSettings(id_column=id_column),
         ask=AskSettings(models=MODELS),
         relations=RelationSettings(use=RELATIONS),
         learn=QUICK,
@@ -53,3 +66,9 @@ def make_run(folder: Path, gold_rows: int = 200, rows: int = ROWS) -> Path:
 def truth(row: dict[str, str]) -> str:
     """Return the true label of a row."""
     return "good" if "good" in row["text"] else "bad"
+
+
+def keep_a_sample(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    """Treat tables with more rows than these as large."""
+    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", rows)
+    monkeypatch.setattr(survey, "SAMPLE_ROWS", rows)

@@ -5,11 +5,14 @@ from pathlib import Path
 import pytest
 
 from pcs_annotator.errors import ConfigError, GoldError, PcsError, TableError
+from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.pipeline.estimating.answers import Estimated, Question
 from pcs_annotator.pipeline.estimating.estimate import estimate_run
+from pcs_annotator.pipeline.estimating.evidence import evidence_of
 from pcs_annotator.pipeline.estimating.shown import sentences, tables
 from pcs_annotator.pipeline.estimating.write import write_estimates
-from tests.pipeline.estimating.made import make_run, rows_with_groups, truth
+from pcs_annotator.pipeline.run_folder import Recorded
+from tests.pipeline.estimating.made import keep_a_sample, make_run, rows_with_groups, truth
 from tests.simulated import copy_run, read_csv, write_csv
 
 
@@ -55,7 +58,7 @@ def test_periods_are_compared_with_the_one_before(made: Path) -> None:
 
 
 def test_small_groups_are_named_and_not_shown(made: Path) -> None:
-    found = estimate_run(made, Question(by="rare", of=["good"]))
+    found = estimate_run(made, Question(by="odd", of=["good"]))
     assert [line.group for line in found.lines] == ["no"]
     assert any("fewer than 10 gold rows are not shown: yes" in note for note in found.notes)
 
@@ -140,14 +143,36 @@ def test_no_gold_is_refused(tmp_path: Path) -> None:
         estimate_run(make_run(tmp_path, 0, rows=20), Question())
 
 
-def test_a_large_table_is_estimated_from_all_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pcs_annotator.pipeline.large import large_table, survey
-
-    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", 300)
-    monkeypatch.setattr(survey, "SAMPLE_ROWS", 300)
-    found = estimate_run(make_run(tmp_path), Question(by="party", of=["good"]))
-    assert found.rows == 600
+@pytest.mark.parametrize("id_column", ["id", "number", ""])
+def test_a_large_table_is_estimated_from_all_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, id_column: str
+) -> None:
+    keep_a_sample(monkeypatch, 100)
+    folder = make_run(tmp_path, gold_rows=60, rows=160, id_column=id_column)
+    evidence = evidence_of(Recorded.read(RunFolder(folder)), columns={"gold"})
+    assert {*evidence.table.column_names} == {*filter(None, [id_column]), "gold", "p_good", "p_bad"}
+    own = [evidence.labels[code] for code in evidence.sample.truth.tolist()]
+    assert evidence.column("gold").cells[evidence.sample.rows].tolist() == own
+    assert evidence.sample.probability.tolist() == [60 / 160] * 60
+    found = estimate_run(folder, Question(by="party", of=["good"]))
+    assert found.rows == 160
     assert [line.group for line in found.lines] == ["a", "b", "c"]
+    # a column of the same name is written into the file of labels, and is not the user's
+    assert estimate_run(folder, Question(formula="label ~ followers")).lines[1].name == "followers → bad"
+    with pytest.raises(ConfigError, match=r"there is no column 'nope'; there are .*party"):
+        estimate_run(folder, Question(by="nope"))
+
+
+def test_a_large_table_without_all_labels_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_a_sample(monkeypatch, 100)
+    folder = make_run(tmp_path, gold_rows=60, rows=160)
+    labels = read_csv(folder / "labels.csv")
+    write_csv(folder / "labels.csv", [{name: row[name] for name in row if name != "p_bad"} for row in labels])
+    with pytest.raises(TableError, match=r"labels\.csv has no probabilities of labels: fit the run again with pcs fit"):
+        estimate_run(folder, Question())
+    (folder / "whole.json").unlink()
+    with pytest.raises(TableError, match="only a sample of the rows has been labelled; pcs run labels all of them"):
+        estimate_run(folder, Question())
 
 
 @pytest.fixture(scope="module")
@@ -178,6 +203,9 @@ def test_estimates_are_written_as_the_name_says(estimated: Estimated, tmp_path: 
     else:
         assert shown in text
         assert "naive (biased)" in text
+    if ending == "tex":
+        low, high = estimated.lines[0].corrected.interval.rounded(3)  # type: ignore[union-attr]
+        assert f"{shown} [{100 * low:.1f}, {100 * high:.1f}]" in text
 
 
 def test_other_endings_are_refused(estimated: Estimated, tmp_path: Path) -> None:

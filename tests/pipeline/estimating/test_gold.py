@@ -8,7 +8,7 @@ from pcs_annotator.pipeline.estimating.estimate import estimate_run
 from pcs_annotator.pipeline.estimating.gold import Drawing, Wish, draw_gold, plan_gold
 from pcs_annotator.pipeline.fit import fit_run
 from pcs_annotator.pipeline.human_review import FromPeople
-from tests.pipeline.estimating.made import make_run, rows_with_groups, truth
+from tests.pipeline.estimating.made import keep_a_sample, make_run, rows_with_groups, truth
 from tests.simulated import copy_run, read_csv, write_csv
 
 
@@ -63,6 +63,21 @@ def test_drawn_rows_come_back_as_gold_with_their_probabilities(made: Path, tmp_p
     assert found.corrected.interval.high - found.corrected.interval.low < 1.05 * (
         before.corrected.interval.high - before.corrected.interval.low
     )
+
+
+def test_rows_of_a_large_table_are_drawn_from_its_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_a_sample(monkeypatch, 110)
+    folder = make_run(tmp_path, gold_rows=50, rows=250)
+    draw_gold(folder, 40, "simple")
+    drawn = read_csv(folder / "drawn.csv")
+    # 60 rows without gold are in the sample, and 200 in the table
+    assert {round(float(row["probability"]), 9) for row in drawn if row["probability"]} == {40 / 200}
+    label(folder)
+    found = estimate_run(folder, Question(of=["good"])).lines[0]
+    assert found.gold_rows == 90
+    true = sum(truth(row) == "good" for row in rows_with_groups()[:250]) / 250
+    assert found.corrected.value == pytest.approx(true, abs=0.1)
+    assert plan_gold(folder, Wish()).outlook[-1].widths["gold only"] > 0.05  # of 110 rows, 100 would leave less
 
 
 def test_a_first_sample_may_be_stratified_by_a_column(bare: Path, tmp_path: Path) -> None:

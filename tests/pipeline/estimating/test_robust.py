@@ -11,7 +11,7 @@ from pcs_annotator.pipeline.estimating.estimate import answer, estimate_run
 from pcs_annotator.pipeline.estimating.robust import Robust, Specification, robust
 from pcs_annotator.pipeline.estimating.shown import robust_sentences, robust_table
 from pcs_annotator.pipeline.estimating.write import write_robust
-from tests.pipeline.estimating.made import make_run
+from tests.pipeline.estimating.made import keep_a_sample, make_run
 from tests.simulated import MODELS
 
 
@@ -77,10 +77,7 @@ def test_flips_are_counted_against_the_run_s_corrected_estimate() -> None:
 
 
 def test_large_tables_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pcs_annotator.pipeline.large import large_table, survey
-
-    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", 50)
-    monkeypatch.setattr(survey, "SAMPLE_ROWS", 50)
+    keep_a_sample(monkeypatch, 50)
     folder = make_run(tmp_path, gold_rows=40, rows=80)
     with pytest.raises(ConfigError, match="is the run of a large table: use a run of a random sample of it"):
         robust(folder, Question())

@@ -70,28 +70,38 @@ class Study:
 
     def corrected(self, regression: LabelRegression, tuning: float | None = None) -> Estimate:
         """Return the estimate from machine and gold labels; `tuning` is chosen if it is None."""
+        first = None
         if tuning is None:
-            tuning = self._best_tuning(regression)
-        found = self._solve(regression, tuning)
+            first = self._solve(regression, 1.0)
+            tuning = self._best_tuning(regression, first)
+        found = self._solve(regression, tuning, first)
         inverse = self._inverse_curvature(regression, found, tuning)
         covariance = inverse @ self._error(regression, found, tuning) @ inverse.T
-        return Estimate(found.ravel(), covariance, self.sample.freedom, tuning)
+        return Estimate(found.ravel(), covariance, self._freedom, tuning)
 
     def gold_only(self, regression: LabelRegression) -> Estimate:
         """Return the estimate from gold labels alone."""
         gold, weights = regression.take(self.sample.rows), self._known
         found = gold.solve(weights)
-        inverse = inverted(gold.curvature(found, weights))
+        inverse = inverted(gold.sums(found, weights).curvature)
         covariance = inverse @ self._error(regression, found, 0.0) @ inverse.T
-        return Estimate(found.ravel(), covariance, self.sample.freedom, 0.0)
+        return Estimate(found.ravel(), covariance, self._freedom, 0.0)
 
     def naive(self, regression: LabelRegression) -> Estimate:
         """Return the estimate from the most probable labels as if they were true, with the usual robust errors."""
-        weights = np.eye(self.expected.shape[1])[self.expected.argmax(axis=1)] * self._shares[:, np.newaxis]
+        weights = np.zeros_like(self.expected)
+        np.put_along_axis(weights, self.expected.argmax(axis=1, keepdims=True), self._shares[:, np.newaxis], axis=1)
         found = regression.solve(weights)
-        inverse = inverted(regression.curvature(found, weights))
-        covariance = inverse @ self._between(regression.scores(found, weights)) @ inverse.T
+        inverse = inverted(regression.sums(found, weights).curvature)
+        covariance = inverse @ self._between(regression, found, weights) @ inverse.T
         return Estimate(found.ravel(), covariance, float(len(weights) - len(covariance)), 1.0)
+
+    @property
+    def _freedom(self) -> int:
+        """The degrees of freedom of errors; clusters are what varies, if rows have errors in common."""
+        if self.clusters is None or self.whole:
+            return self.sample.freedom
+        return len(np.unique(self.clusters[self.sample.rows])) - 1
 
     @cached_property
     def _shares(self) -> Floats:
@@ -116,24 +126,26 @@ class Study:
         np.add.at(weights, self.sample.rows, self._known - tuning * self._held_out)
         return weights
 
-    def _solve(self, regression: LabelRegression, tuning: float) -> Floats:
+    def _solve(self, regression: LabelRegression, tuning: float, start: Floats | None = None) -> Floats:
         if regression.link != "linear" or not regression.is_outcome:
-            return regression.solve(self._weights(tuning))
+            return regression.solve(self._weights(tuning), start)
         # the corrections are a regression of their own: groups are then corrected by their own rows alone
         gold = regression.take(self.sample.rows)
         machine = regression.solve(self._shares[:, np.newaxis] * self.expected)
-        target = solved(gold.curvature(machine, self._known), gold.moments(self._known - tuning * self._held_out))
+        target = solved(
+            gold.sums(machine, self._known).curvature,
+            gold.sums(np.zeros(gold.shape), self._known - tuning * self._held_out).scores,
+        )
         return tuning * machine + target.reshape(machine.shape)
 
     def _inverse_curvature(self, regression: LabelRegression, coefficients: Floats, tuning: float) -> Floats:
         if not regression.is_outcome:
-            return inverted(regression.curvature(coefficients, self._weights(tuning)))
+            return inverted(regression.sums(coefficients, self._weights(tuning)).curvature)
         weights = self.expected / len(self.expected) if self.apart else self._shares[:, np.newaxis] * self.expected
-        return inverted(regression.curvature(coefficients, weights))
+        return inverted(regression.sums(coefficients, weights).curvature)
 
-    def _best_tuning(self, regression: LabelRegression) -> float:
+    def _best_tuning(self, regression: LabelRegression, first: Floats) -> float:
         """Return the λ with the smallest sum of squared errors, judged from a first estimate."""
-        first = self._solve(regression, 1.0)
         inverse = self._inverse_curvature(regression, first, 1.0)
         gold = regression.take(self.sample.rows)
         truth, machine = (gold.scores(first, weights) @ inverse.T for weights in self._unweighted)
@@ -158,23 +170,29 @@ class Study:
         gold = regression.take(self.sample.rows)
         truth, machine = (gold.scores(coefficients, weights) for weights in self._unweighted)
         if self.clusters is not None and not self.whole:
-            return self._between(regression.scores(coefficients, self._weights(tuning)))
-        error = self.sample.error_of_drawing(truth - tuning * machine)
+            return self._between(regression, coefficients, self._weights(tuning))
         if self.apart:
-            scores = regression.scores(coefficients, tuning * self._shares[:, np.newaxis] * self.expected)
-            return error + self._between(scores)
+            error = self.sample.error_of_drawing(truth - tuning * machine)
+            weights = tuning * self._shares[:, np.newaxis] * self.expected
+            return error + self._between(regression, coefficients, weights)
+        every = [np.tile(one, (len(truth), 1)) for one in np.eye(self.expected.shape[1])]
+        possible = np.stack([gold.scores(coefficients, one) - tuning * machine for one in every], axis=1)
+        error = self.sample.error_of_drawing(truth - tuning * machine, possible)
         if not self.whole:
             error += (truth * self.sample.weights[:, np.newaxis]).T @ truth / len(self.expected)
         return error
 
-    def _between(self, scores: Floats) -> Floats:
+    def _between(self, regression: LabelRegression, coefficients: Floats, weights: Floats) -> Floats:
         """Return the covariance of the sum of scores of independent rows or clusters."""
-        counted = scores[self._shares > 0] if self.clusters is None else _summed(scores, self.clusters)
-        counted = counted - counted.mean(axis=0)
-        return counted.T @ counted * (len(counted) / (len(counted) - 1))
-
-
-def _summed(scores: Floats, clusters: Integers) -> Floats:
-    found = np.zeros((int(clusters.max()) + 1, scores.shape[1]))
-    np.add.at(found, clusters, scores)
-    return found
+        size = regression.shape[0] * regression.shape[1]
+        count = int((self._shares > 0).sum()) if self.clusters is None else int(self.clusters.max()) + 1
+        total, products = np.zeros(size), np.zeros((size, size))
+        by_cluster = np.zeros((0 if self.clusters is None else count, size))
+        for rows, scores in regression.scores_in_parts(coefficients, weights):
+            total += scores.sum(axis=0)
+            if self.clusters is None:
+                products += scores.T @ scores
+            else:
+                np.add.at(by_cluster, self.clusters[rows], scores)
+        products += by_cluster.T @ by_cluster
+        return (products - np.outer(total, total) / count) * (count / (count - 1))

@@ -47,6 +47,16 @@ class Formula(NamedTuple):
     terms: tuple[Term, ...]
     intercept: bool = True
 
+    @property
+    def factors(self) -> list[Factor]:
+        """All of them, the outcome first."""
+        return [self.outcome, *(factor for term in self.terms for factor in term)]
+
+    @property
+    def names(self) -> set[str]:
+        """The names of columns and labels in it."""
+        return {factor.name for factor in self.factors}
+
 
 def parse_formula(text: str) -> Formula:
     """Return what a formula says.
@@ -90,7 +100,7 @@ def _factor(part: str, text: str) -> Factor:
 
 
 class Coded(NamedTuple):
-    """Columns of numbers, `[row, label or 1, column]`, and their names."""
+    """Columns of numbers, `[row or 1, label or 1, column]`, and their names."""
 
     values: Floats
     names: tuple[str, ...]
@@ -107,27 +117,23 @@ class FormulaData:
         """Return whether a factor is the label or one of the labels; a column of the same name takes precedence."""
         return factor.name not in self._columns and factor.name in (LABEL, *self._labels)
 
-    def complete(self, formula: Formula) -> Mask:
-        """Return the rows that have all values which a formula needs."""
-        factors = [formula.outcome, *(factor for term in formula.terms for factor in term)]
-        rows = len(next(iter(self._columns.values())))
+    def complete(self, formula: Formula, rows: int) -> Mask:
+        """Return which of so many rows have all values that a formula needs."""
         found = np.ones(rows, dtype=np.bool_)
-        for factor in factors:
+        for factor in formula.factors:
             if not self.is_label(factor):
                 cells = self._cells(factor)
                 found &= ~np.isnan(cells) if cells.dtype.kind == "f" else cells != ""
         return found
 
-    def coded(self, formula: Formula, rows: Mask) -> Coded:
-        """Return the right side as columns of numbers, for some rows."""
-        parts = [Coded(np.ones((int(rows.sum()), 1, 1)), ("(intercept)",))] if formula.intercept else []
+    def coded(self, formula: Formula, rows: Mask) -> list[Coded]:
+        """Return the right side as columns of numbers, term by term, for some rows."""
+        parts = [Coded(np.ones((1, 1, 1)), ("(intercept)",))] if formula.intercept else []
         for place, term in enumerate(formula.terms):
             # without an intercept, the first categories are all told apart
             parts.append(self._term(term, rows, all_levels=not formula.intercept and place == 0))
-        wide = max(part.values.shape[1] for part in parts)
-        values = [np.broadcast_to(part.values, (int(rows.sum()), wide, part.values.shape[2])) for part in parts]
         _refuse_constant(parts, formula.intercept)
-        return Coded(np.concatenate(values, axis=2), tuple(name for part in parts for name in part.names))
+        return parts
 
     def numbers(self, factor: Factor, rows: Mask) -> Floats:
         """Return a column as numbers, for some rows."""
@@ -151,7 +157,7 @@ class FormulaData:
         cells = self._cells(factor)[rows]
         if cells.dtype.kind == "f":
             return Coded(cells[:, np.newaxis, np.newaxis], (str(factor),))
-        levels = np.unique(cells)
+        levels = np.array(sorted({*cells.tolist()}), dtype=object)
         if len(levels) > MOST_LEVELS:
             raise ConfigError(
                 f"column {factor.name!r} has {len(levels):,} different texts, at most {MOST_LEVELS} can be told apart: "
@@ -174,11 +180,6 @@ class FormulaData:
 
     def _cells(self, factor: Factor) -> Array:
         """Return a column as numbers, or as texts if some cell is none or categories are wanted."""
-        if factor.name not in self._columns:
-            known = ", ".join([*self._columns, *self._labels])
-            raise ConfigError(
-                f"the formula names {factor.name!r}, which is neither a column nor a label; there are {known}"
-            )
         cells = self._columns[factor.name]
         if factor.function == "C":
             return np.array([str(cell) for cell in cells.tolist()], dtype=object) if cells.dtype.kind == "f" else cells

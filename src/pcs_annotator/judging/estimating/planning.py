@@ -18,8 +18,12 @@ Design = Literal["gold only", "simple", "stratified", "confidence"]
 class Foretold:
     """The errors of a mean to expect if the probabilities of labels are right."""
 
-    def __init__(self, expected: Floats, values: Floats) -> None:
-        """Take the probability of every label, `[row, label]`, and the value of every label, such as 0 and 1."""
+    def __init__(self, expected: Floats, values: Floats, share: float = 1.0) -> None:
+        """Take the probability of every label, `[row, label]`, and the value of every label, such as 0 and 1.
+
+        `share` says which part of all rows these are, if they are a random sample.
+        """
+        self._share = share
         self._mean = expected @ values
         self._own = np.maximum(expected @ values**2 - self._mean**2, 0)
         self._confidence = expected.max(axis=1)
@@ -34,7 +38,7 @@ class Foretold:
         chance, own = self._chances(rows, design)[inside], self._own[inside]
         if design == "gold only":
             own = own + self._mean[inside].var()
-        return float(np.sqrt((own * (1 / chance - 1)).sum()) / len(own))
+        return float(np.sqrt((own * (1 / chance - self._share)).sum()) / len(own))
 
     def _chances(self, rows: int, design: Design) -> Floats:
         """Return how probable each row is to get a gold label."""

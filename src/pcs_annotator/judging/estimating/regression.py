@@ -11,8 +11,9 @@ are linear regressions on indicators of groups.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -27,75 +28,121 @@ FARTHEST = 30.0
 """Coefficients of a logistic regression beyond this, on scaled columns, are on the way to infinity."""
 
 
+PART = 32_768
+"""So many rows are computed at a time: a million must not take gigabytes."""
+
+
+class Sums(NamedTuple):
+    """What Newton's method needs to know at some coefficients.
+
+    Attributes:
+        scores: The sum of the scores of all rows, `[column × equation]`.
+        curvature: Minus its derivative, `[column × equation, column × equation]`.
+    """
+
+    scores: Floats
+    curvature: Floats
+
+
+class _Pull(NamedTuple):
+    """What rows, or pairs of row and label if the label explains, have: `residuals` are weighted."""
+
+    columns: Floats
+    weights: Floats
+    residuals: Floats
+    expected: Floats
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LabelRegression:
     """A regression in which the label is the outcome or explains it.
 
     Attributes:
-        explanatory: `[row, label, column]`, with one label for all if the label is the outcome.
+        explanatory: Blocks of columns, each `[row, label, column]`, with one row for all if it is the same in all rows,
+            and one label for all if it does not depend on the label.
         outcome: `[row, label, equation]`, with one row for all if the label is the outcome, and one label for all if it
             explains. A multinomial regression has one equation for every label but the first.
         link: What the linear predictor is turned into.
     """
 
-    explanatory: Floats
+    explanatory: Sequence[Floats]
     outcome: Floats
     link: Link = "linear"
 
     @property
     def is_outcome(self) -> bool:
         """Whether the label is the outcome."""
-        return self.explanatory.shape[1] == 1
+        return all(block.shape[1] == 1 for block in self.explanatory)
 
     @property
     def shape(self) -> tuple[int, int]:
         """The shape of the coefficients, `[column, equation]`."""
-        return self.explanatory.shape[2], self.outcome.shape[2]
+        return sum(block.shape[2] for block in self.explanatory), self.outcome.shape[2]
 
-    def take(self, rows: Integers | Mask) -> LabelRegression:
+    def take(self, rows: Integers | Mask | slice) -> LabelRegression:
         """Return the regression on some rows."""
-        outcome = self.outcome if len(self.outcome) == 1 else self.outcome[rows]
-        return replace(self, explanatory=self.explanatory[rows], outcome=outcome)
+        outcome, *explanatory = (one if len(one) == 1 else one[rows] for one in (self.outcome, *self.explanatory))
+        return replace(self, explanatory=explanatory, outcome=outcome)
 
     def scores(self, coefficients: Floats, weights: Floats) -> Floats:
         """Return how far every row pulls the coefficients, `[row, column × equation]`; weights are `[row, label]`."""
-        rest = self.outcome - self._expected(coefficients)
-        if self.is_outcome:
-            pulled = self.explanatory[:, 0, :, np.newaxis] * np.einsum("ik,ikq->iq", weights, rest)[:, np.newaxis]
-        else:
-            pulled = np.einsum("ik,ikp,ikq->ipq", weights, self.explanatory, rest)
-        return pulled.reshape(len(pulled), -1)
+        pull = self._pull(coefficients, weights)
+        pulled = (pull.columns[:, :, np.newaxis] * pull.residuals[:, np.newaxis]).reshape(len(pull.columns), -1)
+        return pulled if self.is_outcome else pulled.reshape(*weights.shape, -1).sum(axis=1)
 
-    def moments(self, weights: Floats) -> Floats:
-        """Return the weighted products of explanatory values and outcome, summed over rows."""
-        return self.scores(np.zeros(self.shape), weights).sum(axis=0)
+    def scores_in_parts(self, coefficients: Floats, weights: Floats) -> Iterator[tuple[slice, Floats]]:
+        """Yield which rows, and their scores."""
+        for rows in _parts(len(weights)):
+            yield rows, self.take(rows).scores(coefficients, weights[rows])
 
-    def curvature(self, coefficients: Floats, weights: Floats) -> Floats:
-        """Return minus the derivative of the summed scores, `[column × equation, column × equation]`."""
-        expected = self._expected(coefficients)
-        if self.is_outcome:
-            weights = weights.sum(axis=1, keepdims=True)
-        columns = self.explanatory.reshape(-1, self.shape[0])
-        count = self.shape[1]
-        slopes = self._slopes(expected).reshape(len(columns), count, count)
-        weighted = columns * weights.reshape(-1, 1)
-        found = np.empty((self.shape[0], count, self.shape[0], count))
+    def sums(self, coefficients: Floats, weights: Floats) -> Sums:
+        """Return the summed scores and their curvature; weights are `[row, label]`."""
+        if all(len(one) == 1 for one in (self.outcome, *self.explanatory)):
+            weights = np.ones((1, len(weights))) @ weights  # all rows are alike
+        parts = [self.take(rows)._sums(coefficients, weights[rows]) for rows in _parts(len(weights))]
+        return Sums(*(np.sum(one, axis=0) for one in zip(*parts, strict=True)))
+
+    def _sums(self, coefficients: Floats, weights: Floats) -> Sums:
+        pull = self._pull(coefficients, weights)
+        columns, count = pull.columns, self.shape[1]
+        curvature = np.empty((self.shape[0], count, self.shape[0], count))
         for one in range(count):
             for other in range(count):
-                found[:, one, :, other] = (weighted * slopes[:, one, other, np.newaxis]).T @ columns
-        return found.reshape(found.shape[0] * count, -1)
+                slope = pull.weights * self._slope(pull.expected, one, other)
+                curvature[:, one, :, other] = (columns * slope[:, np.newaxis]).T @ columns
+        return Sums((columns.T @ pull.residuals).ravel(), curvature.reshape(self.shape[0] * count, -1))
 
-    def solve(self, weights: Floats) -> Floats:
+    def _pull(self, coefficients: Floats, weights: Floats) -> _Pull:
+        width = max(block.shape[1] for block in self.explanatory)
+        blocks = [np.broadcast_to(one, (len(weights), width, one.shape[2])) for one in self.explanatory]
+        columns = np.concatenate(blocks, axis=2, dtype=np.float64).reshape(-1, self.shape[0])
+        expected = self._expected(columns @ coefficients)
+        if self.is_outcome:
+            total = weights @ np.ones(weights.shape[1])  # many times faster than a sum over few labels
+            return _Pull(columns, total, weights @ self.outcome[0] - total[:, np.newaxis] * expected, expected)
+        outcome = np.broadcast_to(self.outcome, (len(weights), width, self.shape[1])).reshape(expected.shape)
+        return _Pull(columns, weights.ravel(), weights.reshape(-1, 1) * (outcome - expected), expected)
+
+    def solve(self, weights: Floats, start: Floats | None = None) -> Floats:
         """Return the coefficients.
+
+        Args:
+            weights: Of every row and label, `[row, label]`.
+            start: Coefficients that should be near.
 
         Raises:
             UndefinedMetric: There is no solution: columns are collinear, or tell the outcome perfectly.
         """
-        found = np.zeros(self.shape)
+        found = np.zeros(self.shape) if start is None else start
+        if self.link == "linear":
+            scores, curvature = self.sums(found, weights)
+            return found + solved(curvature, scores).reshape(self.shape)
+        scale = np.concatenate([one.reshape(-1, one.shape[2]).std(axis=0) for one in self.explanatory])
         for _ in range(MOST_STEPS):
-            step = solved(self.curvature(found, weights), self.scores(found, weights).sum(axis=0))
+            scores, curvature = self.sums(found, weights)
+            step = solved(curvature, scores)
             found = found + step.reshape(self.shape)
-            if self.link != "linear" and np.abs(found * self._scale()[:, np.newaxis]).max() > FARTHEST:
+            if np.abs(found * np.maximum(scale, 1e-12)[:, np.newaxis]).max() > FARTHEST:
                 break
             if np.abs(step).max() <= TOLERANCE * max(1.0, float(np.abs(found).max())):
                 return found
@@ -104,25 +151,22 @@ class LabelRegression:
             "column out, join rare groups, or label more rows"
         )
 
-    def _scale(self) -> Floats:
-        return np.maximum(self.explanatory.reshape(-1, self.shape[0]).std(axis=0), 1e-12)
-
-    def _expected(self, coefficients: Floats) -> Floats:
-        predictor: Floats = self.explanatory @ coefficients
+    def _expected(self, predictor: Floats) -> Floats:
         if self.link == "linear":
             return predictor
         if self.link == "logistic":
             return expit(predictor)
-        first = np.zeros((*predictor.shape[:-1], 1))
-        return softmax(np.concatenate([first, predictor], axis=-1), axis=-1)[..., 1:]
+        return softmax(np.concatenate([np.zeros((len(predictor), 1)), predictor], axis=1), axis=1)[:, 1:]
 
-    def _slopes(self, expected: Floats) -> Floats:
-        """Return the derivative of expectations by predictors, `[…, equation, equation]`."""
-        own = np.eye(expected.shape[-1])
+    def _slope(self, expected: Floats, one: int, other: int) -> Floats | float:
+        """Return the derivative of an expectation by a predictor, for every row."""
         if self.link == "linear":
-            return np.broadcast_to(own, (*expected.shape, len(own)))
-        diagonal: Floats = expected[..., np.newaxis] * own
-        return diagonal - expected[..., np.newaxis] * expected[..., np.newaxis, :]
+            return float(one == other)
+        return expected[:, one] * (float(one == other) - expected[:, other])
+
+
+def _parts(rows: int) -> Iterator[slice]:
+    return (slice(start, start + PART) for start in range(0, rows, PART))
 
 
 def solved(matrix: Floats, right: Floats) -> Floats:

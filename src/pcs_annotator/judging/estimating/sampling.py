@@ -17,6 +17,8 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 
 LEAST_CHANCE = 0.1
 """How probable the surest row is compared with the average row when rows are drawn by confidence."""
+UNSEEN = 0.5
+"""So many rows of any label are added to every stratum when its error is computed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,23 +76,30 @@ class Sample:
         sizes = np.bincount(self.round).astype(np.float64)
         return sizes / sizes.sum()
 
-    def error_of_drawing(self, values: Floats) -> Floats:
+    def error_of_drawing(self, values: Floats, possible: Floats | None = None) -> Floats:
         """Return the covariance of weighted means over the sample, `[value, value]`, for values `[row, value]`.
 
         It is exact for simple and stratified samples, and Hájek's approximation (1964) for a fixed number of rows with
-        unequal probabilities.
+        unequal probabilities. With the values that rows would have under every label, `possible`, `[row, label,
+        value]`, half a row of any label is added to every stratum: an error that no gold row shows may still exist.
         """
         spread = self._own / (self._own + self._later).sum()
         found = np.zeros((values.shape[1], values.shape[1]))
         for stratum in np.unique(self.stratum):
             inside = self.stratum == stratum
-            left = (1 - self.probability[inside])[:, np.newaxis]
+            left = 1 - self.probability[inside]
             weighted = spread[inside, np.newaxis] * values[inside]
-            if len(weighted) > 1 and left.any():
-                weighted = (weighted - (left * weighted).sum(axis=0) / left.sum()) * np.sqrt(
-                    len(weighted) / (len(weighted) - 1)
-                )
-            found += (left * weighted).T @ weighted
+            count, freedom = len(weighted), max(len(weighted) - 1.0, 1.0)
+            if not left.any():
+                continue
+            if count > 1:
+                weighted = weighted - left @ weighted / left.sum()
+            squares = (left[:, np.newaxis] * weighted).T @ weighted
+            if possible is not None:
+                unseen = (spread[inside] * np.sqrt(left))[:, np.newaxis, np.newaxis] * possible[inside]
+                squares += UNSEEN * np.einsum("ikp,ikq->pq", unseen, unseen) / (count * unseen.shape[1])
+                freedom += UNSEEN
+            found += squares * count / freedom
         return found
 
     @property

@@ -11,6 +11,7 @@ import numpy as np
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.weights import Interval
 from pcs_annotator.judging.estimating.corrected import Estimate, Study
+from pcs_annotator.judging.estimating.formula import parse_formula
 from pcs_annotator.judging.estimating.regression import LabelRegression
 
 TAIL = 0.025
@@ -42,6 +43,12 @@ class Question:
     cluster: str = ""
     probability: str = ""
     larger: bool = False
+
+    @property
+    def columns(self) -> set[str]:
+        """The names in it that may be columns of the user's table."""
+        formula = parse_formula(self.formula) if self.formula else None
+        return {self.by, self.cluster, *(formula.names if formula else ())} - {""}
 
 
 class Line(NamedTuple):

@@ -14,7 +14,8 @@ from pcs_annotator.pipeline.run_folder import Recorded
 
 def estimate_run(path: Path, question: Question) -> Estimated:
     """Answer a question about the labels of the run in a folder."""
-    return answer(evidence_of(Recorded.read(RunFolder(path)), question.probability or None), question)
+    recorded = Recorded.read(RunFolder(path))
+    return answer(evidence_of(recorded, question.probability or None, question.columns), question)
 
 
 def answer(evidence: Evidence, question: Question) -> Estimated:

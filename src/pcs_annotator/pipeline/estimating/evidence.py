@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,12 +11,13 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
-from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
-from pcs_annotator.errors import ConfigError, GoldError, TableError
+from pcs_annotator.core.tabular import text_column
+from pcs_annotator.errors import GoldError, TableError
 from pcs_annotator.files.human_files import Drawn
-from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.files.whole_table import read_whole
 from pcs_annotator.judging.estimating.corrected import Study
 from pcs_annotator.judging.estimating.sampling import Sample
+from pcs_annotator.pipeline.estimating.cells import Encoded, cells_of, encoded_column, numbers_of, read_columns
 from pcs_annotator.pipeline.expected import expected_labels
 from pcs_annotator.pipeline.human_review import drawn_before
 from pcs_annotator.pipeline.run_folder import Recorded
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 LEAST_GOLD = 30
 """Fewer gold rows give intervals that cannot be trusted."""
+LEAST_CLUSTERS = 20
+"""The same for clusters of rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,7 +37,8 @@ class Evidence:
 
     Attributes:
         labels: All labels.
-        table: The user's rows.
+        table: The user's rows; of a large table with those columns only that were asked for.
+        columns: The names of all columns of the user's rows.
         expected: Probability of every label, `[row, label]`.
         held_out: The same for the rows of the sample, from fits that did not see them.
         sample: Gold rows whose design is known.
@@ -43,34 +47,35 @@ class Evidence:
 
     labels: tuple[str, ...]
     table: pa.Table
+    columns: Sequence[str]
     expected: Floats
     held_out: Floats
     sample: Sample
     notes: Sequence[str] = ()
 
-    def column(self, name: str) -> Array:
+    def column(self, name: str) -> Encoded:
         """Return a column as texts, empty where nothing is known."""
-        return cells_of(self.table, name)
+        return encoded_column(self.table, name, among=self.columns)
+
+    def numbers_or_texts(self, name: str) -> Array:
+        """Return a column as numbers if all its cells are, nan where nothing is known; otherwise as texts."""
+        numbers = numbers_of(self.table, name)
+        return self.column(name).cells if numbers is None else numbers
 
 
-def cells_of(table: pa.Table, name: str, of: str = "") -> Array:
-    """Return a column of a table as texts, empty where nothing is known; `of` says what it has, for messages."""
-    found = columns_of(table)
-    if name not in found:
-        raise ConfigError(f"there is no column {name!r}{of}; there are {', '.join(found)}")
-    cells = text_column(name, found[name]).to_pylist()
-    return np.array([(cell or "").strip() for cell in cells], dtype=object)
-
-
-def evidence_of(recorded: Recorded, probability_column: str | None = None) -> Evidence:
+def evidence_of(
+    recorded: Recorded, probability_column: str | None = None, columns: Collection[str] | None = None
+) -> Evidence:
     """Return what is known about the labels of a run.
 
     Args:
         recorded: The run.
         probability_column: A column with the probability that a row was drawn for a gold label, if the user drew them.
+        columns: Those of a large table that will be needed; None for all.
     """
     votes, folder = recorded.votes, recorded.folder
     gold = gold_codes(votes, recorded.gold.labels)
+    _refuse_one_label(gold, votes.labels)
     known = expected_labels(votes, gold, recorded.settings, recorded.texts)
     if known is None:
         raise GoldError(
@@ -78,13 +83,16 @@ def evidence_of(recorded: Recorded, probability_column: str | None = None) -> Ev
             f"{LEAST_GOLD} or more with pcs gold"
         )
     if recorded.sampled:
-        table = as_arrow(folder.labels)
-        places, expected = _in_whole(table, votes.ids, votes.labels, folder)
+        whole = _whole_table(recorded, columns)
     else:
-        table, places, expected = recorded.dataset.table, np.arange(len(votes)), known.fitted
-    chosen = _drawn(recorded, gold) if probability_column is None else _designed(recorded, gold, probability_column)
+        table = recorded.dataset.table
+        whole = _Whole(table, table.column_names, known.fitted, np.arange(len(votes)))
+    if probability_column is None:
+        chosen = _drawn(recorded, gold, len(whole.expected))
+    else:
+        chosen = _designed(recorded, gold, probability_column)
     sample = Sample(
-        rows=places[chosen.rows],
+        rows=whole.places[chosen.rows],
         truth=gold[chosen.rows],
         probability=chosen.probability,
         stratum=chosen.stratum,
@@ -92,26 +100,54 @@ def evidence_of(recorded: Recorded, probability_column: str | None = None) -> Ev
     )
     return Evidence(
         labels=tuple(votes.labels),
-        table=table,
-        expected=expected,
+        table=whole.table,
+        columns=whole.columns,
+        expected=whole.expected,
         held_out=known.held_out[chosen.rows],
         sample=sample,
         notes=chosen.notes,
     )
 
 
-def _in_whole(table: pa.Table, ids: Sequence[str], labels: Sequence[str], folder: RunFolder) -> tuple[Integers, Floats]:
-    """Return where the rows of the sample are in a large table, and the probabilities of all its rows."""
-    columns = columns_of(table)
-    missing = [name for name in ("id", *(f"p_{label}" for label in labels)) if name not in columns]
-    if missing:
-        raise TableError(f"{folder.labels} has no column {missing[0]!r}: fit the run again with pcs fit")
-    where = {name: place for place, name in enumerate(text_column("id", columns["id"]).to_pylist())}
-    numbers = [np.asarray(columns[f"p_{label}"].to_numpy(zero_copy_only=False), dtype=object) for label in labels]
-    expected = np.stack([np.where(one == "", np.nan, one).astype(np.float64) for one in numbers], axis=1)
+class _Whole(NamedTuple):
+    """All rows of a large table: the table, the names of the user's columns, probabilities, places of the sample."""
+
+    table: pa.Table
+    columns: Sequence[str]
+    expected: Floats
+    places: Integers
+
+
+def _whole_table(recorded: Recorded, columns: Collection[str] | None) -> _Whole:
+    """Return all rows of a large table, with some of the user's columns or all."""
+    folder, labels, of_ids = recorded.folder, recorded.votes.labels, recorded.dataset.columns.id
+    whole = read_whole(folder)
+    if whole is None:
+        raise TableError(f"{folder.path}: only a sample of the rows has been labelled; pcs run labels all of them")
+    names = {label: f"p_{label}" for label in labels}
+    wanted = {*whole.columns} if columns is None else {*columns, of_ids}
+    table = read_columns(folder.labels, {*wanted, *names.values()})
+    found = {name: numbers_of(table, name) for name in names.values() if name in table.column_names}
+    if len(found) < len(names):
+        raise TableError(f"{folder.labels} has no probabilities of labels: fit the run again with pcs fit")
+    expected = np.stack([np.full(len(table), np.nan) if one is None else one for one in found.values()], axis=1)
     silent = np.isnan(expected).any(axis=1)
     expected[silent] = expected[~silent].mean(axis=0)
-    return np.array([where[name] for name in ids], dtype=np.intp), expected
+    return _Whole(table, whole.columns, expected, _places(table, of_ids, recorded.votes.ids))
+
+
+def _places(table: pa.Table, of_ids: str | None, ids: Sequence[str]) -> Integers:
+    """Return where rows with these ids are in a table; without a column of ids, these are the numbers of rows."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if of_ids is None or of_ids not in table.column_names:
+        return np.array(ids).astype(np.intp) - 1
+    found = pc.index_in(text_column(of_ids, table[of_ids]), pa.array(ids, pa.string())).to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(~np.isnan(found))
+    places = np.empty(len(ids), dtype=np.intp)
+    places[found[rows].astype(np.intp)] = rows
+    return places
 
 
 class _Chosen(NamedTuple):
@@ -122,7 +158,7 @@ class _Chosen(NamedTuple):
     notes: Sequence[str]
 
 
-def _drawn(recorded: Recorded, gold: Codes) -> _Chosen:
+def _drawn(recorded: Recorded, gold: Codes, population: int) -> _Chosen:
     """Return the gold rows whose probability is known: drawn by us, or assumed to be a random sample of the data."""
     known = gold != UNLABELLED
     draws = with_probability(recorded)
@@ -135,7 +171,7 @@ def _drawn(recorded: Recorded, gold: Codes) -> _Chosen:
     if left_out := int(known.sum()) - len(rows):
         notes.append(f"{left_out:,} gold rows are left out, because the probability of drawing them is unknown")
     _refuse_few(len(rows), left_out)
-    share = simple.sum() / len(gold)
+    share = simple.sum() / population
     chance = np.array([draws[row].probability if row in draws else share for row in usable])
     turn = [draws[row].round if row in draws else 0 for row in usable]
     parts = [(number, draws[row].stratum if row in draws else "") for number, row in zip(turn, usable, strict=True)]
@@ -189,6 +225,15 @@ def _probability(cell: str, row: int, column: str) -> float:
     return value
 
 
+def _refuse_one_label(gold: Codes, labels: Sequence[str]) -> None:
+    known = gold[gold != UNLABELLED]
+    if len(known) and (known == known[0]).all():
+        raise GoldError(
+            f"all {len(known):,} gold rows are {labels[known[0]]!r}, so that nothing is known about other labels: draw "
+            "more with pcs gold --draw stratified"
+        )
+
+
 def _refuse_few(rows: int, left_out: int) -> None:
     if rows < LEAST_GOLD:
         others = f" ({left_out:,} more were not drawn at random and cannot be used)" if left_out else ""
@@ -202,7 +247,8 @@ def study_of(evidence: Evidence, *, larger: bool, cluster: str) -> Study:
     """Return what to estimate from; see `Question`."""
     clusters = None
     if cluster:
-        _, clusters = np.unique(evidence.column(cluster), return_inverse=True)
+        clusters = evidence.column(cluster).codes.astype(np.intp)
+        _refuse_few_clusters(len({*clusters[evidence.sample.rows].tolist()}), cluster)
     return Study(
         expected=evidence.expected,
         held_out=evidence.held_out,
@@ -210,6 +256,14 @@ def study_of(evidence: Evidence, *, larger: bool, cluster: str) -> Study:
         whole=not larger,
         clusters=clusters,
     )
+
+
+def _refuse_few_clusters(count: int, column: str) -> None:
+    if count < LEAST_CLUSTERS:
+        raise GoldError(
+            f"the gold rows are from {count} groups of {column!r}, and errors that rows have in common need "
+            f"{LEAST_CLUSTERS}: draw more with pcs gold, or put the column into a formula instead of --cluster"
+        )
 
 
 def restricted(study: Study, rows: Mask) -> Study:

@@ -14,10 +14,12 @@ from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.errors import ConfigError, GoldError
 from pcs_annotator.files.human_files import Drawn
 from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.files.whole_table import read_whole
 from pcs_annotator.judging.estimating.planning import Design, Foretold
 from pcs_annotator.judging.estimating.sampling import allocate, by_confidence, draw_with
 from pcs_annotator.pipeline import for_excel, human_review
-from pcs_annotator.pipeline.estimating.evidence import cells_of, with_probability
+from pcs_annotator.pipeline.estimating.cells import cells_of
+from pcs_annotator.pipeline.estimating.evidence import with_probability
 from pcs_annotator.pipeline.estimating.shares import label_values
 from pcs_annotator.pipeline.run_folder import Recorded
 
@@ -108,7 +110,7 @@ def plan_gold(path: Path, wish: Wish) -> GoldPlan:
         expected = np.tile([0.5, 0.5, *[0.0] * (len(labels) - 2)], (len(known), 1))
     of = wish.of or labels[0]
     values = label_values(of, labels)
-    foretold = Foretold(expected, values)
+    foretold = Foretold(expected, values, len(known) / _all_rows(recorded))
     ways: Sequence[Design] = ("gold only",) if guessed else ("gold only", *DRAWINGS)
     for_width: dict[str, int | None] = {}
     for_difference: dict[str, int | None] = {}
@@ -143,8 +145,6 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> Path:
     """
     folder = RunFolder(path)
     recorded = Recorded.read(folder)
-    if recorded.sampled:
-        raise ConfigError(f"{path} is the run of a large table: draw gold rows from a run of a random sample of it")
     before, items = human_review.drawn_before(folder), recorded.dataset.items
     known = gold_codes(recorded.votes, recorded.gold.labels) != UNLABELLED
     # a row that a person chose may be drawn, too: if it never were, other rows could not speak for it
@@ -154,6 +154,8 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> Path:
         raise GoldError(f"{len(open_rows):,} rows have not been drawn yet, and {rows:,} are wanted: ask for fewer")
     rng = np.random.default_rng(len(before) + int(known.sum()))
     chosen, chances, strata = _draw(recorded, open_rows, rows, (drawing, by), rng)
+    # of a large table, only a random sample can be drawn from
+    chances = chances * len(open_rows) / (len(open_rows) + _all_rows(recorded) - len(items))
     turn = 1 + max((one.round for one in before), default=0)
     drawn = [
         Drawn(items[row].id, "with probability", text_hash(items[row].text), float(chance), stratum, turn)
@@ -198,6 +200,12 @@ def _draw_stratified(
     chosen = np.concatenate([rows for _, rows, _ in parts])
     chances = np.concatenate([np.full(len(rows), chance) for _, rows, chance in parts])
     return chosen, chances, [name for name, rows, _ in parts for _ in rows]
+
+
+def _all_rows(recorded: Recorded) -> int:
+    """Return how many rows there are; the folder of a large table keeps a sample of them."""
+    whole = read_whole(recorded.folder) if recorded.sampled else None
+    return len(recorded.dataset.items) if whole is None else whole.counts.rows
 
 
 def _probabilities(recorded: Recorded) -> Floats | None:

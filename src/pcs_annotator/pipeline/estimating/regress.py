@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Floats, Mask
+from pcs_annotator.core.arrays import Array, Floats, Mask
 from pcs_annotator.errors import ConfigError, GoldError
 from pcs_annotator.judging.estimating.formula import LABEL, Factor, Formula, FormulaData, parse_formula
 from pcs_annotator.judging.estimating.regression import LabelRegression, Link
@@ -19,28 +19,41 @@ LEAST_PER_COEFFICIENT = 10
 def regress(evidence: Evidence, question: Question) -> Estimated:
     """Return the coefficients of a regression with the label as outcome or among the explanatory variables."""
     formula = parse_formula(question.formula)
-    named = {factor.name for term in formula.terms for factor in term} | {formula.outcome.name}
-    present = [name for name in evidence.table.column_names if name in named]
-    data = FormulaData({name: evidence.column(name) for name in present}, evidence.labels)
+    if unknown := formula.names - {*evidence.columns, *evidence.labels, LABEL}:
+        raise ConfigError(
+            f"the formula names {min(unknown)!r}, which is neither a column nor a label; there are "
+            f"{', '.join([*evidence.columns, *evidence.labels])}"
+        )
+    data = FormulaData(_columns(evidence, formula), evidence.labels)
     _refuse_without_label(formula, data)
-    rows = data.complete(formula) if present else np.ones(len(evidence.expected), dtype=np.bool_)
+    rows = data.complete(formula, len(evidence.expected))
     study = study_of(evidence, larger=True, cluster=question.cluster)
     notes = list(evidence.notes)
     if not rows.all():
         notes.append(f"{int((~rows).sum()):,} rows are left out, because a column of the formula is empty there")
         study = restricted(study, rows)
-    coded = data.coded(formula, rows)
+    terms = data.coded(formula, rows)
+    columns = [name for term in terms for name in term.names]
     link, outcome, equations = _outcome(formula.outcome, question.link, data, rows, evidence.labels)
-    _refuse_few(len(study.sample), coded.values.shape[2] * outcome.shape[2])
-    found = in_three_ways(study, LabelRegression(explanatory=coded.values, outcome=outcome, link=link))
+    _refuse_few(len(study.sample), len(columns) * outcome.shape[2])
+    found = in_three_ways(study, LabelRegression(explanatory=[one.values for one in terms], outcome=outcome, link=link))
     lines = []
-    for place, name in enumerate(f"{column}{equation}" for column in coded.names for equation in equations):
+    for place, name in enumerate(f"{column}{equation}" for column in columns for equation in equations):
         chosen = np.eye(len(found["naive"].value))[[place]]
         one = {method: each.contrast(chosen) for method, each in found.items()}
         lines.append(line_of(name, "", one, len(study.sample), test=True))
     return Estimated(
         kind="regression", lines=lines, rows=int(rows.sum()), labels=evidence.labels, notes=[*notes, f"link: {link}"]
     )
+
+
+def _columns(evidence: Evidence, formula: Formula) -> dict[str, Array]:
+    """Return the columns that a formula names; as texts if they are to be categories."""
+    categories = {factor.name for factor in formula.factors if factor.function == "C"}
+    present = [name for name in evidence.columns if name in formula.names]
+    return {
+        name: evidence.column(name).cells if name in categories else evidence.numbers_or_texts(name) for name in present
+    }
 
 
 def _refuse_without_label(formula: Formula, data: FormulaData) -> None:

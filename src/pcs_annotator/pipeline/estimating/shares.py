@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations, pairwise
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Array, Floats
+from pcs_annotator.core.arrays import Array, Floats, Integers, Mask
 from pcs_annotator.errors import ConfigError, GoldError
-from pcs_annotator.judging.estimating.corrected import Estimate, Study
+from pcs_annotator.judging.estimating.corrected import Estimate
 from pcs_annotator.judging.estimating.regression import LabelRegression
-from pcs_annotator.pipeline.estimating.answers import METHODS, Estimated, Line, Question, in_three_ways, line_of
-from pcs_annotator.pipeline.estimating.evidence import Evidence, restricted, study_of
+from pcs_annotator.pipeline.estimating.answers import Estimated, Question, in_three_ways, line_of
+from pcs_annotator.pipeline.estimating.cells import Encoded
+from pcs_annotator.pipeline.estimating.evidence import Evidence, study_of
 
 LEAST_IN_GROUP = 10
 MOST_GROUPS = 60
@@ -23,30 +24,31 @@ PERIODS = {"year": 4, "month": 7, "day": 10}
 
 def shares(evidence: Evidence, question: Question) -> Estimated:
     """Return the share of every label, or the mean of a numeric code, overall or by group, and differences."""
-    cells = _groups(evidence, question)
-    whole = study_of(evidence, larger=question.larger, cluster=question.cluster)
-    lines, differences, notes = [], [], list(evidence.notes)
+    study = study_of(evidence, larger=question.larger, cluster=question.cluster)
+    groups = _groups(evidence, question) if question.by else None
+    lines, differences, bounded = [], [], question.values is None
     for name, values in _targets(evidence.labels, question).items():
-        target = _mean_of(values)
-        overall = in_three_ways(whole, target(len(whole.expected)))
-        tuning = overall["corrected"].tuning
-        if cells is None:
-            lines.append(line_of(name, "", overall, len(whole.sample), bounded=question.values is None))
+        if groups is None:
+            found = in_three_ways(study, _mean_of(values, np.ones((1, 1, 1))))
+            lines.append(line_of(name, "", found, len(study.sample), bounded=bounded))
             continue
-        found: dict[str, dict[str, Estimate]] = {}
-        for group, study in _within(whole, cells).items():
-            if len(study.sample) < LEAST_IN_GROUP:
-                continue
-            found[group] = in_three_ways(study, target(len(study.expected)), tuning)
-            lines.append(line_of(name, group, found[group], len(study.sample), bounded=question.values is None))
-        differences += [_difference(name, pair, found, whole, cells) for pair in _pairs(list(found), question)]
-    if cells is not None:
-        notes += _small_groups(whole, cells)
-        if not lines:
-            raise GoldError(f"no group of {question.by!r} has {LEAST_IN_GROUP} gold rows: draw more with pcs gold")
-    kind = "share" if question.values is None else "mean"
-    rows = len(evidence.expected)
-    return Estimated(kind=kind, lines=lines, differences=differences, rows=rows, labels=evidence.labels, notes=notes)
+        found = in_three_ways(study, _mean_of(values, groups.members))
+        for place, group in enumerate(groups.names):
+            one = groups.of(found, {place: 1.0})
+            lines.append(line_of(name, group, one, int(groups.gold_rows[place]), bounded=bounded))
+        for first, second in _pairs(len(groups.names), question):
+            between = f"{groups.names[second]} − {groups.names[first]}"
+            one = groups.of(found, {second: 1.0, first: -1.0})
+            rows = int(groups.gold_rows[[first, second]].sum())
+            differences.append(line_of(name, between, one, rows, test=True))
+    return Estimated(
+        kind="share" if bounded else "mean",
+        lines=lines,
+        differences=differences,
+        rows=len(evidence.expected),
+        labels=evidence.labels,
+        notes=[*evidence.notes, *(groups.notes if groups else ())],
+    )
 
 
 def _targets(labels: Sequence[str], question: Question) -> dict[str, Floats]:
@@ -70,84 +72,105 @@ def label_values(expression: str, labels: Sequence[str]) -> Floats:
     return np.array([float(label in parts) for label in labels])
 
 
-def _mean_of(values: Floats) -> Any:
-    outcome = values[np.newaxis, :, np.newaxis]
-    return lambda rows: LabelRegression(explanatory=np.ones((rows, 1, 1)), outcome=outcome)
+def _mean_of(values: Floats, members: Array) -> LabelRegression:
+    """Return the regression whose coefficients are the means of groups of rows."""
+    return LabelRegression(explanatory=[members], outcome=values[np.newaxis, :, np.newaxis])
 
 
-def _groups(evidence: Evidence, question: Question) -> Array | None:
-    if not question.by:
-        return None
-    cells = evidence.column(question.by)
+class _Groups(NamedTuple):
+    """Groups with enough gold rows.
+
+    Attributes:
+        names: Of the groups.
+        members: Which rows are in which group, `[row, 1, group]`.
+        rows: How many rows each group has.
+        gold_rows: How many of them have gold.
+        strata: From how many strata the gold rows of each group are.
+        notes: What is not shown.
+    """
+
+    names: Sequence[str]
+    members: Mask
+    rows: Integers
+    gold_rows: Integers
+    strata: Integers
+    notes: Sequence[str]
+
+    def of(self, found: Mapping[str, Estimate], weights: Mapping[int, float]) -> dict[str, Estimate]:
+        """Return a weighted sum over groups; errors and degrees of freedom are those of the groups' own rows."""
+        chosen = np.array([weights.get(place, 0.0) for place in range(len(self.names))])
+        result = {}
+        for method, one in found.items():
+            rows = self.rows if method == "naive" else self.gold_rows
+            # the mean of a group is estimated from its own rows
+            scale = chosen if method == "naive" else chosen * np.sqrt(rows / np.maximum(rows - 1, 1))
+            strata = 1 if method == "naive" else self.strata
+            own = np.diag(one.covariance) * scale**2
+            # Welch (1947)
+            freedom = own.sum() ** 2 / max((own**2 / np.maximum(rows - strata, 1)).sum(), 1e-300)
+            covariance = (scale @ one.covariance @ scale).reshape(1, 1)
+            result[method] = Estimate(one.value @ chosen[:, np.newaxis], covariance, max(freedom, 1.0), one.tuning)
+        return result
+
+
+def _groups(evidence: Evidence, question: Question) -> _Groups:
+    cells, sample = _cells(evidence, question), evidence.sample
+    gold = cells[sample.rows]
+    strata = {name: {*sample.stratum[gold == name].tolist()} for name in sorted({*cells.tolist()} - {""})}
+    counts = {name: int((gold == name).sum()) for name in strata}
+    names = [name for name, count in counts.items() if count >= LEAST_IN_GROUP]
+    if not names:
+        raise GoldError(f"no group of {question.by!r} has {LEAST_IN_GROUP} gold rows: draw more with pcs gold")
+    notes = []
+    if small := [name for name in counts if name not in names]:
+        notes.append(f"groups with fewer than {LEAST_IN_GROUP} gold rows are not shown: {', '.join(small)}")
+    if empty := int((cells == "").sum()):
+        notes.append(f"{empty:,} rows have no group")
+    members = np.stack([cells == name for name in names], axis=1)
+    return _Groups(
+        names,
+        members[:, np.newaxis],
+        members.sum(axis=0),
+        np.array([counts[name] for name in names]),
+        np.array([len(strata[name]) for name in names]),
+        notes,
+    )
+
+
+def _cells(evidence: Evidence, question: Question) -> Array:
+    column = evidence.column(question.by)
     if question.every:
         if question.every not in PERIODS:
             raise ConfigError(f"--every is {question.every!r}, must be one of {', '.join(PERIODS)}")
-        cells = np.array([_period(cell, question, row) for row, cell in enumerate(cells.tolist(), 1)], dtype=object)
-    count = len({*cells.tolist()})
+        column = column._replace(texts=_periods(column, question))
+    count = len({*column.texts.tolist()})
     if count > MOST_GROUPS:
         raise ConfigError(
             f"column {question.by!r} has {count:,} groups, at most {MOST_GROUPS} can be estimated: join some, or use "
             "--every with dates"
         )
-    return cells
+    return column.cells
 
 
-def _period(cell: str, question: Question, row: int) -> str:
+def _periods(column: Encoded, question: Question) -> Array:
+    """Return the period of every date."""
     from datetime import datetime
 
-    if not cell:
-        return ""
-    try:
-        return datetime.fromisoformat(cell).isoformat()[: PERIODS[question.every]]
-    except ValueError:
-        raise ConfigError(
-            f"row {row}, column {question.by!r}: {cell!r} is not a date such as 2026-01-31: correct it, or leave out "
-            "--every"
-        ) from None
+    found = column.texts.copy()
+    for code, text in enumerate(column.texts.tolist()):
+        try:
+            found[code] = text and datetime.fromisoformat(text).isoformat()[: PERIODS[question.every]]
+        except ValueError:
+            row = int((column.codes == code).argmax()) + 1
+            raise ConfigError(
+                f"row {row}, column {question.by!r}: {text!r} is not a date such as 2026-01-31: correct it, or leave "
+                "out --every"
+            ) from None
+    return found
 
 
-def _within(study: Study, cells: Array) -> dict[str, Study]:
-    return {group: restricted(study, cells == group) for group in sorted({*cells.tolist()} - {""})}
-
-
-def _small_groups(study: Study, cells: Array) -> list[str]:
-    small = [group for group, one in _within(study, cells).items() if len(one.sample) < LEAST_IN_GROUP]
-    notes = []
-    if small:
-        notes.append(f"groups with fewer than {LEAST_IN_GROUP} gold rows are not shown: {', '.join(small)}")
-    if empty := int((cells == "").sum()):
-        notes.append(f"{empty:,} rows have no group")
-    return notes
-
-
-def _pairs(groups: Sequence[str], question: Question) -> list[tuple[str, str]]:
+def _pairs(groups: int, question: Question) -> list[tuple[int, int]]:
     """Return which groups to compare: all with each other if they are few; periods with the one before."""
     if question.every:
-        return [*pairwise(groups)]
-    return [*combinations(groups, 2)] if len(groups) <= 4 else [(groups[0], other) for other in groups[1:]]
-
-
-def _difference(
-    name: str, pair: tuple[str, str], found: Mapping[str, Mapping[str, Estimate]], study: Study, cells: Array
-) -> Line:
-    """Return the second group minus the first."""
-    one, other = (found[group] for group in pair)
-    both = {
-        method: Estimate(
-            other[method].value - one[method].value,
-            other[method].covariance + one[method].covariance,
-            _joint_freedom(one[method], other[method]),
-            one[method].tuning,
-        )
-        for method in METHODS
-    }
-    rows = int(np.isin(cells[study.sample.rows].astype(str), pair).sum())
-    return line_of(name, f"{pair[1]} − {pair[0]}", both, rows, test=True)
-
-
-def _joint_freedom(one: Estimate, other: Estimate) -> float:
-    """Return the degrees of freedom of a difference (Welch, 1947)."""
-    first, second = one.covariance.item(), other.covariance.item()
-    if first + second == 0:
-        return one.freedom + other.freedom
-    return (first + second) ** 2 / (first**2 / one.freedom + second**2 / other.freedom)
+        return [*pairwise(range(groups))]
+    return [*combinations(range(groups), 2)] if groups <= 4 else [(0, other) for other in range(1, groups)]

@@ -39,7 +39,7 @@ _FORMATS: Mapping[str, Callable[[Estimated], str]] = {
     ".html": page,
     ".htm": page,
     ".md": _markdown,
-    ".tex": lambda found: "\n".join(map(result_tables.to_latex, tables(found))),
+    ".tex": lambda found: "\n".join(result_tables.to_latex(one, intervals=True) for one in tables(found)),
     ".csv": lambda found: "\n".join(map(result_tables.to_csv, tables(found))),
     ".json": _json,
 }
