@@ -126,6 +126,7 @@ class Reply:
             those of `<label>` or of JSON before it. A text if what the server returned is of no use: it says why. None
             unless requested and returned.
         rate_hint: The rate limit that the server reported; None if it reported none.
+        thought: Whether the server says that the model thought before it answered.
     """
 
     text: str
@@ -134,6 +135,7 @@ class Reply:
     latency: float = 0.0
     logprobs: tuple[TokenPosition, ...] | str | None = None
     rate_hint: RateHint | None = None
+    thought: bool = False
 
     def __post_init__(self) -> None:
         if self.too_long:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -11,6 +12,7 @@ from pcs_annotator.asking.models.failures import CallSite, Complaint, failure
 from pcs_annotator.asking.models.fingerprint import Identity
 from pcs_annotator.asking.models.keys import refuse_key
 from pcs_annotator.asking.models.provider import provider
+from pcs_annotator.asking.models.thinking import ask_with_room, has_thought, usual_room, with_room
 from pcs_annotator.asking.models.wire import FINISHES, finish_of, join_parts, replace_surrogates, usage_of
 from pcs_annotator.core.chat import ChatModel, Reply, Request, Sampling
 from pcs_annotator.errors import ConfigError, MissingPackage, ModelError, ServerTrouble
@@ -47,6 +49,7 @@ class LangChainModel:
         identity: The name and a digest of the object's settings, without keys; see `fingerprint`. For a model that was
             opened by its name, the name alone.
         context_tokens: From the catalog; None when unknown.
+        thinking_tokens: Room for thinking, added to the limit of every request; 0 until a reply shows thinking.
         can_constrain: False.
         can_grade: False.
     """
@@ -60,6 +63,7 @@ class LangChainModel:
         self._identity = None if by_name else Identity(self.name, model)
         self.context_tokens = context_of(self.name)
         self._model = model
+        self.thinking_tokens = usual_room(self.name)
         self._tuned: dict[Sampling, Any] = {}
         self._place = CallSite(name=self.name, model=self.name.rpartition(":")[2], url="LangChain")
 
@@ -72,10 +76,14 @@ class LangChainModel:
         return self.name if self._identity is None else self._identity.text
 
     async def ask(self, request: Request) -> Reply:
-        """Return the answer to one request."""
-        model = self._tuned.get(request.sampling)
+        """Return the answer to one request, sent once, or again with room to think."""
+        return await ask_with_room(self, partial(self._ask, request))
+
+    async def _ask(self, request: Request) -> Reply:
+        sampling = with_room(request, self.thinking_tokens).sampling
+        model = self._tuned.get(sampling)
         if model is None:
-            model = self._tuned[request.sampling] = _tune(self._model, request.sampling)
+            model = self._tuned[sampling] = _tune(self._model, sampling)
         turns = [(ROLES[message.role], replace_surrogates(message.content)) for message in request.messages]
         started = perf_counter()
         try:
@@ -179,4 +187,5 @@ def _reply(message: Any, latency: float) -> Reply:
         finish=finish_of(ended.lower() if isinstance(ended, str) else ended, FINISHES),
         usage=usage_of(getattr(message, "usage_metadata", None), "input_tokens", "output_tokens"),
         latency=latency,
+        thought=has_thought({"content": content, **(getattr(message, "additional_kwargs", None) or {})}),
     )

@@ -7,6 +7,7 @@ import secrets
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
@@ -15,6 +16,7 @@ from typing import Any
 from pcs_annotator.asking.models.failures import CallSite, Complaint, failure
 from pcs_annotator.asking.models.logprobs import read_logprobs
 from pcs_annotator.asking.models.provider import provider
+from pcs_annotator.asking.models.thinking import ask_with_room, has_thought, usual_room, with_room
 from pcs_annotator.asking.models.wire import FINISHES, finish_of, replace_surrogates, usage_of
 from pcs_annotator.core.chat import ChatModel, Reply, Request, TokenPosition
 from pcs_annotator.errors import ConfigError, MissingPackage
@@ -34,6 +36,7 @@ class LlamaModel:
     Attributes:
         name: `llama:` and the file's name, without its folder.
         context_tokens: Tokens per slot.
+        thinking_tokens: Room for thinking, added to the limit of every request; 0 until a reply shows thinking.
         can_constrain: True: choices become a grammar.
         can_grade: True.
     """
@@ -47,6 +50,7 @@ class LlamaModel:
         self.slots = slots
         self.path = path
         self._place = CallSite(name=self.name, model=path.name, url=str(path))
+        self.thinking_tokens = usual_room(path.name)
         self._server: Any = None
         self._threads: ThreadPoolExecutor | None = None
         self._loading = threading.Lock()
@@ -55,10 +59,13 @@ class LlamaModel:
         return f"{type(self).__name__}({str(self.path)!r})"
 
     async def ask(self, request: Request) -> Reply:
-        """Return the answer to one request."""
+        """Return the answer to one request, asked once, or again with room to think."""
+        return await ask_with_room(self, partial(self._ask, request))
+
+    async def _ask(self, request: Request) -> Reply:
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self.slots, thread_name_prefix="llama")
-        payload = _payload(request)
+        payload = _payload(with_room(request, self.thinking_tokens))
         started = perf_counter()
         data = await asyncio.get_running_loop().run_in_executor(self._threads, self._complete, payload)
         error = data.get("error")
@@ -177,6 +184,7 @@ def _reply(data: Mapping[str, Any], latency: float, request: Request) -> Reply:
         usage=usage_of(data.get("usage"), "prompt_tokens", "completion_tokens"),
         latency=latency,
         logprobs=_logprobs(choice, text, request) if request.logprobs else None,
+        thought=has_thought(choice["message"]),
     )
 
 

@@ -11,6 +11,7 @@ from time import perf_counter
 
 from pcs_annotator.asking.models.batching import lease, release
 from pcs_annotator.asking.models.provider import provider
+from pcs_annotator.asking.models.thinking import ask_with_room, with_room
 from pcs_annotator.asking.models.transformers_engine import INSTALL
 from pcs_annotator.asking.models.transformers_engine.files import ModelFiles, download, find_files
 from pcs_annotator.core.chat import ChatModel, Reply, Request
@@ -29,6 +30,7 @@ class TransformersModel:
     Attributes:
         name: `transformers:` and the model's name on the hub, or the name of its folder.
         files: Where its files are.
+        thinking_tokens: Room for thinking, added to the limit of every request; 0 until a reply shows thinking.
         can_constrain: True for choices; other constraints are refused.
         can_grade: True.
     """
@@ -39,6 +41,7 @@ class TransformersModel:
     def __init__(self, files: ModelFiles, environment: Mapping[str, str] | None = None) -> None:
         self.files = files
         self.name = f"transformers:{files.repo or files.folder.resolve().name}"
+        self.thinking_tokens = 0
         self._environment = dict(environment or {})
         self._device = self._environment.get("PCS_DEVICE", "").strip() or None
         self._dtype = self._environment.get("PCS_DTYPE", "").strip() or None
@@ -59,7 +62,10 @@ class TransformersModel:
         return self.files.context_tokens
 
     async def ask(self, request: Request) -> Reply:
-        """Return the answer to one request."""
+        """Return the answer to one request, asked once, or again with room to think."""
+        return await ask_with_room(self, partial(self._ask, request))
+
+    async def _ask(self, request: Request) -> Reply:
         # torch takes seconds to import
         from pcs_annotator.asking.models.transformers_engine.runner import Placement, Runner
 
@@ -67,7 +73,7 @@ class TransformersModel:
         fetch = partial(download, self.files, self._environment)
         placement = Placement(self._device, self._dtype)
         running = lease(self._key, self, partial(Runner, self.name, fetch, placement, self.context_tokens))
-        reply = await running.ask(request)
+        reply = await running.ask(with_room(request, self.thinking_tokens))
         return replace(reply, latency=perf_counter() - started)
 
     async def close(self) -> None:

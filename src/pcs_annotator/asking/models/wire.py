@@ -18,6 +18,7 @@ from pcs_annotator.asking.models.hosts import CUSTOM, HOSTS, Host, base_url, cha
 from pcs_annotator.asking.models.logprobs import read_logprobs, shows_all
 from pcs_annotator.asking.models.provider import provider, read_key, read_reply_limit
 from pcs_annotator.asking.models.sessions import ERROR_BYTES, Client, HttpReply
+from pcs_annotator.asking.models.thinking import ask_with_room, has_thought, notice_thinking, usual_room
 from pcs_annotator.core.chat import THINKING_TOKENS, Finish, Reply, Request, Usage
 from pcs_annotator.errors import ConfigError, ModelError, PcsWarning, ServerTrouble
 
@@ -45,6 +46,7 @@ class WireModel:
     Attributes:
         name: `provider:model`, or `http://host/v1#model` for a server given by its URL.
         context_tokens: From the catalog; None when unknown.
+        thinking_tokens: Room for thinking, added to the limit of every request; 0 until a reply shows thinking.
         can_constrain: Whether the server can restrict this model's answers to a constraint.
         can_grade: Whether log-probabilities are requested; False once the server has refused them.
     """
@@ -58,7 +60,7 @@ class WireModel:
         self.can_constrain = self._structure != "none"
         self._reasons = host.reasons(place.model)
         self._top_logprobs = 0 if self._reasons else host.top_logprobs
-        self.thinking_tokens = THINKING_TOKENS if self._reasons else 0
+        self.thinking_tokens = THINKING_TOKENS if self._reasons else usual_room(place.model)
         self._left_out: set[str] = {"temperature", "top_p"} if self._reasons else set()
         self._limit_field = "max_completion_tokens" if self._reasons else "max_tokens"
         self._client = Client(place, url, _headers(host, place.secret))
@@ -72,7 +74,10 @@ class WireModel:
         return self._top_logprobs > 0
 
     async def ask(self, request: Request) -> Reply:
-        """Return the answer to one request, sent once, or again without what the server refuses to give."""
+        """Return the answer to one request, sent again without what was refused, or with room to think."""
+        return await ask_with_room(self, partial(self._ask, request))
+
+    async def _ask(self, request: Request) -> Reply:
         while True:
             payload = self.payload(request)
             reply = await self._client.post(payload, partial(self._read, request, payload))
@@ -97,6 +102,7 @@ class WireModel:
         reply = self._read(request, sent, answer)
         if reply is None:
             raise ServerTrouble(f"{self.name} was asked for log-probabilities that it does not give")
+        notice_thinking(self, reply)
         return reply
 
     def payload(self, request: Request) -> dict[str, Any]:
@@ -171,6 +177,7 @@ class WireModel:
                 latency=answer.latency,
                 logprobs=read_logprobs(choice, text, plain=shows_all(answer.body)) if request.logprobs else None,
                 rate_hint=rate_hint(answer.headers),
+                thought=has_thought(message, data.get("usage")),
             )
         except UNREADABLE:
             return None
