@@ -13,6 +13,8 @@ from pcs_annotator.asking.models.resolve import resolve_model
 from pcs_annotator.core.chat import Reply, Request
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.relations.base import Context, relations
+from pcs_annotator.relations.checks.reading import Rewrite
+from pcs_annotator.relations.checks.run import passes, run_checks
 from pcs_annotator.relations.prompted.cleaning import CUT_OFF, DOES_NOT_APPLY, NOTHING_WRITTEN, REFUSES, REMINDER
 from pcs_annotator.relations.prompted.prompted import built_in, fenced, messages_for, prompt_file
 from tests.stub import Behaviour, StubServer
@@ -20,6 +22,7 @@ from tests.stub import Behaviour, StubServer
 VOICE = PromptedRelation("voice", "Rewrite the text in the other voice.")
 NAMES = ("voice", "double-negation", "synonym", "paraphrase", "back-translation", "expansion", "register", "noise")
 TEXT = "The dog bit the man."
+EXAMPLE = re.compile(r'"([^"]+)" becomes[^"]* "([^"]+)"')
 INSIDE = re.compile(r"<(text-\d+)>\n(.*)\n</\1>", re.DOTALL)
 
 
@@ -207,7 +210,7 @@ def test_every_built_in_relation_has_its_own_prompt(name: str) -> None:
     assert relation.version == f"{prompt_file(name).version}.{prompt_file('_answer').version}"
     assert prompt_file(name).version.isdecimal()
     for part in (relation.prompt, *relation.then):
-        assert "Example:" in part
+        assert EXAMPLE.search(part)
         assert "rewrite" in part.lower()
         assert "{text}" not in part
 
@@ -313,3 +316,15 @@ def test_a_script_with_few_tokens_has_more_room() -> None:
     assert chinese.sampling.max_tokens is not None
     assert english.sampling.max_tokens is not None
     assert chinese.sampling.max_tokens > 3 * english.sampling.max_tokens
+
+
+OTHER = "Police in Hull found three stolen vans behind a closed cinema."
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"back-translation"}))
+def test_the_examples_in_prompts_pass_the_checks_and_are_no_rewrites_of_another_text(name: str) -> None:
+    relation = built_in(name)
+    for source, rewrite in EXAMPLE.findall(relation.prompt):
+        assert [each for each in run_checks(Rewrite(source, rewrite, relation.expects)) if not each.passed] == []
+        variant, _ = rewritten(OTHER, saying(rewrite), relation)
+        assert variant.text is None or not passes(Rewrite(OTHER, variant.text, relation.expects))
