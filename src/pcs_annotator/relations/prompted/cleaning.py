@@ -184,7 +184,7 @@ class _Source:
     def is_cut(self, text: str) -> bool:
         """Return whether a text breaks off in the middle of a sentence."""
         words = _WORD.findall(text.casefold())
-        if self._translated or not words or _ENDS.search(text):
+        if self._translated or not words or not self._words or _ENDS.search(text):
             return False
         last, known = words[-1], set(words)
         if not _ENDS.search(self.text):
