@@ -17,7 +17,6 @@ from pcs_annotator.judging.evaluation.relation_value import Advice, RelationValu
 from pcs_annotator.judging.metrics.significance import BootstrapTest, rows_to_tell
 from pcs_annotator.pipeline.evaluate import RecordedVotes, Splitting, test_json
 from pcs_annotator.pipeline.learn import one_thread
-from pcs_annotator.pipeline.report.formats import counted, number, percent, signed
 
 TOLD = 0.02
 """The gain for which the number of gold rows that it takes is named."""
@@ -85,10 +84,10 @@ def _conclusions(found: RelationValues) -> list[str]:
     if drop := by_advice["drop"]:
         said.append(f"Drop {_named(drop)}: that is less than one point per question.")
     if unknown := by_advice["unknown"]:
-        said.append(f"{counted(found.n, 'gold row')} cannot tell about {_named(unknown)}.{_needed(unknown, found.n)}")
+        said.append(f"{found.n:,} gold rows cannot tell about {_named(unknown)}.{_needed(unknown, found.n)}")
     if found.absent:
         said.append(f"Nothing is known about {', '.join(found.absent)}: no gold row has an answer under it.")
-    whole = f"All together add {points(found.together)} {POINTS} to the {number(found.auroc, 3)} of the original alone."
+    whole = f"All together add {points(found.together)} {POINTS} to the {found.auroc:.3f} of the original alone."
     return [*said, whole]
 
 
@@ -116,8 +115,9 @@ def points(test: BootstrapTest | None) -> str:
     """Return a gain in points with its interval; nothing if there is none."""
     if test is None:
         return ""
-    low, high = (number(100 * end, 1) for end in test.interval.rounded(3))
-    return f"{signed(100 * test.difference, 1)} [{low}, {high}]"
+    figures = (test.difference, *test.interval.rounded(3))
+    value, low, high = (f"{round(100 * one, 1) + 0:+.1f}" for one in figures)  # + 0: there is no minus zero
+    return f"{value} [{low.lstrip('+')}, {high.lstrip('+')}]".replace("-", "−")
 
 
 def _table(found: RelationValues) -> ResultTable:
@@ -125,7 +125,7 @@ def _table(found: RelationValues) -> ResultTable:
     rows: list[list[Content]] = [
         [
             one.relation,
-            f"{percent(one.covered, found.n)} ({one.covered:,})",
+            f"{100 * one.covered / found.n:.0f} % ({one.covered:,})",
             one.calls,
             _cell(one.per_question),
             _cell(one.gain),
@@ -135,7 +135,7 @@ def _table(found: RelationValues) -> ResultTable:
     ]
     return ResultTable(
         name="relation-value",
-        title=f"What each relation adds beside {found.original!r} on {counted(found.n, 'gold row')} ({POINTS})",
+        title=f"What each relation adds beside {found.original!r} on {found.n:,} gold rows ({POINTS})",
         columns=COLUMNS,
         rows=rows,
         notes=_notes(found),

@@ -97,7 +97,7 @@ def test_many_sure_rows_tell_what_to_drop(capsys: pytest.CaptureFixture[str]) ->
             file.write(f"{row},{'no' if row % 2 else 'yes'},{answer},{answer},\n")
     assert main(["relations", "value", "votes.csv", *QUICK]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "Drop order (0.0 [−" in text
+    assert "Drop order (+0.0 [−" in text
     assert "that is less than one point per question" in text
     assert "Nothing is known about never: no gold row has an answer under it." in text
     assert "Keep" not in text
