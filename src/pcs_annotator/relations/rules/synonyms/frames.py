@@ -226,7 +226,8 @@ def _has_one_thing(place: PhrasePlace) -> bool:
 
 
 def _is_question(place: PhrasePlace) -> bool:
-    return place.sentence.text.rstrip("\"'”’ )").endswith("?")
+    # Headlines leave out the question mark.
+    return place.sentence.text.rstrip("\"'”’ )").endswith("?") or place.sentence[0].tag_ in ("WRB", "WP")
 
 
 def _has_helper_before(place: PhrasePlace) -> bool:
