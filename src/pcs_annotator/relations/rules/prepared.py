@@ -47,7 +47,6 @@ _LONG_SMALL = word_set("about over into after before under amid against between 
 # Parts of names when another name follows.
 _BEFORE_NAMES = word_set("new old north south east west northern southern saudi san los las united great st")
 _QUOTED = re.compile(r"[\"“](?:[^\s\"”]+ ){0,3}[^\s\"”]+[\"”]|[‘'](?:[^\s'’]+ ){0,3}[^\s'’]+['’](?!\w)")
-_OPENS = frozenset('“"')
 _LONGEST_TAIL = 300
 _LEAST_WORDS, _LEAST_CAPITALS = 2, 0.9
 
@@ -156,7 +155,7 @@ def in_sentence_case(sentence: str) -> str:
         word, start = found[0], found.start()
         following = words[at + 1][0] if at + 1 < len(words) else ""
         keeps = _is_name(word, following, after=name if start == done + 1 else "")
-        opens = not at or sentence[start - 1] in _OPENS or sentence[start - 2 : start] == ": "
+        opens = not at or sentence[start - 1] in '“"' or sentence[start - 2 : start] == ": "
         pieces += [sentence[done:start], word if keeps or opens else word[0].lower() + word[1:]]
         done, name = found.end(), word if keeps and word[0].isalpha() and word[-2:] not in ("'s", "’s") else ""
     return "".join([*pieces, sentence[done:]])
@@ -168,11 +167,8 @@ def _is_name(word: str, following: str, after: str) -> bool:
     if low == "i" or any(letter.isupper() or letter.isdigit() for letter in word[1:]) or not word[0].isalpha():
         return True
     beside = bool(after) or _may_be_name(_key(following))
-    if (
-        word[0].islower()
-        or (low in SMALL and not (low in _BEFORE_NAMES and beside))
-        or low.endswith(("self", "selves", "n't"))
-    ):
+    common = low in SMALL and not (low in _BEFORE_NAMES and beside)
+    if word[0].islower() or common or low.endswith(("self", "selves", "n't")):
         return False
     found = readings(low)
     if not found or low in SURE_NAMES or (beside and (low in NAMES_TOO or low in _BEFORE_NAMES)):

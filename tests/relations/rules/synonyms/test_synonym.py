@@ -21,7 +21,9 @@ GOLDEN = Path(__file__).with_name("synonym_golden.txt").read_text("utf-8").split
 CHANGED = [(old[2:], new[2:]) for old, new in pairwise(GOLDEN) if old.startswith("- ")]
 KEPT = [line[2:] for line in GOLDEN if line.startswith("= ")]
 
-PENN = {"CC", "CD", "DT", "IN", "JJ", "JJR", "JJS", "NN", "NNS", "RB", "RBR", "RBS", "TO", "UH"} | set(TAGS["verb"])
+PENN = {"CC", "CD", "DT", "IN", "JJ", "JJR", "JJS", "NN", "NNS", "RB", "RBR", "RBS", "TO", "UH", "WDT"} | set(
+    TAGS["verb"]
+)
 
 # Words whose exchange changes what somebody is guilty of, which side the writer takes, or how sure he is.
 LEFT_ALONE = """

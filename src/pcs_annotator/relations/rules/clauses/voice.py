@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from spacy.tokens import Span
 
 LONGEST_SENTENCE = 70
-_BROKEN = re.compile(r"\\\w|#39;(?!s )|#(?!39)\d+;|quot;\w")
+# An apostrophe at the edge of a word may be half of a quotation, which must not be torn apart.
+_BROKEN = re.compile(r"(?:^|[\s(])['‘]\w|\w['’]…|\\\w|#39;(?!s )|#(?!39)\d+;|quot;\w")
 _ASKING = frozenset({"WDT", "WP", "WP$"})
 # "19 Times Ann Lee Won the Cup" tells of times, which the parser takes for a part of her name.
 _LISTED = word_set("times things ways reasons signs moments places photos pictures facts tweets")
