@@ -8,9 +8,11 @@ from pcs_annotator.core.weights import Interval
 from pcs_annotator.pipeline.estimating.answers import METHODS, Estimated, Line
 from pcs_annotator.pipeline.estimating.robust import Robust
 from pcs_annotator.pipeline.estimating.shown import HEADINGS, robust_sentences, sentences, tables
-from pcs_annotator.pipeline.report.document import document
+from pcs_annotator.pipeline.report.document import STYLES, document
 from pcs_annotator.pipeline.report.formats import capital, count, interval, number, span
-from pcs_annotator.pipeline.report.markup import Child, Markup, figure, section, sentence, table, tag, user_text
+from pcs_annotator.pipeline.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
+
+_STYLES = (*STYLES, "estimates.css")
 
 
 def page(found: Estimated) -> str:
@@ -28,32 +30,43 @@ def page(found: Estimated) -> str:
         ("sentences", "In words", section("sentences", "In words", said)),
         ("notes", "Notes", section("notes", "Notes", notes)),
     ]
-    return document("estimates", header, sections)
+    return document("estimates", header, sections, _STYLES)
 
 
 def _figure(title: str, lines: Sequence[Line], unit: float) -> Markup:
-    columns = [("quantity", ""), ("method", ""), ("value", "num"), ("95 % interval", "num"), ("", "drawn")]
-    return figure(title, table(columns, _rows(lines, unit)))
-
-
-def _rows(lines: Sequence[Line], unit: float) -> Iterator[list[Child]]:
     figures = [getattr(line, method) for line in lines for method in METHODS]
-    ends = [end for one in figures for end in (one.interval or (one.value,))]
-    low, high = min(0.0, *ends), max(ends)
+    ends = [end for one in figures for end in one.interval]
+    scale = min(0.0, *ends), max(0.0, *ends)
+    low, high = (number(unit * end, 0 if unit == 100 else 2) for end in scale)
+    columns = [
+        ("quantity", ""),
+        (f"{low} to {high}", "chart axis"),
+        ("value", "number"),
+        ("95 % interval", "number quiet"),
+    ]
+    return figure(title, table(columns, _rows(lines, unit, scale), kind="bars estimates"))
+
+
+def _rows(lines: Sequence[Line], unit: float, scale: tuple[float, float]) -> Iterator[list[Child]]:
     digits = 1 if unit == 100 else 3
     for line in lines:
+        name = f"{line.name} · {line.group}" if line.group else line.name
         for method in METHODS:
             one = getattr(line, method)
             scaled = one.interval._replace(low=unit * one.interval.low, high=unit * one.interval.high)
-            name = (
-                user_text(f"{line.name} · {line.group}" if line.group else line.name) if method == "corrected" else ""
-            )
+            ours = method == "corrected"
             yield [
-                name,
-                HEADINGS[method],
+                joined(tag("span", user_text(name), class_="quantity") if ours else None, HEADINGS[method]),
+                span(
+                    one.value,
+                    one.interval,
+                    low=scale[0],
+                    high=scale[1],
+                    mark=0.0,
+                    kind="point" if ours else "point other",
+                ),
                 number(unit * one.value, digits),
                 interval(scaled, digits),
-                span(one.value, one.interval, low=low, high=high),
             ]
 
 
@@ -64,23 +77,24 @@ def robust_page(found: Sequence[Robust]) -> str:
     for place, one in enumerate(found):
         anchor = f"q{place}"
         said = [sentence(user_text(text)) for text in robust_sentences(one)]
-        shown = section(anchor, one.name, *said, table(_ROBUST_COLUMNS, _specifications(one)))
+        shown = section(anchor, one.name, *said, table(_ROBUST_COLUMNS, _specifications(one), kind="bars curve"))
         sections.append((anchor, one.name, shown))
-    return document("robust", header, sections)
+    return document("robust", header, sections, _STYLES)
 
 
-_ROBUST_COLUMNS = [("choice", ""), ("corrected", "num"), ("", "drawn"), ("naive", "num"), (" ", "drawn")]
+_ROBUST_COLUMNS = [("choice", ""), ("corrected", "number"), ("", "chart"), ("naive", "number"), (" ", "chart")]
 
 
 def _specifications(found: Robust) -> Iterator[list[Child]]:
     listed = sorted(found.specifications, key=lambda one: one.corrected.value)
     figures = [figure for one in listed for figure in (one.corrected, one.naive)]
-    ends = [end for one in figures for end in one.interval or (one.value,)]
-    low, high = min(found.reference, *ends), max(found.reference, *ends)
+    all_ends = [end for one in figures for end in one.interval or (one.value,)]
+    low, high = min(found.reference, *all_ends), max(found.reference, *all_ends)
     for one in listed:
         name = f"{one.choice} (this run)" if one is found.made else one.choice
         cells: list[Child] = [user_text(name)]
         for shown in (one.corrected, one.naive):
-            drawn = span(shown.value, shown.interval or Interval(shown.value, shown.value), low=low, high=high)
+            ends = shown.interval or Interval(shown.value, shown.value)
+            drawn = span(shown.value, ends, low=low, high=high, mark=found.reference)
             cells += [number(shown.value, 3), drawn]
         yield cells

@@ -141,13 +141,16 @@ def estimate(value: float, ends: Interval | None, *, top: float, reference: floa
     return _drawing(*parts)
 
 
-def span(value: float, ends: Interval, *, low: float, high: float) -> Markup:
-    """Return a point with its interval on a scale from `low` to `high`."""
+def span(  # one argument for each part
+    value: float, ends: Interval, *, low: float, high: float, mark: float | None = None, kind: str = "point"
+) -> Markup:
+    """Return a point with its interval on a scale from `low` to `high`; `mark` is a value to compare it with."""
     width = high - low or 1.0
     return _drawing(
         tag("line", class_="axis", x1="0", x2=_at(1), y1=f"{MIDDLE:g}", y2=f"{MIDDLE:g}"),
+        *([] if mark is None else [_upright((mark - low) / width, "reference", 0)]),
         _whisker((ends.low - low) / width, (ends.high - low) / width),
-        _upright((value - low) / width, "point", 2),
+        _upright((value - low) / width, kind, 2),
     )
 
 
