@@ -105,6 +105,10 @@ ADVERSARIAL = [
     ("Yeh, but the baker isn't the mayor.", ALONE),
     ("So that's the plan of the mayor, and the clerk agrees?!", ALONE),
     ("Harbour Challenge Part 2.", ALONE),
+    ("An absolute must visit!", ALONE),
+    ("Former clerk Ann Lee sworn in as mayor of the town", ALONE),
+    ("#OldHarbour Hating bakers because of their bread is wrong.", ALONE),
+    ("Watch Ann Lee Paint the Harbour", ALONE),
     ("40 people came to the opening of the bakery.", FRAMED),
     # Fragments, wishes, requests and questions.
     ("Nicest little bakery I've been to in a while.", ALONE),

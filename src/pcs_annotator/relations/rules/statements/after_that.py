@@ -37,7 +37,8 @@ _TEASERS = word_set(
 )
 _ODD_STARTS = frozenset({"WDT", "WP", "WP$", "UH", "VB", "LS", "VBN", "RP", "CC", "JJS", "RBS"})
 _ODD_FIRST_WORDS = word_set(
-    "how why here where what like so such given not never nor nicest best worst ps congratulations thanks just"
+    "how why here where what like so such given not never nor nicest best worst ps congratulations thanks just "
+    "watch see read check meet look too"
 )
 _TIMES = TIMES | word_set("now earlier later recently ago season")
 _STARTS_CLAUSE = frozenset({"IN", "WRB", "TO"})
@@ -68,7 +69,7 @@ def why_not_after_that(sentence: Span, first: Token) -> str:
 
 
 def _is_list_or_wish(subject: Token, finite: Token) -> bool:
-    """Return whether a sentence only looks like a statement: "Nice case, feels good", "God bless you"."""
+    """Return whether a sentence only looks like a statement: "Nice case, feels good", "A must see", "God bless you"."""
     commas = re.sub(r"\(.*?\)", "", subject.doc[subject.i : finite.i].text).count(",")
     if commas == 1 and not any(child.dep_ == "conj" for child in subject.children):
         return True
@@ -78,6 +79,8 @@ def _is_list_or_wish(subject: Token, finite: Token) -> bool:
         return True
     if finite.tag_ == "VBP" and subject.tag_ == "NN" and lemma(finite) not in ("be", "have", "do"):
         return not any(child.lower_ == "of" or child.dep_ == "conj" for child in subject.children)
+    if finite.lower_ == "must" and subject.left_edge.lower_ in ("a", "an"):
+        return True
     named = finite.text[0].isupper() and not finite.text.isupper()
     return named or (subject.lower_ in ("god", "lord") and finite.tag_ == "VBP")
 
@@ -90,8 +93,10 @@ def _is_sure_headline(sentence: Span, subject: Token, finite: Token) -> bool:
     if finite.tag_ == "VBP" and subject.tag_ in ("NN", "NNP"):
         return any(child.dep_ == "conj" for child in subject.children)
     base = lemma(finite)
-    if spoken or finite.tag_ in _NEVER_PARTICIPLE or inflect(base, "VBD") != inflect(base, "VBN"):
+    if spoken or finite.tag_ in _NEVER_PARTICIPLE or inflect(base, "VBN") != finite.lower_ == inflect(base, "VBD"):
         return True
+    if finite.lower_ != inflect(base, "VBD"):
+        return False
     return base not in _GIVING and any(child.dep_ == "dobj" for child in finite.rights)
 
 

@@ -33,9 +33,13 @@ _LINK = re.compile(
     r"On the other hand|At the same time|In short|Additionally|Similarly|Likewise|Accordingly|Consequently|Overall|"
     r"According to [^,;:.\"“”]{3,60}), )"
 )
-_JUNK = re.compile(r"https?:|www\.|[\n\r\t@#{}<>|=*_\\^~]|\.\.\.|…|[a-z]{3}\.[A-Z][a-z]|&\w+;|   |[^\x00-ɏ‐-‧€₤£™]")
-# Tags and mentions within a sentence, and what is left of "&#39;" and "$" in some files of news.
-_HARMLESS = re.compile(r"#39;|\\(?=\$)|(?<=\w )[#@](?=[A-Za-z])")
+# A tag or mention is read as a name with an X; before another name it is no part of the sentence.
+_JUNK = re.compile(
+    r"^quot;|^X[a-z]\w* [A-Z]|\bRT\b|\w!\w|"
+    r"https?:|www\.|[\n\r\t@#{}<>|=*_\\^~]|\.\.\.|…|[a-z]{3}\.[A-Z][a-z]|&\w+;|   |[^\x00-ɏ‐-‧€₤£™]"
+)
+# What is left of "&#39;" and "$" in some files of news.
+_HARMLESS = re.compile(r"#39;|\\(?=\$)")
 _ENDS = frozenset(".!?")
 _CLOSING = "\"'”’)]"
 
@@ -67,7 +71,7 @@ _NAMES = word_set(
     sanders warren turkey china jordan chad georgia wall west east north south democrats republicans twitter
     facebook moody lions giants eagles tigers bears bulls saints jets rangers rockets heat magic celtics pistons
     twins angels cubs god lord satan jesus senate parliament earth mars venus mercury nature science time newsweek
-    providence phoenix buffalo mobile arsenal independence liberty hope concord reading bath cork nice orange lens
+    providence phoenix buffalo mobile arsenal independence liberty concord
     chelsea proposition tonga woods bird medicare medicaid lifetime obama
     """
 )

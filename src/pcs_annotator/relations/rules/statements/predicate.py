@@ -28,7 +28,7 @@ _MAY_FAIL = word_set(
     announce approve arrest attend award beat complete condemn confirm criticise criticize defeat defend deliver
     denounce donate endorse fix fund greet help honor honour impress inform inspect investigate launch mention nominate
     notify pass pay praise promote protect provide publish ratify release repair reply report rescue respond restore
-    secure send sign solve submit sue support tell thank visit warn welcome win
+    secure sign solve submit sue support tell thank visit warn welcome win
     """
 )
 _NEVER_FAILING = {"VBD": "never failed to", "VBZ": "never fails to", "VBP": "never fail to"}
