@@ -53,6 +53,7 @@ def test_other_sentences_keep_their_capitals(sentence: str) -> None:
         ("", "@ann and @bob are late", " #buses"),
         ("#ely #buses ", "#mayor was late, and i know", " #late"),
         ("omg, ", "the bus was late", ""),
+        ("Oslo News: ", "The bus was late", " | The Daily Bus"),
         ("", '"The bus" was late, said "Ann"', ""),
         ("", "#buses", ""),
     ],

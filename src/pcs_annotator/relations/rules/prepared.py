@@ -21,7 +21,7 @@ _BEFORE = re.compile(
     r"\s*(?::|-|–|—)\s+|(?-i:[A-Z][\w'’.-]*(?: (?:[A-Z\d][\w'’.-]*|of|the|and|in)){0,4}: (?=[\"“]?[A-Z])))?",
     re.IGNORECASE,
 )
-_AFTER = re.compile(rf"(?:\s*(?:\bvia(?=\s+@))?\s*{_SIGN})+[\s.]*$|\s+$")
+_AFTER = re.compile(rf"(?:\s*(?:\bvia(?=\s+@))?\s*{_SIGN})+[\s.]*$|\s+\|\s[^|]{{2,40}}$|\s+$")
 _TAG = re.compile(r"(?<!\w)[@#]\w*[^\W\d]\w*")
 _WORD = re.compile(r"(?:(?<!\w)[@#]\w*[^\W\d]\w*|[^\W_]+)(?:['’`][^\W_]+)*")
 _SHOUTED = re.compile(r"(?<![\w'’-])[A-Z]{4,}(?![\w'’-])")

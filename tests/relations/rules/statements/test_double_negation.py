@@ -234,6 +234,7 @@ HEADLINES = {
     "Norway to sell two ferries": "Norway is to sell two ferries",
     "Norway and Denmark to Sell Two Ferries": "Norway and Denmark Are to Sell Two Ferries",
     "Norwegian Painting Stolen From Museum": "Norwegian Painting Was Stolen From Museum",
+    "9 Small Cakes That Will Make You Smile": "9 Small Cakes That Will Not Fail to Make You Smile",
     "Twelve sailors marched in Oslo": "",
     "Five Small Bakeries to Visit Before Summer": "",
     "Ideas to Brighten Your Kitchen": "",

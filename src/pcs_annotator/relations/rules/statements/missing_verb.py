@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 # In the active these need an object, so that without one they are passive.
 _NEEDS_OBJECT = word_set(
     """
-    abduct abolish accuse acquit ambush appoint arrest assassinate attack award ban behead blame bomb cancel capture
-    charge convict cremate crown crush damage deport destroy detain discover elect evacuate execute expel fine find
-    force free honor honour hospitalize hurt identify indict injure jail kidnap kill link list murder name nominate oust
-    postpone raid recover release rescue rob sack seize sentence shoot stab suspend torture trap urge use wound
+    abduct abolish accuse acquit affect airlift ambush appoint apprehend arrest assassinate attack award ban behead
+    blame bomb cancel capture charge convict cremate criticise criticize crown crush damage deport destroy detain
+    discover elect evacuate execute expel find fine force free hire hold honor honour hospitalize hurt identify
+    indict injure jail kidnap kill link list murder name nominate oust postpone raid recover release rescue rob sack
+    seize sentence shoot stab suspend target torture train trap urge use withdraw wound
     """
 )
 _NOUNS = ("NN", "NNS", "NNP", "NNPS")
@@ -33,7 +34,7 @@ def missing_verb(sentence: Span) -> Replacement | None:
         return None
     root = sentence.root
     subjects = [child for child in root.lefts if child.dep_ in SUBJECTS]
-    if root.tag_ in _NOUNS:
+    if root.tag_ in (*_NOUNS, "CD"):
         participle = next((child for child in root.rights if child.dep_ == "acl"), None)
         found = participle if participle is not None and participle.tag_ == "VBN" and _is_passive(participle) else None
         return None if subjects or found is None else _form(root, found, "was", "were")

@@ -36,7 +36,7 @@ _NEVER_FAILING = {"VBD": "never failed to", "VBZ": "never fails to", "VBP": "nev
 
 def negated_twice(sentence: Span) -> list[Replacement] | None:
     """Return the changes that put two negations into a predicate, where hardly another reading is possible."""
-    return None if _is_quoting(sentence) else _by_partner(sentence) or _never_failing(sentence)
+    return None if _is_quoting(sentence) else _by_partner(sentence) or _never_failing(sentence) or _sure_to(sentence)
 
 
 def not_failing(sentence: Span) -> list[Replacement] | None:
@@ -103,3 +103,18 @@ def _never_failing(sentence: Span) -> list[Replacement] | None:
     if verb.tag_ not in _NEVER_FAILING or any(child.dep_ in ("neg", "conj") for child in verb.children):
         return None
     return [Replacement(always.idx, verb.idx + len(verb), f"{_NEVER_FAILING[verb.tag_]} {base}")]
+
+
+def _sure_to(sentence: Span) -> list[Replacement] | None:
+    """Return "9 cakes that will not fail to please" for "9 cakes that will please", in a headline without a verb."""
+    verbs = [child for child in sentence.root.rights if child.dep_ == "relcl" and child.tag_ == "VB"]
+    for verb in verbs if sentence.root.tag_ in ("NN", "NNS", "NNP", "NNPS") else ():
+        before = sentence.doc[max(verb.i - 2, 0) : verb.i]
+        joined = any(child.dep_ in ("neg", "conj") for child in verb.children)
+        if (
+            before.text.lower() in ("that will", "which will", "who will")
+            and lemma(verb) not in ("be", "happen")
+            and not joined
+        ):
+            return [Replacement(verb.idx, verb.idx, "not fail to ")]
+    return None
