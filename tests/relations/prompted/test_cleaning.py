@@ -235,3 +235,44 @@ def test_introductions_in_other_languages_are_left_out(reply: str, source: str, 
 def test_refusals_in_other_languages_are_recognised(reply: str) -> None:
     assert clean(reply, "Der Plan scheiterte.") == Refused(REFUSES)
     assert clean(reply, reply) == reply
+
+
+TWO = "Why is the shop shut? Nobody answers the phone."
+TWO_GOOD = "Why is the store shut? Nobody answers the telephone."
+LINES, LINES_GOOD = "Dear all,\n\nwe begin at 10:30.\n\nTom", "Dear all,\n\nwe start at 10:30.\n\nTom"
+
+
+@pytest.mark.parametrize(
+    ("source", "reply", "rewrite"),
+    [
+        (TWO, "1. Why is the shop shut? → Why is the store shut?\n2. Nobody answers the telephone.", TWO_GOOD),
+        (
+            TWO,
+            "| a | b |\n|:--|:--|\n| Why is the shop shut? | Why is the store shut? |\n"
+            "| Nobody answers the phone. | Nobody answers the telephone. |",
+            TWO_GOOD,
+        ),
+        (LINES, f'{LINES_GOOD}\n\n(I replaced "begin" with "start".)', LINES_GOOD),
+        (LINES, LINES_GOOD.replace("\n", "\\n"), LINES_GOOD),
+        (SOURCE, f"### Instruction:\nRewrite it.\n\n### Input:\n{SOURCE}\n\n### Response:\n{GOOD}", GOOD),
+        (SOURCE, f"<a><b>{GOOD}</b></a>", GOOD),
+        (SOURCE, f"👉 {GOOD}###", GOOD),
+        (SOURCE, f"{GOOD} **Words:** bit → bitten", GOOD),
+    ],
+)
+def test_replies_of_several_lines_or_with_odd_signs_are_put_together(source: str, reply: str, rewrite: str) -> None:
+    assert clean(reply, source) == rewrite
+
+
+@pytest.mark.parametrize(
+    ("reply", "german"),
+    [
+        ("Here is the German translation:\n\nDer Hund hat den Mann im Park gebissen.", True),
+        ("Der Hund hat den Mann im Park gebissen.\n\nNote: the past tense is usual here.", True),
+        ('{"translation": "Der Hund hat den Mann im Park gebissen."}', True),
+        ("I'm sorry, I can't translate that.", False),
+    ],
+)
+def test_a_translation_is_told_from_words_about_it(reply: str, german: bool) -> None:
+    versions = read_versions(reply, "The dog bit the man in the park.", translated=True)
+    assert (versions[0] == "Der Hund hat den Mann im Park gebissen.") is german

@@ -28,7 +28,7 @@ _LONGEST_HINT = 300
 _TOKENS_PER_BYTE = 0.3
 _TOKENS_PER_RARE_BYTE, _BYTES_PER_RARE = 0.6, 1.5
 _TOKENS_AT_LEAST = 64
-MOST_WORDS = 0.3
+MOST_WORDS = 0.4
 """What a rewrite that keeps most words has in common with its text at least."""
 
 

@@ -48,7 +48,7 @@ def _between_marks(reply: str) -> Iterator[str]:
             return
         named = _NAME.search(mark)
         head, _, rest = given.strip().partition("\n")
-        alone = _NAME.fullmatch(head)
+        alone = _NAME.fullmatch(head) if mark else None
         named, piece = (named, given) if alone is None else (alone, rest)
         if named is not None:
             own = named["own"] is not None
@@ -90,24 +90,21 @@ def in_fences(text: str, source: str) -> list[str] | None:
 
 
 def in_tags(text: str, source: str) -> list[str] | None:
-    """Return what is inside of tags that the text does not have, in order, and what is outside of them."""
-    parts, opened, start, outside, end = [], "", 0, [], 0
-    for tag in _TAG.finditer(text):
-        if tag[0].lower() in source.lower():
-            return None
-        if not tag[1] and not opened:
-            opened, start = tag[2], tag.end()
+    """Return what is inside of tags that the text does not have, then what is outside of them; None without tags."""
+    text = text if _MARKUP.search(source) else _MARKUP.sub("", text)
+    tags = list(_TAG.finditer(text))
+    if not tags or any(tag[0].lower() in source.lower() for tag in tags):
+        return None
+    inside, outside, opened, end = [], [], None, 0
+    for tag in tags:
+        if opened is None and not tag[1]:
             outside.append(text[end : tag.start()])
-        elif tag[1] and tag[2] == opened:
-            parts.append(text[start : tag.start()])
-            opened, end = "", tag.end()
-        elif tag[1] and not opened:
-            outside.append(text[end : tag.start()])
-            end = tag.end()
-    if opened:
-        parts.append(text[start:])
-        end = len(text)
-    return [*parts, *outside, text[end:]] if parts or end else None
+            opened = tag
+        elif opened is not None and tag[1] and tag[2] == opened[2]:
+            inside.append(text[opened.end() : tag.start()])
+            opened, end = None, tag.end()
+    rest = text[end if opened is None else opened.end() :]
+    return [*inside, *outside, _TAG.sub("", rest)]
 
 
 def without_markup(text: str, source: str) -> str:
@@ -119,12 +116,12 @@ def without_markup(text: str, source: str) -> str:
     if "&" in text and "&" not in source.replace("& ", ""):
         text = html.unescape(text)
     if "\\" in text and "\\" not in source:
-        text = re.sub(r"\\([\"'*_`#-])", r"\1", text)
+        text = re.sub(r"\\([\"'*_`#-])", r"\1", text.replace("\\n", "\n"))
     return _MARKUP.sub("", text) if not _MARKUP.search(source) else text
 
 
 _ROW = re.compile(r"^[^\n|]*\|.*$", re.M)
-_RULE = re.compile(r"^[ \t|:+=-]*-{3}[ \t|:+=-]*$", re.M)
+_RULE = re.compile(r"^[ \t|:+=]*-[ \t|:+=-]*-[ \t|:+=]*$", re.M)
 _CELL_END, _ROW_END = re.compile(r"</t[dh]>\s*", re.I), re.compile(r"</tr>", re.I)
 _TABLE_TAG = re.compile(r"</?(?:table|thead|tbody|tr|t[dh])[^>]*>", re.I)
 
