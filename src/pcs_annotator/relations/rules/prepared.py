@@ -220,10 +220,12 @@ def _begun_like(source: str, text: str, words: list[str]) -> str:
     """Return a text with a capital at its start, unless its source has none there or has that word without one."""
     if source.isupper():
         return text.upper()
-    if source[0].islower():
-        return text if _WORD.findall(text)[0] in words else text[0].lower() + text[1:]
     first = next((at for at, letter in enumerate(text) if letter.isalnum()), 0)
-    return text if text[:first].endswith(("#", "@")) else text[:first] + text[first].upper() + text[first + 1 :]
+    if text[:first].endswith(("#", "@")):
+        return text
+    if not next((letter for letter in source if letter.isalnum()), "").islower():
+        return text[:first] + text[first].upper() + text[first + 1 :]
+    return text if _WORD.findall(text)[0] in words else text[:first] + text[first].lower() + text[first + 1 :]
 
 
 def _key(word: str) -> str:
