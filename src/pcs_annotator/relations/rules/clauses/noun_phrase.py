@@ -43,6 +43,7 @@ _NAME_BEGINNINGS = word_set("south north east west southern northern eastern wes
 _BEFORE_NAMES = word_set("former acting late rival fellow veteran ousted jailed disgraced embattled")
 _SMALL_TAGS = word_set("DT PDT PRP PRP$ CD IN RB RBR RBS JJR JJS EX")
 _PLURAL_NOUNS = frozenset({"police", "people", "cattle", "troops", "many", "few", "several", "both", "these", "those"})
+_UNIONS = frozenset({"US", "U.S.", "UN", "U.N.", "EU", "UK", "U.K."})
 _PARTS = word_set(
     """
     majority lot lots number percent % half most some none all rest handful couple dozen dozens plenty third
@@ -117,7 +118,8 @@ def phrase_of(head: Token, opening: int) -> Phrase | None:
     if first > head.i or doc[first].text in (",", "-", "--", ":", "."):
         return None
     aside = _aside_at_end(head, last)
-    if aside is not None and aside.dep_ not in ("appos", "relcl"):
+    # "Sues Acme, Zeta over patents" is a list.
+    if aside is not None and (aside.dep_ not in ("appos", "relcl") or (aside.tag_ == "NNP" and aside.n_lefts == 0)):
         return None
     return Phrase(head, first, last, closed=aside is not None)
 
@@ -129,11 +131,13 @@ def is_plural(head: Token) -> bool | None:
         return None
     if joined:
         words = {child.lower_ for token in (head, *joined) for child in token.children if child.dep_ == "cc"}
-        return True if words & {"and", "&"} and not words & {"or", "nor"} else None
+        # "Cap and trade" is one thing.
+        bare = all(token.tag_ == "NN" and not any(token.lefts) for token in (head, *joined))
+        return True if words & {"and", "&"} and not words & {"or", "nor"} and not bare else None
     word = head.lower_
     if word in _PARTS:
         return _part_is_plural(head)
-    if word in _SINGULAR_WORDS:
+    if word in _SINGULAR_WORDS or head.text in _UNIONS:
         return False
     if word in _PLURAL_WORDS or word in _PLURAL_NOUNS:
         # "A police warning" is no plural, and "police" not its noun.
@@ -169,7 +173,9 @@ def capitalised(text: str) -> str:
 
 def _keeps_capital(token: Token) -> bool | None:
     word, low = token.text, token.lower_
-    if word[1:] != word[1:].lower() or word == "I" or low in _PEOPLES:
+    # "We miss the Cubs. Cubs tickets cost more": a name elsewhere in the text.
+    named = any(other.text == word and other != token and not other.is_sent_start for other in token.doc)
+    if named or word[1:] != word[1:].lower() or word == "I" or low in _PEOPLES:
         return True
     if token.tag_ in _SMALL_TAGS:
         return False
@@ -184,8 +190,8 @@ def _keeps_capital(token: Token) -> bool | None:
         return True if before_name or token.tag_ == "JJ" else doubt
     # "Hope" and "Arroyo" may be names or the words.
     bare = token.tag_ == "NN" and token.dep_ in ("nsubj", "nsubjpass") and token.right_edge == token
-    named = bare or (low in NAMES_TOO and token.tag_ == "NN") or (before_name and low not in _BEFORE_NAMES)
-    return doubt if named else False
+    unsure = bare or (low in NAMES_TOO and token.tag_ == "NN") or (before_name and low not in _BEFORE_NAMES)
+    return doubt if unsure else False
 
 
 def _aside_at_end(head: Token, last: int) -> Token | None:
@@ -215,7 +221,8 @@ def _tag_is_plural(head: Token) -> bool | None:
     tag, word = head.tag_, head.lower_
     if tag == "NNS":
         # "Broccoli" has no singular, and is one.
-        return None if lemma(head) == word else True
+        single = any(child.lower_ in ("this", "that", "a", "an", "each", "every") for child in head.lefts)
+        return None if single or lemma(head) == word else True
     if tag == "NNPS":
         people = word in _PEOPLES or word.endswith(("ans", "ims", "ics"))
         return True if people or (head.text.istitle() and head.left_edge.lower_ == "the") else None

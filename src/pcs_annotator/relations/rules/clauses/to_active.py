@@ -93,7 +93,7 @@ def _no_agent(head: Token) -> bool:
     word = head.lower_
     if any(token.tag_ == "$" or token.lower_ in _AMOUNTS for token in head.subtree):
         return True
-    if word in known.TIMES or word in known.MANNERS or head.tag_ in ("CD", "VBG", "WP", "WDT", "WP$", "$"):
+    if word in known.MEASURES | known.TIMES | known.MANNERS or head.tag_ in ("CD", "VBG", "WP", "WDT", "WP$", "$"):
         return True
     return word in known.REFLEXIVES or word in known.WEAK_SUBJECTS or head.tag_[0] not in "NP"
 

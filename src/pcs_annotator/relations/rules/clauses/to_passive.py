@@ -41,7 +41,9 @@ LONGEST_OBJECT = 15
 LONGEST_FIGURE = 3
 _SHOWING = frozenset({"show", "find", "catch", "leave", "see", "spot", "depict", "send", "capture"})
 _NAMING = word_set("name call elect appoint award give offer send pay deny grant hand show teach crown vote")
-_PERSON = re.compile(r"(?:er|or|ist|ian|man|ant|ent)$|^(?:people|person|guy|girl|boy|kid|child|friend|wife|dog|cat)$")
+_PERSON = re.compile(
+    r"(?:er|or|ist|ian|man|ant|ent)$|^(?:(?:some|any|every)(?:one|body)|people|person|guy|girl|boy|kid|child|friend|wife|dog|cat)$"
+)
 _PERSONS = word_set("he she it they him them")
 _SCORE = re.compile(r"\d-\d")
 # Maximum number of words in an agent that comes between an object and what is said about it.

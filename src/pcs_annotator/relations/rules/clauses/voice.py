@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Span
 
 LONGEST_SENTENCE = 70
+LONGEST_LINE = 30
 # An apostrophe at the edge of a word may be half of a quotation, which must not be torn apart.
 _BROKEN = re.compile(r"(?:^|[\s(])['‘]\w|\w['’]…|\\\w|#39;(?!s )|#(?!39)\d+;|quot;\w")
 _ASKING = frozenset({"WDT", "WP", "WP$"})
@@ -57,9 +58,22 @@ def why_not(sentence: Span) -> str:
         return "long sentence"
     if _BROKEN.search(sentence.text) or (sentence.start and sentence.doc[sentence.start - 1].is_alpha):
         return "part of a sentence"
+    if _is_cut_off(sentence) or _leads_on(sentence):
+        return "part of a sentence"
     if "?" in sentence.text[-3:] or sentence[0].tag_ in _ASKING:
         return "question"
     return "headline of a list" if sentence[0].like_num and sentence[1].lower_ in _LISTED else ""
+
+
+def _is_cut_off(sentence: Span) -> bool:
+    """Return whether the end of a longer text is missing, as in news that were shortened."""
+    return sentence.end == len(sentence.doc) > LONGEST_LINE and sentence[-1].text[-1].isalnum()
+
+
+def _leads_on(sentence: Span) -> bool:
+    """Return whether the next sentence, such as `Doubled it.`, has no subject but this one's."""
+    following = sentence.doc[sentence.end : sentence.end + 1]
+    return following.text[:1].isupper() and following[0].tag_ in ("VBD", "VBN")
 
 
 def _turned(clause: Clause) -> Replacement | NotApplicable:

@@ -13,7 +13,7 @@ NO_PASSIVE = word_set(
     wonder guess suppose pretend care concern befit walk run jump rise fall climb gain shed slip plunge
     surge soar tumble advance decline edge inch ease sink slide retreat differ miss stand sit lie live die sleep
     talk laugh cry smile nod shrug behave marry divorce wed entail involve include constitute mark signal cease
-    afford risk practice vow swear agree decide intend aim undergo owe average
+    afford risk practice vow swear agree decide intend aim undergo owe average meet claim threaten set spend
     stretch vote put draw see take bring retire resign graduate join survive paint know prove work
     """
 )
@@ -25,7 +25,7 @@ IDIOMS = word_set(
     take:heart take:shape take:root take:cover take:hold take:pride take:issue take:exception take:stage take:lead
     take:seat take:break take:look take:hit take:charge take:refuge take:it take:toll take:side take:stand
     take:pain take:day take:week take:month take:year take:hour take:minute take:decade take:while take:life
-    take:chance make:sense make:way make:love make:history make:room make:do make:money make:friend make:fun
+    hit:spot take:chance make:sense make:way make:love make:history make:room make:do make:money make:friend make:fun
     make:peace make:debut make:progress make:difference make:sure make:appearance make:headline make:case
     make:point make:it make:face make:mistake make:stop make:trip make:return make:start make:living make:use
     make:deal make:impact play:role play:part play:game play:host play:ball play:havoc play:fool pay:attention
