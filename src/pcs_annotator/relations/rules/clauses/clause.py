@@ -131,13 +131,20 @@ def _misplaced(verb: Token, subject: Phrase, opening: int) -> bool:
     if verb.dep_ == "ccomp" and verb.head.i > verb.i and not _stands_alone(verb.head):
         return True
     # An auxiliary before the subject means a question or an inversion.
-    if any(child.dep_ in ("aux", "auxpass") for child in verb.lefts if child.i < subject.first):
-        return True
-    # "It guarantees workers paid leave" has no clause after its verb.
-    bare = verb.dep_ == "ccomp" and verb.head.i < verb.i and not any(child.dep_ == "mark" for child in verb.lefts)
-    if bare and lemma(verb.head) not in known.TELLING | known.THINKING:
+    inverted = any(child.dep_ in ("aux", "auxpass") for child in verb.lefts if child.i < subject.first)
+    if inverted or _is_no_complement(verb):
         return True
     return subject.first > opening and _torn_off(verb, verb.doc[subject.first - 1])
+
+
+def _is_no_complement(verb: Token) -> bool:
+    """Return whether a clause without `that` is misread, as in `It guarantees workers paid leave`."""
+    above = verb.head
+    if verb.dep_ != "ccomp" or above.i > verb.i or any(child.dep_ == "mark" for child in verb.lefts):
+        return False
+    subjects = [child for child in above.lefts if child.dep_ == "nsubj"]
+    disagrees = above.tag_ == "VBP" and any(is_plural(noun) is False for noun in subjects)
+    return disagrees or lemma(above) not in known.TELLING | known.THINKING
 
 
 def _tense_in_doubt(verb: Token, subject: Phrase, between: list[Token]) -> bool:

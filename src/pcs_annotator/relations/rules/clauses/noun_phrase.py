@@ -179,7 +179,9 @@ def _keeps_capital(token: Token) -> bool | None:
         return True
     if token.tag_ in _SMALL_TAGS:
         return False
-    before_name = token.i + 1 < len(token.doc) and token.nbor(1).text[:1].isupper()
+    before_name = token.i + 1 < len(token.doc) and (
+        token.nbor(1).text[:1].isupper() or (low in _NAME_BEGINNINGS and token.nbor(1).lower_ == "and")
+    )
     if low in _COMMON_OPENERS:
         return before_name
     doubt = None
@@ -219,12 +221,13 @@ def _before(head: Token) -> list[Token]:
 
 def _tag_is_plural(head: Token) -> bool | None:
     tag, word = head.tag_, head.lower_
+    people = word in _PEOPLES or word.endswith(("ans", "ims", "ics"))
     if tag == "NNS":
-        # "Broccoli" has no singular, and is one.
+        # "Broccoli" has no singular, and is one; "Leeds" is a town or a team.
         single = any(child.lower_ in ("this", "that", "a", "an", "each", "every") for child in head.lefts)
-        return None if single or lemma(head) == word else True
+        named = head.text[0].isupper() and not people and not readings(word)
+        return None if single or named or lemma(head) == word else True
     if tag == "NNPS":
-        people = word in _PEOPLES or word.endswith(("ans", "ims", "ics"))
         return True if people or (head.text.istitle() and head.left_edge.lower_ == "the") else None
     if tag == "NNP":
         doubtful = word.endswith("s") and (not word.endswith(("ss", "us", "is")) or head.left_edge.lower_ == "the")

@@ -46,7 +46,7 @@ def relative_to_passive(clause: Clause) -> Replacement | NotApplicable:
     if verbs is None or participle(clause.group) is None:
         return NotApplicable("no passive form")
     if (
-        (_is_bare(clause) and clause.group.modal)
+        (_is_bare(clause) and (clause.group.modal or clause.group.verb == "help"))
         or _unsuited(clause, noun)
         or not (whole(subject) and commas_fit(subject))
         or len(subject.tokens) > LONGEST_AGENT
@@ -142,7 +142,11 @@ def _start(verb: Token) -> int | None:
 
 def _is_past(verb: Token) -> bool:
     """Return whether a participle tells of an event in the past, because its clause does or it happened before."""
-    if lemma(verb) in known.NO_RELATIVE | known.STATES:
+    fragment = verb.sent.root.tag_[:2] not in ("VB", "MD") or verb.head.dep_ in ("ccomp", "ROOT", "dep", "parataxis")
+    if fragment or lemma(verb) in known.NO_RELATIVE | known.STATES:
+        return False
+    # "Police say ten people hurt by smoke" says that they were hurt.
+    if verb.head.dep_ == "dobj" and lemma(verb.head.head) in known.TELLING | known.THINKING:
         return False
     above = verb.head
     while above.dep_ != "ROOT" and not (above.tag_[:2] == "VB" and any(word.dep_ in SUBJECTS for word in above.lefts)):

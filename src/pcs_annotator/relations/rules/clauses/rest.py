@@ -38,7 +38,8 @@ def is_sure(verb: Token, end: int) -> bool:
         return stop == len(doc) and (at > end + 1 or not doc[end].text.endswith("."))
     after = doc[at]
     if after.text in _STOPS:
-        return True
+        # "Advise heart attack-susceptible people": the hyphen is inside a word.
+        return after.text != "-" or bool(doc[at - 1].whitespace_)
     if after.text == ",":
         at = _after_times(verb, at + 1)
         return at >= stop or _sure_after_comma(verb, doc[at])

@@ -129,7 +129,9 @@ def _unsuited_subject(transitive: TransitiveClause) -> bool:
         return not _is_told(verb)
     if subject.pronoun and verb.dep_ not in ("ROOT", "conj", "advcl") and not _is_told(verb):
         return True
-    return word in known.WEAK_SUBJECTS or subject.head.tag_[:1] not in "NP" or _odd_opening(subject)
+    # "By my wife and I" is wrong, and so is "by you and he".
+    joined = not subject.pronoun and any(token.lower_ in AS_OBJECT for token in subject.tokens if token.dep_ == "conj")
+    return joined or word in known.WEAK_SUBJECTS or subject.head.tag_[:1] not in "NP" or _odd_opening(subject)
 
 
 def _can_follow_by(pronoun: Token, verb: Token) -> bool:
@@ -169,7 +171,9 @@ def _unsuited_object(transitive: TransitiveClause) -> bool:
     if (obj.pronoun and _someone_else(transitive.clause.subject, head)) or head.lower_ in known.INDEFINITE:
         return True
     # "Trump wins lol": slang that the tagger takes for a noun; "teach men how to vote": two objects.
-    if "how" in words or (head.tag_ == "NN" and head.is_lower and not readings(head.lower_)):
+    if "how" in words or (
+        head.tag_ == "NN" and head.is_lower and not head.lower_.endswith("ing") and "NOUN" not in readings(head.lower_)
+    ):
         return True
     return any(token.dep_ in ("ccomp", "xcomp") for token in obj.head.children)
 
@@ -231,7 +235,9 @@ def _scope(transitive: TransitiveClause) -> bool:
     group = transitive.clause.group
     negated = bool(group.negation) or "never" in group.adverbs or "no longer" in group.adverbs
     if negated:
-        return bool(subject & known.QUANTIFIERS or obj & (known.QUANTIFIERS | known.POLARITY_WORDS))
+        return transitive.object.tokens[0].lower_ in ("a", "an") or bool(
+            subject & known.QUANTIFIERS or obj & (known.QUANTIFIERS | known.POLARITY_WORDS)
+        )
     if subject & (known.NEGATIVE_WORDS | {"only", "any"}) or obj & {"any", "only", "each", "either"}:
         return True
     counted = {"all", "every", "each", "both", "many", "most", "several", "everyone", "everybody"}
@@ -276,6 +282,9 @@ def _reduced(transitive: TransitiveClause) -> bool:
 def _loose_ends(transitive: TransitiveClause) -> bool:
     """Return whether the end of the object, or what comes after it, may belong elsewhere."""
     verb = transitive.clause.verb
+    # "She hates it for the same reason we all do."
+    if any(token.tag_[:2] == "VB" and lemma(token) == "do" and token.nbor(1).is_punct for token in verb.sent[:-1]):
+        return True
     compared = any(token.tag_ in ("JJR", "RBR") for token in transitive.object.tokens)
     if compared and any(token.lower_ == "than" for token in verb.doc[transitive.end + 1 : verb.sent.end]):
         return True

@@ -26,7 +26,7 @@ _NOUNS_WITH_WITH = word_set(
 _NOUNS_WITH_IN = word_set(
     """
     advance belief change confidence cut decline decrease drop experience faith fall fraud growth hike hole increase
-    interest investment progress rise role seat stake strength trust
+    interest investment progress record rise role seat stake strength trust
     """
 )
 # Nouns with an infinitive of their own: `efforts to save the park`.
@@ -64,7 +64,7 @@ def transitive_clause_of(clause: Clause) -> TransitiveClause | NotApplicable:
     complements = [child for child in verb.rights if child.dep_ == "oprd"]
     if found is None or len(particles) > 1 or len(complements) > 1:
         return NotApplicable("no plain object")
-    obj = trimmed(found)
+    obj = _with_purpose(trimmed(found), verb)
     if lemma(verb) == "help" and readings(obj.tokens[0].lower_) == {"VERB"}:
         return NotApplicable("no plain object")
     if obj.first != verb.i + 1 + len(particles) or (particles and particles[0].i != verb.i + 1):
@@ -72,6 +72,21 @@ def transitive_clause_of(clause: Clause) -> TransitiveClause | NotApplicable:
     if complements and complements[0].left_edge.i != obj.last + 1:
         return NotApplicable("no plain object")
     return TransitiveClause(clause, obj, particles[0] if particles else None, complements[0] if complements else None)
+
+
+def _with_purpose(obj: Phrase, verb: Token) -> Phrase:
+    """Return an object with a phrase after it that is its own, although the parser gave it to the verb.
+
+    `Offers a reward for tips` is about a reward for tips; `closed the road for repairs` is not about such a road.
+    """
+    after = verb.doc[obj.last + 1] if obj.last + 1 < len(verb.doc) else verb
+    if after.lower_ != "for" or after.head != verb or obj.last != obj.head.i or obj.head.tag_ not in ("NN", "NNS"):
+        return obj
+    definite = any(word.lower_ in ("the", "this", "these", "that") or word.dep_ == "poss" for word in obj.head.lefts)
+    inside = [word for word in after.subtree if word.dep_ == "pcomp" or word.tag_ in ("CD", "$", ",", "PRP$", "PRP")]
+    if definite or inside or tells_time(after) or lemma(verb) in known.VERBS_WITH["for"]:
+        return obj
+    return obj.upto(after.right_edge.i)
 
 
 def _commanded(verb: Token) -> list[Token]:
@@ -140,25 +155,30 @@ def _is_sure(child: Token, verb: Token, *, alone: bool) -> bool:
     if child.dep_ == "acl" and child.tag_ == "VB":
         return alone and lemma(noun) in _AIMING_NOUNS
     if child.dep_ == "acl":
-        return alone and child.left_edge.nbor(-1) == noun and not any(word.lower_ in _LOOSE for word in child.rights)
+        return (
+            alone
+            and child.left_edge.nbor(-1) == noun
+            and child.lower_ != "using"
+            and not any(word.lower_ in _LOOSE for word in child.rights)
+        )
     return child.dep_ in ("conj", "cc", "punct", "relcl", "appos", "case", "nummod", "preconj")
 
 
 def _is_held(preposition: Token, verb: Token, *, alone: bool) -> bool:
     """Return whether a preposition surely belongs to the noun before it."""
     word, noun = preposition.lower_, preposition.head
-    if lemma(verb) in known.VERBS_WITH.get(word, ()):
-        return False
-    if word == "of":
-        return True
+    if lemma(verb) in known.VERBS_WITH.get(word, ()) or word == "of":
+        return word == "of" and lemma(verb) not in known.VERBS_WITH["of"]
     if not alone or noun.tag_ in ("NNP", "NNPS", "PRP") or sum(inner.dep_ == "prep" for inner in noun.rights) > 1:
         return False
-    if word == "in" and _is_in_place(preposition):
-        return True
+    # "Closed the road for repairs" is not about a road for repairs.
+    if word == "for" and any(token.lower_ == "the" for token in noun.lefts):
+        return False
     if word == "by":
         return any(inner.tag_[:1] == "N" and not any(inner.lefts) for inner in preposition.children)
     needed = {"to": known.NOUNS_WITH_TO, "with": _NOUNS_WITH_WITH, "in": _NOUNS_WITH_IN}.get(word, ())
-    return lemma(noun) in needed or noun.lower_ in needed or word in _HELD
+    fits = lemma(noun) in needed or noun.lower_ in needed or word in _HELD
+    return fits or (word == "in" and _is_in_place(preposition))
 
 
 def _is_in_place(preposition: Token) -> bool:

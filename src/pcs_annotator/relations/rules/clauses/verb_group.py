@@ -154,7 +154,8 @@ def _letter(token: Token, verb: Token) -> str:
     for letter, words in (("D", _DO), ("H", _HAVE), ("B", _BE)):
         if word in words:
             return letter
-    return "M" if token.tag_ == "MD" else "?"
+    # "UN to send troops" is a headline's future.
+    return "M" if token.tag_ == "MD" or (word == "to" and verb.dep_ == "ROOT") else "?"
 
 
 def _modal(token: Token) -> str:

@@ -30,6 +30,8 @@ LONGEST_SENTENCE = 70
 LONGEST_LINE = 30
 # An apostrophe at the edge of a word may be half of a quotation, which must not be torn apart.
 _BROKEN = re.compile(r"(?:^|[\s(])['‘]\w|\w['’]…|\\\w|#39;(?!s )|#(?!39)\d+;|quot;\w")
+# What a tag inside a sentence stands for is not known; it is parsed as a name that begins with X.
+_TAGGED = re.compile(r"\bX[a-z]{3,}")
 _ASKING = frozenset({"WDT", "WP", "WP$"})
 # "19 Times Ann Lee Won the Cup" tells of times, which the parser takes for a part of her name.
 _LISTED = word_set("times things ways reasons signs moments places photos pictures facts tweets")
@@ -56,10 +58,11 @@ def why_not(sentence: Span) -> str:
         return "fragment"
     if len(sentence) > LONGEST_SENTENCE:
         return "long sentence"
-    if _BROKEN.search(sentence.text) or (sentence.start and sentence.doc[sentence.start - 1].is_alpha):
+    torn = sentence.start and sentence.doc[sentence.start - 1].is_alpha
+    if torn or _BROKEN.search(sentence.text) or _is_cut_off(sentence) or _leads_on(sentence):
         return "part of a sentence"
-    if _is_cut_off(sentence) or _leads_on(sentence):
-        return "part of a sentence"
+    if _TAGGED.search(sentence.text):
+        return "a tag inside the sentence"
     if "?" in sentence.text[-3:] or sentence[0].tag_ in _ASKING:
         return "question"
     return "headline of a list" if sentence[0].like_num and sentence[1].lower_ in _LISTED else ""

@@ -9,10 +9,10 @@ NO_PASSIVE = word_set(
     """
     have resemble cost fit lack become want weigh equal suit contain mean let get say do leave enter
     feel think believe hope wish total turn go come be seem appear remain stay belong possess comprise boast
-    mind escape flee exit quit near top last number span date strike dare continue keep ramble
-    wonder guess suppose pretend care concern befit walk run jump rise fall climb gain shed slip plunge
-    surge soar tumble advance decline edge inch ease sink slide retreat differ miss stand sit lie live die sleep
-    talk laugh cry smile nod shrug behave marry divorce wed entail involve include constitute mark signal cease
+    mind escape flee exit quit near top last number span date dare continue keep ramble
+    wonder guess suppose pretend care concern befit walk jump rise fall shed slip plunge
+    surge soar tumble decline edge inch slide retreat differ miss stand sit lie live die sleep
+    talk laugh cry smile nod shrug behave marry divorce wed entail involve include constitute cease
     afford risk practice vow swear agree decide intend aim undergo owe average meet claim threaten set spend
     stretch vote put draw see take bring retire resign graduate join survive paint know prove work
     """
@@ -29,24 +29,25 @@ IDIOMS = word_set(
     make:peace make:debut make:progress make:difference make:sure make:appearance make:headline make:case
     make:point make:it make:face make:mistake make:stop make:trip make:return make:start make:living make:use
     make:deal make:impact play:role play:part play:game play:host play:ball play:havoc play:fool pay:attention
-    pay:tribute pay:visit pay:heed pay:price pay:respect lose:hope lose:faith lose:weight lose:ground
+    pay:visit pay:heed pay:respect lose:hope lose:faith lose:weight lose:ground
     lose:interest lose:sight lose:touch give:birth give:way give:rise give:thanks give:pause give:chase give:it
-    give:speech catch:fire catch:sight catch:eye catch:breath shake:hand shake:head raise:eyebrow hold:hand
-    hold:breath hold:water hold:sway hold:office hold:lead hold:talk bear:witness bear:fruit bear:resemblance
+    catch:fire catch:sight catch:eye catch:breath shake:hand shake:head raise:eyebrow hold:hand
+    hold:breath hold:water hold:sway hold:office hold:lead bear:witness bear:fruit bear:resemblance
     bear:brunt bear:mind keep:pace keep:track keep:mind keep:promise change:mind change:course change:hand
     set:foot set:sail set:fire set:tone set:stage set:eye set:sight draw:near draw:fire lend:credence lend:hand
-    serve:time serve:purpose serve:term stand:trial stand:ground face:trial face:charge face:prison face:life
+    serve:time serve:purpose serve:term stand:trial stand:ground face:prison face:life
     see:red see:light see:rise see:fall see:increase see:growth see:action see:day see:year beg:question
-    break:ground break:news break:silence break:rank break:record do:damage do:harm hit:wall hit:road hit:market
-    hit:nail hit:high hit:low hit:streets hit:bottom run:risk run:amok cast:doubt cast:vote fall:victim
+    break:ground break:news break:silence break:rank do:damage do:harm hit:wall hit:road hit:market
+    hit:nail hit:high hit:low hit:streets hit:bottom run:risk run:amok fall:victim
     gain:ground gain:traction gain:momentum gain:access gather:steam wage:war join:hand join:force meet:need
-    call:it call:shot cross:line cross:mind push:envelope reach:high reach:low speak:truth tell:truth tell:story
-    tell:lie turn:head turn:page show:sign show:promise show:interest show:way stay:course win:heart pose:threat
-    cut:tie have:say cover:ground leave:mark leave:door bring:end know:thing know:score cut:deal strike:deal
+    call:it call:shot cross:line cross:mind push:envelope reach:high reach:low speak:truth tell:truth 
+    turn:head turn:page show:sign show:promise show:interest show:way stay:course 
+    cut:tie have:say cover:ground leave:mark leave:door bring:end know:thing know:score cut:deal
+    strike:deal strike:tone strike:chord strike:balance
     bid:farewell bite:bullet kick:bucket sound:alarm follow:suit hurt:feeling wipe:floor open:fire wreak:havoc
-    play:politic play:golf find:favor poke:fun hear:testimony send:message send:shiver hold:gallon throw:fit
-    carry:faith drop:ball speak:volume lose:mind lose:control lose:temper need:help try:luck
-    nail:it kill:it crush:it rock:it hit:problem drop:point add:insult
+    play:politic play:golf find:favor poke:fun send:shiver hold:gallon throw:fit
+    carry:faith drop:ball speak:volume give:damn give:hoot give:shit lose:mind lose:control lose:temper need:help
+    try:luck nail:it kill:it crush:it rock:it hit:problem drop:point add:insult
     """
 )
 
@@ -63,21 +64,22 @@ CONTROL = word_set(
 
 # Verbs whose passive is common only with a particle or one of these objects.
 LIGHT = {
-    "take": word_set("action step measure decision photo photograph picture approach"),
+    "take": word_set("action step measure decision photo photograph picture approach title test oath bribe"),
     "make": word_set(
         """
     announcement arrest allegation argument attempt change claim comment comparison contribution decision
     discovery documentary donation film movie observation offer payment product proposal recommendation remark
-    request statement threat move bid investment purchase assertion accusation suggestion
+    request statement threat move bid investment purchase assertion accusation suggestion mistake ad video car list
+    history progress error call
     """
     ),
-    "play": word_set("song record music note video clip tape anthem"),
+    "play": word_set("role part song record music note video clip tape anthem"),
     "draw": word_set("map conclusion line comparison"),
     "see": word_set("man woman suspect gunman video footage car vehicle film movie show"),
     "bring": word_set("case charge lawsuit suit action"),
     "do": word_set("work research study job"),
 }
-LIGHT_PARTICLES = word_set("over up down out away forward back aside in off")
+LIGHT_PARTICLES = word_set("over up down out away forward back aside off")
 INDEFINITE = word_set(
     """
     anyone anybody anything someone somebody something those nothing nobody none such more less
@@ -154,7 +156,7 @@ _FOR = word_set(
 _AS = word_set(
     """
     describe see treat regard view portray cast label use name know characterize identify perceive depict paint
-    slam denounce condemn dismiss blast praise hail deride decry recognize reject brand cite
+    slam denounce condemn dismiss blast praise hail deride decry recognize reject brand cite succeed
     """
 )
 _WITH = word_set(
@@ -191,8 +193,8 @@ INFORMING = word_set(
 # Verbs of transfer to a person or place.
 TRANSFER = word_set(
     """
-    send give supply alert deploy move deliver bring take ship offer provide donate return sell transfer hand grant
-    award present add sentence apply attach link compare assign submit pay lend carry fly drive refer tie pass
+    send give launch supply alert deploy move deliver bring take ship offer provide donate return sell transfer hand
+    grant award present add sentence apply attach link compare assign submit pay lend carry fly drive refer tie pass
     extend attribute
     """
 )
