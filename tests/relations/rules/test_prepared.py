@@ -94,6 +94,7 @@ def test_rewrites_are_spelt_like_their_source(rule: str, text: str, rewrite: str
         ("my bus is late", "It seems my bus is late", "it seems my bus is late"),
         ("the bus has free FREE food", "So the bus has free free food", "so the bus has free FREE food"),
         ("THE BUS IS LATE", "So the bus is late", "SO THE BUS IS LATE"),
+        ("#ely is far", "It is true that Xely is far", "It is true that #ely is far"),
         ("-the bus is VERY late", "-so the bus is very late", "-so the bus is VERY late"),
         ("The Way to Ely Is My Way To Ely", "So the way to Ely is my way to Ely", "So The Way to Ely Is My Way To Ely"),
     ],

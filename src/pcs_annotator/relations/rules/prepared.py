@@ -223,7 +223,7 @@ def _begun_like(source: str, text: str, words: list[str]) -> str:
     first = next((at for at, letter in enumerate(text) if letter.isalnum()), 0)
     if text[:first].endswith(("#", "@")):
         return text
-    if not next((letter for letter in source if letter.isalnum()), "").islower():
+    if source[0] in "#@" or not next((letter for letter in source if letter.isalnum()), "").islower():
         return text[:first] + text[first].upper() + text[first + 1 :]
     return text if _WORD.findall(text)[0] in words else text[:first] + text[first].lower() + text[first + 1 :]
 

@@ -235,6 +235,7 @@ HEADLINES = {
     "Norway and Denmark to Sell Two Ferries": "Norway and Denmark Are to Sell Two Ferries",
     "Norwegian Painting Stolen From Museum": "Norwegian Painting Was Stolen From Museum",
     "9 Small Cakes That Will Make You Smile": "9 Small Cakes That Will Not Fail to Make You Smile",
+    "The baker sold two hundred cakes on Monday and will op…": "baker sold two hundred cakes on Monday and will op…",
     "Twelve sailors marched in Oslo": "",
     "Five Small Bakeries to Visit Before Summer": "",
     "Ideas to Brighten Your Kitchen": "",

@@ -99,7 +99,9 @@ def why_no_statement(sentence: Span) -> str:
     text = sentence.text.strip()
     if not 4 <= len(sentence) <= 80:
         return "too short" if len(sentence) < 4 else "too long"
-    if _JUNK.search(_HARMLESS.sub("", text)):
+    # A text that was cut off at its end can still have words in front.
+    whole = text.rstrip(".…")
+    if _JUNK.search(_HARMLESS.sub("", whole)) or (len(text) > len(whole) + 1 and ".." in whole):
         return "not plain prose"
     if text.upper() == text:
         return "all in capitals"
@@ -119,7 +121,8 @@ def _why_no_bounds(sentence: Span, text: str) -> str:
 
 def ends_openly(sentence: Span) -> bool:
     """Return whether a sentence lacks a full stop, as in headlines, where a participle looks like a past tense."""
-    return not sentence.text.strip().rstrip(_CLOSING).endswith((".", "!"))
+    text = sentence.text.strip().rstrip(_CLOSING)
+    return not text.endswith((".", "!")) or text.endswith("...")
 
 
 def statement_start(sentence: Span) -> int | NotApplicable:
