@@ -69,7 +69,7 @@ def test_what_is_no_part_of_the_sentences_is_set_aside(before: str, words: str, 
         ("voice", "The Mayor Saves an Old School #proud", "An Old School Is Saved by the Mayor #proud"),
         ("voice", "The Mayor Of Ely Saves A School", "A School Is Saved By The Mayor Of Ely"),
         ("synonym", "Two Buses Collide Because Of Snow On The M4", "Two Buses Collide Due To Snow On The M4"),
-        ("voice", "@ann #Ely's mayor bought a bus!", "@ann A bus was bought by #Ely's mayor!"),
+        ("synonym", "@ann #Ely's mayor tried to buy a bus!", "@ann #Ely's mayor attempted to buy a bus!"),
         ("voice", "i bought the old bus from Ann.", "the old bus was bought by me from Ann."),
         ("synonym", "2 in 9 Buses Began to Rust", "2 in 9 Buses Started to Rust"),
         (
