@@ -96,7 +96,7 @@ def test_a_rejected_rewrite_is_shown_with_the_reason(capsys: pytest.CaptureFixtu
     assert main(["relations", "try", "odd", SENTENCE]) == 1
     text = capsys.readouterr().out
     assert "rejected" in text
-    assert "✗" in text
+    assert "the reply has no rewrite of the text" in text
 
 
 def test_check_prints_the_agreed_figures_and_writes_every_variant(

@@ -114,11 +114,11 @@ def read_versions(reply: str, source: str, *, least: float = LEAST, translated: 
     refused = _refusal(versions[0], source) if versions else Refused(NOTHING_WRITTEN)
     if refused is not None:
         return refused
-    whole = [version for version in versions if not about.is_cut(version)]
-    alike = [version for version in whole if about.may_be(version, least)]
+    alike = [version for version in versions if about.may_be(version, least)]
+    whole = [version for version in alike if not about.is_cut(version)]
     if translated:
-        alike.sort(key=about.likeness, reverse=True)
-    return alike or Refused(NO_REWRITE if whole else CUT_OFF, text=versions[0])
+        whole.sort(key=about.likeness, reverse=True)
+    return whole or Refused(CUT_OFF if alike else NO_REWRITE, text=versions[0])
 
 
 def _refusal(text: str, source: str) -> Refused | None:

@@ -18,7 +18,15 @@ from pcs_annotator.relations.checks.reading import Rewrite
 from pcs_annotator.relations.checks.run import passes
 from pcs_annotator.relations.language import NAMES, known_language
 from pcs_annotator.relations.prompted import windows
-from pcs_annotator.relations.prompted.cleaning import CUT_OFF, LEAST, NOTHING_WRITTEN, REMINDER, Refused, read_versions
+from pcs_annotator.relations.prompted.cleaning import (
+    CUT_OFF,
+    LEAST,
+    NO_REWRITE,
+    NOTHING_WRITTEN,
+    REMINDER,
+    Refused,
+    read_versions,
+)
 
 PLACE = "{text}"
 THEN = "=== then"
@@ -28,6 +36,7 @@ _LONGEST_HINT = 300
 _TOKENS_PER_BYTE = 0.3
 _TOKENS_PER_RARE_BYTE, _BYTES_PER_RARE = 0.6, 1.5
 _TOKENS_AT_LEAST = 64
+_SHORTEST_EXAMPLE = 20
 MOST_WORDS = 0.4
 """What a rewrite that keeps most words has in common with its text at least."""
 
@@ -84,7 +93,7 @@ class PromptedRelation:
             prompts = tuple(prompt.replace(LANGUAGE, language) for prompt in self.foreign)
         for prompt in prompts:
             reply = await ask(self._request(prompt, new, hint))
-            result = self._read(reply, new, translated=len(prompts) > 1)
+            result = self._read(reply, new, prompt, translated=len(prompts) > 1)
             if isinstance(result, Refused):
                 return result
             new = result
@@ -95,7 +104,7 @@ class PromptedRelation:
         language = foreign_name(text) if self.keeps_language else ""
         return Request(messages=messages_for(prompt, text, hint, language), sampling=sampling)
 
-    def _read(self, reply: Reply, text: str, *, translated: bool) -> str | Refused:
+    def _read(self, reply: Reply, text: str, prompt: str, *, translated: bool) -> str | Refused:
         """Return the rewrite in a reply, or why there is none; of several, the first that passes the checks."""
         if reply.finish == "filter":
             return Refused(NOTHING_WRITTEN)
@@ -105,6 +114,10 @@ class PromptedRelation:
             return Refused(CUT_OFF, text=versions.text if isinstance(versions, Refused) else versions[0])
         if isinstance(versions, Refused):
             return versions
+        if text.strip() not in prompt:  # an example from the prompt is a rewrite of another text
+            versions = [new for new in versions if new not in prompt or len(new) < _SHORTEST_EXAMPLE]
+        if not versions:
+            return Refused(NO_REWRITE)
         return next((new for new in versions if passes(Rewrite(text, new, self.expects))), versions[0])
 
 
