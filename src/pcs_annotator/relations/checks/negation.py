@@ -287,6 +287,8 @@ def _flips(source: str, text: str) -> tuple[int, int]:
 
 @lru_cache(maxsize=256)
 def _read(text: str, language: str) -> _Reading:
+    if not _denying(text):
+        return _Reading(0, 0, 0)
     text = prose(text).lower()
     if language:
         counts = [_count_foreign(sentence, FOREIGN[language]) for sentence in _SENTENCE.split(text)]

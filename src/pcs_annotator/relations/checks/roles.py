@@ -233,7 +233,8 @@ def _other_thing(source: str, text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _bare_words(text: str) -> tuple[str, ...]:
-    return tuple(map(bare, words(text)))
+    found = words(text)
+    return tuple(map(bare, found)) if "'" in plain(text) else found
 
 
 def _other_person(source: tuple[str, ...], text: tuple[str, ...]) -> str:
