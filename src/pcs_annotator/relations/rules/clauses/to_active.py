@@ -91,11 +91,18 @@ def agent_of(verb: Token, opening: int) -> tuple[Token, Phrase] | None:
 
 def _no_agent(head: Token) -> bool:
     word = head.lower_
+    # "By volunteers in the rain": it may say when, not who.
+    if any(one.lower_ in ("in", "during", "amid") and not _names_place(one) for one in head.rights):
+        return True
     if any(token.tag_ == "$" or token.lower_ in _AMOUNTS for token in head.subtree):
         return True
     if word in known.MEASURES | known.TIMES | known.MANNERS or head.tag_ in ("CD", "VBG", "WP", "WDT", "WP$", "$"):
         return True
     return word in known.REFLEXIVES or word in known.WEAK_SUBJECTS or head.tag_[0] not in "NP"
+
+
+def _names_place(preposition: Token) -> bool:
+    return any(child.tag_ == "NNP" for child in preposition.rights)
 
 
 def _passive(clause: Clause) -> _PassiveClause | NotApplicable:

@@ -120,6 +120,9 @@ def _unsuited_verb(transitive: TransitiveClause) -> bool:
 def _unsuited_subject(transitive: TransitiveClause) -> bool:
     subject, verb = transitive.clause.subject, transitive.clause.verb
     word, alone = subject.head.lower_, subject.first == subject.last
+    # "By my uncle and I" would be wrong.
+    if not alone and any(token.lower_ in ("i", "he", "she", "we", "they") for token in subject.tokens):
+        return not subject.relative
     if subject.relative:
         return transitive.object.closed or not _can_follow_by(subject.head, verb)
     if alone and (subject.head.tag_ == "DT" or word == "i"):
@@ -175,7 +178,11 @@ def _unsuited_object(transitive: TransitiveClause) -> bool:
         head.tag_ == "NN" and head.is_lower and not head.lower_.endswith("ing") and "NOUN" not in readings(head.lower_)
     ):
         return True
-    return any(token.dep_ in ("ccomp", "xcomp") for token in obj.head.children)
+    # "Heard the pupils laugh": a clause that the tagger takes for a noun.
+    clause = "VERB" in readings(head.lower_) and any(
+        one.tag_ == "NNS" and one.dep_ == "compound" for one in head.children
+    )
+    return clause or any(token.dep_ in ("ccomp", "xcomp") for token in obj.head.children)
 
 
 def _someone_else(subject: Phrase, pronoun: Token) -> bool:
@@ -235,8 +242,11 @@ def _scope(transitive: TransitiveClause) -> bool:
     group = transitive.clause.group
     negated = bool(group.negation) or "never" in group.adverbs or "no longer" in group.adverbs
     if negated:
-        return transitive.object.tokens[0].lower_ in ("a", "an") or bool(
-            subject & known.QUANTIFIERS or obj & (known.QUANTIFIERS | known.POLARITY_WORDS)
+        counts = any(token.tag_ == "CD" for token in transitive.object.tokens)
+        return (
+            counts
+            or transitive.object.tokens[0].lower_ in ("a", "an")
+            or bool(subject & known.QUANTIFIERS or obj & (known.QUANTIFIERS | known.POLARITY_WORDS))
         )
     if subject & (known.NEGATIVE_WORDS | {"only", "any"}) or obj & {"any", "only", "each", "either"}:
         return True

@@ -31,7 +31,7 @@ IDIOMS = word_set(
     make:deal make:impact play:role play:part play:game play:host play:ball play:havoc play:fool pay:attention
     pay:visit pay:heed pay:respect lose:hope lose:faith lose:weight lose:ground
     lose:interest lose:sight lose:touch give:birth give:way give:rise give:thanks give:pause give:chase give:it
-    catch:fire catch:sight catch:eye catch:breath shake:hand shake:head raise:eyebrow hold:hand
+    give:damn catch:fire catch:sight catch:eye catch:breath shake:hand shake:head raise:eyebrow hold:hand
     hold:breath hold:water hold:sway hold:office hold:lead bear:witness bear:fruit bear:resemblance
     bear:brunt bear:mind keep:pace keep:track keep:mind keep:promise change:mind change:course change:hand
     set:foot set:sail set:fire set:tone set:stage set:eye set:sight draw:near draw:fire lend:credence lend:hand
@@ -136,6 +136,7 @@ MANNERS = word_set(
     comparison degree degrees extension text letter fax radio satellite proxy margin margins vote consensus
     acclamation order factor amount appointment invitation age size type category region country state county
     gender race decree referendum fire lot inches half third percent percentage point points times side sides
+    river lake beach shore gate fireplace
     """
 )
 # Verbs whose participle with "by" is a set phrase.

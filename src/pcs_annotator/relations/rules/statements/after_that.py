@@ -81,6 +81,9 @@ def _is_list_or_wish(subject: Token, finite: Token) -> bool:
         return not any(child.lower_ == "of" or child.dep_ == "conj" for child in subject.children)
     if finite.lower_ == "must" and subject.left_edge.lower_ in ("a", "an"):
         return True
+    # "Lee named best actor" lacks its "was"; whoever names, names somebody.
+    if finite.tag_ == "VBD" and lemma(finite) in ("name", "crown"):
+        return finite.nbor().tag_ not in ("NNP", "PRP", "DT", "PRP$")
     named = finite.text[0].isupper() and not finite.text.isupper()
     return named or (subject.lower_ in ("god", "lord") and finite.tag_ == "VBP")
 

@@ -70,7 +70,7 @@ _NAMES = word_set(
     stone page powell pope king bank chase wells fox pence barr cotton cruz ball yahoo dell palm nokia boeing
     sanders warren turkey china jordan chad georgia wall west east north south democrats republicans twitter
     facebook moody lions giants eagles tigers bears bulls saints jets rangers rockets heat magic celtics pistons
-    twins angels cubs god lord satan jesus senate parliament earth mars venus mercury nature science time newsweek
+    twins angels cubs god lord satan jesus senate parliament earth mars venus mercury newsweek
     providence phoenix buffalo mobile arsenal independence liberty concord
     chelsea proposition tonga woods bird medicare medicaid lifetime obama
     """
