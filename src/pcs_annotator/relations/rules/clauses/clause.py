@@ -207,7 +207,7 @@ def whole(phrase: Phrase) -> bool:
         # "Zero stars I would" lacks its verb.
         and not any(token.tag_ == "MD" and token.dep_ != "aux" for token in phrase.tokens)
         and sum(token.text in ("'", "‘", "’") and token.tag_ != "POS" for token in phrase.tokens) % 2 == 0
-        and phrase.text.count(" - ") == 0
+        and " -" not in phrase.text
         and (phrase.head.tag_ != "PRP" or phrase.pronoun)
         and phrase.tokens[-1].tag_ not in ("CC", "IN", "DT", "TO", "PRP$", "POS")
     )

@@ -1,4 +1,4 @@
-"""Relative clauses that change their voice: `the bill that Congress passed`, `a bill passed by Congress`."""
+"""Relative clauses in the passive voice: `the bill that Congress passed`, `the bill Congress passed`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING
 
 from pcs_annotator.relations.rules.clauses import word_lists as known
 from pcs_annotator.relations.rules.clauses.clause import (
-    SUBJECTS,
     Clause,
     commas_fit,
     misread_after,
     shares_subject,
     whole,
 )
-from pcs_annotator.relations.rules.clauses.noun_phrase import AS_OBJECT, AS_SUBJECT, Phrase, is_plural
-from pcs_annotator.relations.rules.clauses.to_active import agent_of
-from pcs_annotator.relations.rules.clauses.verb_group import VerbGroup, participle, write_group
+from pcs_annotator.relations.rules.clauses.noun_phrase import AS_OBJECT, is_plural
+from pcs_annotator.relations.rules.clauses.verb_group import participle, write_group
 from pcs_annotator.relations.rules.rule import NotApplicable, Replacement
 from pcs_annotator.relations.rules.words import lemma, word_set
 
@@ -58,31 +56,6 @@ def relative_to_passive(clause: Clause) -> Replacement | NotApplicable:
     agent = AS_OBJECT.get(subject.text.lower(), subject.text) if subject.pronoun else subject.text
     words = [*(["that"] if _is_bare(clause) else []), verbs, *([end.text] if end != verb else []), "by", agent]
     return Replacement(subject.start_char, end.idx + len(end), " ".join(words))
-
-
-def reduced_to_active(verb: Token, opening: int) -> Replacement | NotApplicable:
-    """Return `passed by Congress` after a noun as `that Congress passed`, or why it cannot change."""
-    found = agent_of(verb, opening)
-    if found is None:
-        return NotApplicable("no agent")
-    by, agent = found
-    start = _start(verb)
-    if start is None or not _is_past(verb) or not _plain(verb, by, agent):
-        return NotApplicable("participle that stays passive")
-    adverbs = tuple(token.text for token in verb.doc[start : verb.i])
-    group = VerbGroup(verb=lemma(verb), spelling=verb.lower_, past=True, adverbs=adverbs)
-    verbs = write_group(group, passive=False, plural=False)
-    if verbs is None:
-        return NotApplicable("no active form")
-    subject = AS_SUBJECT.get(agent.text.lower(), agent.text) if agent.pronoun else agent.text
-    gap_start = verb.i + (2 if _has_particle(verb) else 1)
-    words = ["that", subject, verbs, verb.doc[verb.i + 1 : gap_start].text, verb.doc[gap_start : by.i].text]
-    return Replacement(verb.doc[start].idx, agent.end_char, " ".join(word for word in words if word))
-
-
-def is_reduced(verb: Token) -> bool:
-    """Return whether a participle modifies a noun without a relative pronoun."""
-    return verb.dep_ == "acl" and verb.tag_ == "VBN" and verb.head.tag_[:2] == "NN" and verb.head.i < verb.i
 
 
 def _is_bare(clause: Clause) -> bool:
@@ -130,46 +103,3 @@ def _leaves_open(child: Token) -> bool:
     if child.dep_ == "prep":
         return not any(word.dep_ in ("pobj", "pcomp") for word in child.children)
     return child.dep_ in ("dobj", "dative", "ccomp", "xcomp", "oprd", "acomp", "attr", "advcl", "dep")
-
-
-def _start(verb: Token) -> int | None:
-    """Return where the participle and its adverbs begin, right after the noun; None if something is in between."""
-    start = verb.i
-    while start - 1 > verb.head.i and verb.doc[start - 1].head == verb and verb.doc[start - 1].tag_ == "RB":
-        start -= 1
-    return start if verb.doc[start - 1] == verb.head else None
-
-
-def _is_past(verb: Token) -> bool:
-    """Return whether a participle tells of an event in the past, because its clause does or it happened before."""
-    fragment = verb.sent.root.tag_[:2] not in ("VB", "MD") or verb.head.dep_ in ("ccomp", "ROOT", "dep", "parataxis")
-    if fragment or lemma(verb) in known.NO_RELATIVE | known.STATES:
-        return False
-    # "Police say ten people hurt by smoke" says that they were hurt.
-    if verb.head.dep_ == "dobj" and lemma(verb.head.head) in known.TELLING | known.THINKING:
-        return False
-    above = verb.head
-    while above.dep_ != "ROOT" and not (above.tag_[:2] == "VB" and any(word.dep_ in SUBJECTS for word in above.lefts)):
-        above = above.head
-    first = next((word for word in above.lefts if word.dep_ in ("aux", "auxpass")), above)
-    if first.tag_ == "VBD":
-        return True
-    bare = not any(word.dep_ in ("det", "poss", "nummod") for word in verb.head.lefts)
-    return first.tag_ in ("VBZ", "VBP") and not (bare and verb.head.tag_ == "NNS")
-
-
-def _plain(verb: Token, by: Token, agent: Phrase) -> bool:
-    words = {token.lower_ for token in agent.tokens}
-    if len(agent.tokens) > LONGEST_AGENT or words & known.POSSESSIVES or words & known.QUANTIFIERS or "," in words:
-        return False
-    if misread_after(agent.last, verb, allow_verb=True) or not whole(agent):
-        return False
-    if any(token.dep_ in ("relcl", "acl") for token in agent.tokens):
-        return False
-    adverbs = {word.lower_ for word in verb.lefts}
-    if any(child.dep_ not in ("advmod", "punct") for child in verb.lefts) or adverbs & known.MOVING_ADVERBS:
-        return False
-    gap = verb.doc[verb.i + 1 : by.i]
-    if len(gap) > LONGEST_AGENT or any(token.text in (",", "-", "--") or token.is_quote for token in gap):
-        return False
-    return all(child.dep_ in ("agent", "prep", "npadvmod", "advmod", "prt", "punct", "dative") for child in verb.rights)

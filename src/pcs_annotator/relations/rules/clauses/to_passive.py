@@ -133,7 +133,7 @@ def _unsuited_subject(transitive: TransitiveClause) -> bool:
     if subject.pronoun and verb.dep_ not in ("ROOT", "conj", "advcl") and not _is_told(verb):
         return True
     # "By my wife and I" is wrong, and so is "by you and he".
-    joined = not subject.pronoun and any(token.lower_ in AS_OBJECT for token in subject.tokens if token.dep_ == "conj")
+    joined = not subject.pronoun and any(token.lower_ in AS_OBJECT for token in (subject.head, *subject.head.conjuncts))
     return joined or word in known.WEAK_SUBJECTS or subject.head.tag_[:1] not in "NP" or _odd_opening(subject)
 
 
@@ -294,6 +294,9 @@ def _loose_ends(transitive: TransitiveClause) -> bool:
     verb = transitive.clause.verb
     # "She hates it for the same reason we all do."
     if any(token.tag_[:2] == "VB" and lemma(token) == "do" and token.nbor(1).is_punct for token in verb.sent[:-1]):
+        return True
+    # "Quake hits Chile, no damage known": what follows the comma of a headline is seldom about the object.
+    if transitive.object.closed and verb.sent[-1].is_alpha:
         return True
     compared = any(token.tag_ in ("JJR", "RBR") for token in transitive.object.tokens)
     if compared and any(token.lower_ == "than" for token in verb.doc[transitive.end + 1 : verb.sent.end]):

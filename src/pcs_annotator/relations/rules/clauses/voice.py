@@ -14,8 +14,6 @@ from pcs_annotator.relations.rules.clauses.clause import (
 )
 from pcs_annotator.relations.rules.clauses.relative import (
     describes_its_object,
-    is_reduced,
-    reduced_to_active,
     relative_to_passive,
 )
 from pcs_annotator.relations.rules.clauses.to_active import to_active
@@ -92,6 +90,3 @@ def _attempts(sentence: Span) -> Iterator[Replacement | NotApplicable]:
             yield relative_to_passive(clause)
         else:
             yield _turned(clause)
-    for token in sentence:
-        if is_reduced(token):
-            yield reduced_to_active(token, opening)

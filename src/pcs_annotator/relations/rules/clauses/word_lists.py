@@ -139,18 +139,12 @@ MANNERS = word_set(
     river lake beach shore gate fireplace
     """
 )
-# Verbs whose participle with "by" is a set phrase.
-NO_RELATIVE = word_set(
-    """
-    follow accompany base bear join precede mean compare back bound date replace succeed unite
-    """
-)
 # Verbs that take "for" themselves.
 _FOR = word_set(
     """
     thank blame criticize praise sue slam charge condemn pay blast fire use fault attack mock arrest hail salute
     reward punish honor chastise rebuke scold admonish ridicule denounce fine jail prosecute indict nominate
-    endorse target ban prepare ask reject laud commend applaud berate rip lambaste shame bash beat suspend
+    endorse target ban prepare ask laud commend applaud berate rip lambaste shame bash beat suspend
     reserve
     """
 )
@@ -214,16 +208,6 @@ THINKING = word_set(
     """
     think believe know hope fear mean show find feel see learn hear guess suppose bet realize notice prove indicate
     reveal discover remember understand ensure worry doubt wonder
-    """
-)
-# Lasting states: "a firm owned by X" does not show its tense.
-STATES = word_set(
-    """
-    own lead back support fund favor control hold use run govern represent share know love hate drive occupy head
-    surround inhabit accompany power dominate require need guide possess characterize cover protect claim embrace
-    oppose populate chair rule motivate fuel plague mean face affect limit bind define operate manage staff
-    contain inspire serve sponsor license finance regulate administer bankroll shield desire enjoy favour endorse
-    worship
     """
 )
 # Nouns that take "to" themselves.
