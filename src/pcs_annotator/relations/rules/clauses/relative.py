@@ -68,7 +68,7 @@ def _is_bare(clause: Clause) -> bool:
 
 
 def _is_relative(token: Token) -> bool:
-    return token.dep_ == "dobj" and token.tag_ in ("WDT", "IN") and token.lower_ in ("that", "which")
+    return token.dep_ == "dobj" and token.tag_ == "WDT" and token.lower_ in ("that", "which")
 
 
 def _has_particle(verb: Token) -> bool:

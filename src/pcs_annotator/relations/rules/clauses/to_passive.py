@@ -143,7 +143,8 @@ def _can_follow_by(pronoun: Token, verb: Token) -> bool:
     if verb.dep_ != "relcl" or noun.tag_[:2] != "NN" or verb.sent.root.tag_[:1] == "N" or noun.i >= pronoun.i:
         return False
     return pronoun.lower_ in ("who", "which") or (
-        pronoun.lower_ == "that" and noun.nbor(1) == pronoun and not _PERSON.search(lemma(noun))
+        # "He is a fool that hates it": "which" is no person.
+        pronoun.lower_ == "that" and noun.dep_ != "attr" and noun.nbor(1) == pronoun and not _PERSON.search(lemma(noun))
     )
 
 
