@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from pcs_annotator.relations.rules.plain.auxiliary import what_d_means, what_s_means
 from pcs_annotator.relations.rules.rule import NotApplicable, text_rule
 from pcs_annotator.relations.rules.words import word_set
 
-_ENDING = re.compile(r"['’](?:t|m|re|ve|ll|d|s)(?![\w'’-])", re.IGNORECASE)
-_NOT_BEFORE_WORD = frozenset("'’@#/-_0123456789")
-_LONGEST_WORD = 7
+# The part before the apostrophe, and the part after it.
+_CONTRACTION = re.compile(r"(?<![\w'’@#/-])([^\W\d_]{1,8})['’](t|m|re|ve|ll|d|s)(?![\w'’-])", re.IGNORECASE)
 _NEGATED = word_set("can won shan don doesn didn isn aren wasn weren hasn haven hadn wouldn couldn shouldn mustn needn")
 _ENDINGS = {
-    "m": ("am", frozenset({"i"})),
-    "re": ("are", frozenset({"you", "we", "they", "who", "what", "there", "these", "those", "where", "how"})),
+    "m": ("am", word_set("i")),
+    "re": ("are", word_set("you we they who what there these those where how")),
     "ve": ("have", word_set("i you we they who could should would might must these those")),
     "ll": ("will", word_set("i you he she it we they that this there who what")),
 }
 _STEMS = {"wo": "will", "sha": "shall"}
 _SUBJECTS = word_set("i you he she it we they this that these those there anyone anybody everyone everybody someone")
 _OPENERS = word_set("the a an my your his her our their its no all any some most many people")
-_PLAIN_SUBJECTS = word_set("i you he she we they")
+_PLAIN_SUBJECTS = word_set("i you he she it we they")
 _QUESTION_WORDS = word_set("why how what who when where which and but or so if")
 
 _NEXT = re.compile(r"\s+([\w'’]+)")
@@ -50,55 +48,29 @@ def expand(text: str) -> str:
     >>> expand("It's late and we don't know who's been here.")
     'It is late and we do not know who has been here.'
     """
-    pieces, done = [], 0
-    for match in _ENDING.finditer(text):
-        found = _find(text, match.start(), match.end())
-        written = found and _written_out(found)
-        if found and written:
-            pieces += [text[done : found.start], written]
-            done = found.end
-    return "".join([*pieces, text[done:]])
+    return _CONTRACTION.sub(lambda found: _written_out(found) or found[0], text)
 
 
-class _Found(NamedTuple):
-    """A word with an apostrophe: `word` is the part before it, `ending` the part after it in lower case."""
-
-    text: str
-    start: int
-    end: int
-    word: str
-    ending: str
-
-
-def _find(text: str, mark: int, end: int) -> _Found | None:
-    start = mark
-    while start > 0 and text[start - 1].isalpha() and mark - start <= _LONGEST_WORD:
-        start -= 1
-    if start == mark or (start > 0 and (text[start - 1] in _NOT_BEFORE_WORD or text[start - 1].isalnum())):
-        return None
-    return _Found(text, start, end, text[start:mark], text[mark + 1 : end].lower())
-
-
-def _written_out(found: _Found) -> str:
+def _written_out(found: re.Match[str]) -> str:
     """Return the words that a contraction stands for; empty when ambiguous."""
-    word, ending = found.word.lower(), found.ending
+    word, ending = found[1].lower(), found[2].lower()
     if ending == "t":
         return _without_not(found) if word in _NEGATED else ""
-    following = found.text[found.end : found.end + 80]
+    following = found.string[found.end() : found.end() + 80]
     if ending in _ENDINGS:
         verb, subjects = _ENDINGS[ending]
         known = word in subjects and (ending == "m" or _NEXT.match(following) is not None)
-        return _like(found, f"{found.word} ", verb) if known else ""
+        return _like(found, f"{found[1]} ", verb) if known else ""
     if word == "it" and ending == "s" and _word_before(found).lower() in _PREPOSITIONS:
         return ""
     verb = what_s_means(word, following) if ending == "s" else what_d_means(word, following)
-    return _like(found, f"{found.word} ", verb) if verb else ""
+    return _like(found, f"{found[1]} ", verb) if verb else ""
 
 
-def _without_not(found: _Found) -> str:
-    stem = found.word if found.word.lower() == "can" else found.word[:-1]
+def _without_not(found: re.Match[str]) -> str:
+    stem = found[1] if found[1].lower() == "can" else found[1][:-1]
     verb = _STEMS.get(stem.lower(), stem.lower())
-    following = _NEXT.match(found.text, found.end)
+    following = _NEXT.match(found.string, found.end())
     if _is_question(found, verb, following[1].lower() if following else ""):
         return ""
     if verb == "can":
@@ -107,31 +79,31 @@ def _without_not(found: _Found) -> str:
     return _like(found, f"{kept} ", "not")
 
 
-def _is_question(found: _Found, verb: str, next_word: str) -> bool:
+def _is_question(found: re.Match[str], verb: str, next_word: str) -> bool:
     """Return whether the subject follows the verb, so that `not` cannot."""
-    if verb not in _BE and (next_word in _PLAIN_SUBJECTS or next_word == "it"):
+    if verb not in _BE and next_word in _PLAIN_SUBJECTS:
         return True
     before = _word_before(found)
     if before and before.lower() not in _QUESTION_WORDS:
         return False
     if next_word in _SUBJECTS or (next_word in _OPENERS and verb not in ("do", "have")):
         return True
-    end = _SENTENCE_END.search(found.text, found.end)
+    end = _SENTENCE_END.search(found.string, found.end())
     return end is not None and end[0] == "?"
 
 
-def _word_before(found: _Found) -> str:
+def _word_before(found: re.Match[str]) -> str:
     """Return the word before a contraction; empty when the contraction begins its clause."""
-    head = found.text[max(0, found.start - 40) : found.start].rstrip(" \t\"“'‘(")
+    head = found.string[max(0, found.start() - 40) : found.start()].rstrip(" \t\"“'‘(")
     return head.rsplit(None, 1)[-1] if head and (head[-1].isalnum() or head[-1] in "'’") else ""
 
 
-def _like(found: _Found, kept: str, added: str) -> str:
+def _like(found: re.Match[str], kept: str, added: str) -> str:
     """Return the kept and the added part, the latter in the case of the original word."""
-    whole = found.text[found.start : found.end]
-    if whole.isupper() and (len(whole) > 3 or _NEXT_IS_UPPER.match(found.text, found.end)):
+    whole = found[0]
+    if whole.isupper() and (len(whole) > 3 or _NEXT_IS_UPPER.match(found.string, found.end())):
         return kept + added.upper()
-    if whole[0].isupper() and _is_title(found.text, found.end):
+    if whole[0].isupper() and _is_title(found.string, found.end()):
         return kept + added.capitalize()
     return kept + added
 
@@ -159,7 +131,6 @@ _NOT = re.compile(
 # `not` belongs to the words after it, or is adjacent by chance: "has not one but two", "all to do not to laugh".
 _KEEPS_NOT = word_set("only to one just merely simply because so as least you i he she we they it a an the two")
 _KEEPS_NOT_AFTER_BE = word_set("only one so because i you he she we they")
-_FORMS_OF_BE = word_set("is are was were")
 _CONTRACTED_QUESTION_WORDS = word_set("why how whether or")
 
 _SUBJECT = re.compile(
@@ -167,24 +138,20 @@ _SUBJECT = re.compile(
     r"(?= (?!(?:when|if|and|but|or|until|unless|because|as|than|there|here)\b)[\w$\"“])",
     re.IGNORECASE,
 )
+_ENDING_OF = {"am": "m", "are": "re", "is": "s", "will": "ll", "have": "ve", "would": "d"}
+_VERBS = {
+    "i": word_set("am will have would"),
+    **dict.fromkeys(("you", "we", "they"), word_set("are will have would")),
+    **dict.fromkeys(("he", "she", "it"), word_set("is will")),
+    "there": word_set("is"),
+}
 # Looking up whole words in a set is much faster than the regular expression.
 _CONTRACTED_SUBJECTS = frozenset(
     before + subject
-    for before in ("", '"', "“", "‘", "'", "(")
-    for word in ("i", "you", "he", "she", "it", "we", "they", "there")
+    for before in ("", *"\"“‘'(")
+    for word in _VERBS
     for subject in (word, word.capitalize(), word.upper())
 )
-_ENDING_OF = {"am": "m", "are": "re", "is": "s", "will": "ll", "have": "ve", "would": "d"}
-_VERBS = {
-    "i": frozenset({"am", "will", "have", "would"}),
-    "you": frozenset({"are", "will", "have", "would"}),
-    "we": frozenset({"are", "will", "have", "would"}),
-    "they": frozenset({"are", "will", "have", "would"}),
-    "he": frozenset({"is", "will"}),
-    "she": frozenset({"is", "will"}),
-    "it": frozenset({"is", "will"}),
-    "there": frozenset({"is"}),
-}
 _AFTER_BE = word_set("not a an the going very too just also still")
 _NOT_ING = word_set("nothing something anything everything king ring during bring")
 _AFTER = {
@@ -209,16 +176,11 @@ def contract(text: str) -> str:
     """
     mark = "’" if "’" in text or "“" in text or "”" in text else "'"
     shouted = text.isupper()
-
-    def with_not(match: re.Match[str]) -> str:
-        return _with_not(match, mark, shouted)
-
-    def with_subject(match: re.Match[str]) -> str:
-        return _with_subject(match, mark, shouted)
-
     if "not" in text or "Not" in text or "NOT" in text:
-        text = _NOT.sub(with_not, text)
-    return text if _CONTRACTED_SUBJECTS.isdisjoint(text.split()) else _SUBJECT.sub(with_subject, text)
+        text = _NOT.sub(lambda match: _with_not(match, mark, shouted), text)
+    if _CONTRACTED_SUBJECTS.isdisjoint(text.split()):
+        return text
+    return _SUBJECT.sub(lambda match: _with_subject(match, mark, shouted), text)
 
 
 def _with_not(match: re.Match[str], mark: str, shouted: bool) -> str:
@@ -227,7 +189,7 @@ def _with_not(match: re.Match[str], mark: str, shouted: bool) -> str:
     if negation.isupper() and not shouted:
         return match[0]
     lower, next_word = verb.lower(), following.strip().lower()
-    if next_word in (_KEEPS_NOT_AFTER_BE if lower in _FORMS_OF_BE else _KEEPS_NOT) or _is_set_apart(match):
+    if next_word in (_KEEPS_NOT_AFTER_BE if lower in _BE else _KEEPS_NOT) or _is_set_apart(match):
         return match[0]
     stem = "wo" if lower == "will" else "ca" if lower == "can" else lower
     ending = f"n{mark}t"
@@ -249,20 +211,18 @@ def _with_subject(match: re.Match[str], mark: str, shouted: bool) -> str:
     lower, next_word = verb.lower(), following.lower()
     if lower not in _VERBS[subject.lower()] or (verb.isupper() and not shouted) or not _opens_clause(match):
         return match[0]
-    if not (_fits_there(next_word) if subject.lower() == "there" else _fits(lower, next_word)):
+    if not _fits(subject.lower(), lower, next_word):
         return match[0]
     ending = _ENDING_OF[lower].upper() if shouted else _ENDING_OF[lower]
     return f"{subject}{mark}{ending} {following}"
 
 
-def _fits(verb: str, next_word: str) -> bool:
+def _fits(subject: str, verb: str, next_word: str) -> bool:
+    if subject == "there":
+        return next_word in ("a", "an", "no", "nothing")
     if verb in _AFTER:
         return next_word in _AFTER[verb]
     return next_word in _AFTER_BE or (next_word.endswith("ing") and len(next_word) > 4 and next_word not in _NOT_ING)
-
-
-def _fits_there(next_word: str) -> bool:
-    return next_word in ("a", "an", "no", "nothing")
 
 
 def _opens_clause(match: re.Match[str]) -> bool:

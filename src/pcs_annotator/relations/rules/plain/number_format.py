@@ -120,33 +120,30 @@ _LINKS = word_set("or to and by in of versus vs")
 _WORDS_AFTER = re.compile(r" ([a-z]+)(?![\w'’])(?:[ -]([a-z]+)(?![\w'’-]))?")
 _CAPITALISED_AFTER = re.compile(r" ([A-Z][a-z]+)(?![\w'’-])")
 
-_SENTENCE_OPENERS = word_set(
-    "In Only After About Over Nearly Within For With Some The These Those All Every Just Almost"
-)
+_OPENERS = word_set("In Only After About Over Nearly Within For With Some The These Those All Every Just Almost")
 # After these a number is not a count: page five, phase two, no two people.
 _NAMES_BEFORE = word_set(
     "page pages chapter number numbers no nos level phase grade room gate channel route section act part season "
-    "episode week day game round stage step class type line verse psalm article amendment unit block apartment "
-    "flat suite floor tier year month top version volume issue rule title highway interstate exit track platform "
-    "pier box lot figure table formula group category zone district ward region point decimal age aged cloud "
-    "catch area plan option door lane whole form series model serial code minus plus times than_one at"
+    "episode week day game round stage step class type line verse psalm article amendment unit block apartment flat "
+    "suite floor tier year month top version volume issue rule title highway interstate exit track platform pier box "
+    "lot figure table formula group category zone district ward region point decimal age aged cloud catch area plan "
+    "option door lane whole form series model serial code minus plus times than_one at"
 )
 _PLURALS = word_set("people men women children police officers feet teeth mice geese oxen fish deer sheep cattle")
 _SCALE_WORDS = word_set("million billion trillion percent")
 _NOT_NOUNS = word_set(
-    "is was has does says goes as this its his us plus always perhaps besides yes across towards afterwards "
-    "sometimes thus less unless makes takes gets comes seems looks wants needs becomes remains means gives keeps "
-    "shows begins starts ends tells turns leads brings gas bus glass class boss loss mass pass press access "
-    "address business process success progress congress thirds halves quarters fourths fifths sixths sevenths "
-    "eighths ninths tenths dozens cents wrongs birds peas winks yards musketeers cheers shakes wonders dwarfs "
-    "seas sins commandments amigos stooges hrs mins secs lbs kgs yrs ins kms mms stars ways"
+    "is was has does says goes as this its his us plus always perhaps besides yes across towards afterwards sometimes "
+    "thus less unless makes takes gets comes seems looks wants needs becomes remains means gives keeps shows begins "
+    "starts ends tells turns leads brings gas bus glass class boss loss mass pass press access address business "
+    "process success progress congress thirds halves quarters fourths fifths sixths sevenths eighths ninths tenths "
+    "dozens cents wrongs birds peas winks yards musketeers cheers shakes wonders dwarfs seas sins commandments amigos "
+    "stooges hrs mins secs lbs kgs yrs ins kms mms stars ways"
 )
 _NOT_ADJECTIVES = word_set(
-    "of or and to by in on at for from with as than is are was were be been has have had do does did will would "
-    "can could may might must should that which who whom whose when where while if because but not also then "
-    "there here it he she they we you i the a an each per out up down over under after before since until hundred "
-    "thousand dozen half o oclock am pm a.m p.m said say says told asked time times get got went came made took "
-    "left won lost killed"
+    "of or and to by in on at for from with as than is are was were be been has have had do does did will would can "
+    "could may might must should that which who whom whose when where while if because but not also then there here it "
+    "he she they we you i the a an each per out up down over under after before since until hundred thousand dozen "
+    "half o oclock am pm a.m p.m said say says told asked time times get got went came made took left won lost killed"
 )
 
 
@@ -176,7 +173,7 @@ def counts_things(match: re.Match[str]) -> bool:
         return is_counted(match)
     # After a capitalised word it is part of a name or a date: iPhone 5, May 5, Article 5.
     before = word_before(head)
-    return before.isalpha() and (before.islower() or before in _SENTENCE_OPENERS) and is_counted(match)
+    return before.isalpha() and (before.islower() or before in _OPENERS) and is_counted(match)
 
 
 def word_before(head: str) -> str:

@@ -122,17 +122,13 @@ def _is_loose(part: Token, verb: Token, subject: Token) -> bool:
     if part.dep_ in ("conj", "neg", "parataxis", "preconj", "expl", "intj", "dep"):
         return True
     if part.dep_ == "advcl":
-        return not _is_purpose(part)
+        is_purpose = part.tag_ == "VB" and [left.lower_ for left in part.lefts][:1] == ["to"]
+        return not is_purpose
     if part.dep_ in ("npadvmod", "ccomp"):
         return part.i < verb.i
     if part.dep_ == "advmod":
         return subject.i < part.i < verb.i
     return part.dep_ in ("dobj", "attr", "acomp", "dative") and any(below.dep_ == "conj" for below in part.children)
-
-
-def _is_purpose(part: Token) -> bool:
-    lefts = [left.lower_ for left in part.lefts]
-    return part.tag_ == "VB" and lefts[:1] == ["to"]
 
 
 def _with_not(finite: Token, verb: Token) -> Replacement | None:

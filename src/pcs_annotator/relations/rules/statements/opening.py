@@ -45,33 +45,28 @@ _CLOSING = "\"'”’)]"
 
 _KEEP_CASE = word_set(
     """
-    i i'm i've i'd i'll monday tuesday wednesday thursday friday saturday sunday january february march april may
-    june july august september october november december christmas easter ramadan thanksgiving american americans
-    british english scottish irish welsh french german germans italian italians spanish portuguese dutch belgian
-    swiss austrian austrians polish czech hungarian hungarians romanian bulgarian greek greeks turkish russian
-    russians ukrainian ukrainians swedish norwegian danish finnish icelandic canadian canadians mexican mexicans
-    brazilian brazilians argentine argentinian chilean colombian venezuelan venezuelans peruvian cuban cubans
-    haitian chinese japanese korean koreans vietnamese thai indonesian malaysian filipino filipinos indian indians
-    pakistani pakistanis bangladeshi afghan afghans iranian iranians iraqi iraqis israeli israelis palestinian
-    palestinians syrian syrians lebanese jordanian egyptian egyptians saudi saudis libyan tunisian moroccan
-    algerian sudanese somali kenyan nigerian nigerians ethiopian ghanaian rwandan ugandan zimbabwean african
-    africans asian asians european europeans australian australians latino latinos hispanic hispanics arab arabs
-    kurdish kurds serbian serbs croatian bosnian albanian georgian chechen nepalese singaporean taiwanese
-    californian californians texan texans christian christians muslim muslims jewish jews catholic catholics
-    protestant islamic islamist islamists buddhist hindu hindus evangelical mormon orthodox republican republicans
-    democrat democrats democratic tory tories labour nazi nazis marxist olympic olympics internet congress
-    congressional parisian londoners victorian western soviet communist
+    i i'm i've i'd i'll monday tuesday wednesday thursday friday saturday sunday january february march april may june
+    july august september october november december christmas easter ramadan thanksgiving american british english
+    scottish irish welsh french german italian spanish portuguese dutch belgian swiss austrian polish czech hungarian
+    romanian bulgarian greek turkish russian ukrainian swedish norwegian danish finnish icelandic canadian mexican
+    brazilian argentine argentinian chilean colombian venezuelan peruvian cuban haitian chinese japanese korean
+    vietnamese thai indonesian malaysian filipino indian pakistani bangladeshi afghan iranian iraqi israeli palestinian
+    syrian lebanese jordanian egyptian saudi libyan tunisian moroccan algerian sudanese somali kenyan nigerian ethiopian
+    ghanaian rwandan ugandan zimbabwean african asian european australian latino hispanic arab kurdish kurds serbian
+    serbs croatian bosnian albanian georgian chechen nepalese singaporean taiwanese californian texan christian muslim
+    jewish jews catholic protestant islamic islamist buddhist hindu evangelical mormon orthodox republican democrat
+    democratic tory tories labour nazi marxist olympic internet congress congressional parisian londoners victorian
+    western soviet communist
     """
 )
 # Names that are also common words, or that the tagger often mistakes for one.
 _NAMES = word_set(
     """
-    trump bush brown rice cook gates apple amazon google microsoft intel target delta ford shell oracle sun visa
-    stone page powell pope king bank chase wells fox pence barr cotton cruz ball yahoo dell palm nokia boeing
-    sanders warren turkey china jordan chad georgia wall west east north south democrats republicans twitter
-    facebook moody lions giants eagles tigers bears bulls saints jets rangers rockets heat magic celtics pistons
-    twins angels cubs god lord satan jesus senate parliament earth mars venus mercury newsweek
-    providence phoenix buffalo mobile arsenal independence liberty concord
+    trump bush brown rice cook gates apple amazon google microsoft intel target delta ford shell oracle sun visa stone
+    page powell pope king bank chase wells fox pence barr cotton cruz ball yahoo dell palm nokia boeing sanders warren
+    turkey china jordan chad georgia wall west east north south twitter facebook moody lions giants eagles tigers bears
+    bulls saints jets rangers rockets heat magic celtics pistons twins angels cubs god lord satan jesus senate
+    parliament earth mars venus mercury newsweek providence phoenix buffalo mobile arsenal independence liberty concord
     chelsea proposition tonga woods bird medicare medicaid lifetime obama
     """
 )
@@ -79,15 +74,14 @@ _KEPT = _KEEP_CASE | _NAMES
 # A title before a name is tagged as part of it and keeps its capital; these words do not.
 _LOWER_EVEN_AS_NAME = word_set(
     """
-    the a an this that these those he she it we you they his her its our their my your in on at by for from with
-    to of as after before during since while when if because although though under over between among within
-    without despite there here some many most all both each every few several no police scientists researchers
-    officials investigators authorities lawmakers oil stocks shares former two three four five six seven eight
-    nine ten today yesterday tomorrow last next early late then now one and but or according longtime everyone
-    everybody everything someone somebody something anyone nobody nothing none more less fewer higher lower tens dozens
-    hundreds thousands millions billions legendary beleaguered embattled troubled ailing struggling billionaire
-    unbeaten certain manufacturing millionaire veteran actor actress singer striker midfielder defender researcher
-    eleven twelve senior rapper comedian
+    the a an this that these those he she it we you they his her its our their my your in on at by for from with to of
+    as after before during since while when if because although though under over between among within without despite
+    there here some many most all both each every few several no police scientists researchers officials investigators
+    authorities lawmakers oil stocks shares former two three four five six seven eight nine ten today yesterday tomorrow
+    last next early late then now one and but or according longtime everyone everybody everything someone somebody
+    something anyone nobody nothing none more less fewer higher lower tens dozens hundreds thousands millions billions
+    legendary beleaguered embattled troubled ailing struggling billionaire unbeaten certain manufacturing millionaire
+    veteran actor actress singer striker midfielder defender researcher eleven twelve senior rapper comedian
     """
 )
 _IN_NAMES = frozenset({"new", "old", "great", "grand", "big", "red", "white", "black", "green", "blue", "native"})
@@ -148,7 +142,7 @@ def in_mid_sentence(token: Token) -> str | None:
         return word.lower()
     if not word.isalpha():
         return _hyphened(word)
-    # "Chinas" is China's without its apostrophe.
+    # A plural, or "Chinas" for "China's".
     if not _KEPT.isdisjoint({plain, plain.removesuffix("s")}) or any(char.isupper() for char in word[1:]):
         return word
     is_name = _is_name(token, plain)

@@ -55,36 +55,38 @@ class PhrasePlace:
                     yield from (grandchild for grandchild in child.children if grandchild.dep_ == "pobj")
 
 
-def _has_child(*deps: str) -> Callable[[PhrasePlace], bool]:
+Frame = Callable[[PhrasePlace], bool]
+
+
+def _has_child(*deps: str) -> Frame:
     return lambda place: any(child.dep_ in deps for child in place.word.children)
 
 
-def _has_dep(*deps: str) -> Callable[[PhrasePlace], bool]:
+def _has_dep(*deps: str) -> Frame:
     return lambda place: place.word.dep_ in deps
 
 
-def _next_tag(*tags: str) -> Callable[[PhrasePlace], bool]:
-    return lambda place: (token := place.after()) is not None and token.tag_ in tags
+def _before(fits: Callable[[Token], bool]) -> Frame:
+    return lambda place: (token := place.before()) is not None and fits(token)
 
 
-def _has_object(*tags: str) -> Callable[[PhrasePlace], bool]:
-    def check(place: PhrasePlace) -> bool:
-        return any(
-            child.dep_ == "dobj" and child.i >= place.end and child.tag_ in tags for child in place.word.children
-        )
-
-    return check
+def _after(fits: Callable[[Token], bool], steps: int = 1) -> Frame:
+    return lambda place: (token := place.after(steps)) is not None and fits(token)
 
 
-def _has_that_clause(place: PhrasePlace) -> bool:
-    following = place.after()
-    return (
-        following is not None
-        and following.lower_ == "that"
-        and following.tag_ == "IN"
-        and following.dep_ == "mark"
-        and following.head.dep_ == "ccomp"
+def _next_tag(*tags: str) -> Frame:
+    return _after(lambda token: token.tag_ in tags)
+
+
+def _has_object(*tags: str) -> Frame:
+    return lambda place: any(
+        child.dep_ == "dobj" and child.i >= place.end and child.tag_ in tags for child in place.word.children
     )
+
+
+def _is_that(token: Token) -> bool:
+    """Whether it opens a clause that is an object: `said that he left`."""
+    return token.lower_ == "that" and token.tag_ == "IN" and token.dep_ == "mark" and token.head.dep_ == "ccomp"
 
 
 def _has_clause(place: PhrasePlace) -> bool:
@@ -174,20 +176,10 @@ def _ends_clause(place: PhrasePlace) -> bool:
     return token is None or token.text in (".", ",", ";", "!", "”", '"', "'", "’")
 
 
-def _comma_follows(place: PhrasePlace) -> bool:
-    token = place.after()
-    return token is not None and token.text == ","
-
-
 def _stands_apart(place: PhrasePlace) -> bool:
     """Whether it is set off: a comma after it, and a comma, a semicolon or the beginning before it."""
     token = place.before()
-    return _comma_follows(place) and (token is None or token.text in (",", ";", "“", '"'))
-
-
-def _has_place_name(place: PhrasePlace) -> bool:
-    token = place.after(2)
-    return token is not None and token.tag_ in _NAMES
+    return FRAMES["comma-next"](place) and (token is None or token.text in (",", ";", "“", '"'))
 
 
 def _relative_is_near(place: PhrasePlace) -> bool:
@@ -212,10 +204,6 @@ def _joins_clauses(place: PhrasePlace) -> bool:
     )
 
 
-def _has_score(place: PhrasePlace) -> bool:
-    return bool(_SCORE.search(place.sentence.text))
-
-
 def _has_one_thing(place: PhrasePlace) -> bool:
     """Whether a preposition has a noun and no clause: `after the fire`, not `after fire swept it`."""
     for token in place.objects:
@@ -230,32 +218,13 @@ def _is_question(place: PhrasePlace) -> bool:
     return place.sentence.text.rstrip("\"'”’ )").endswith("?") or place.sentence[0].tag_ in ("WRB", "WP")
 
 
-def _has_helper_before(place: PhrasePlace) -> bool:
-    token = place.before()
-    return token is not None and (token.tag_ == "MD" or lemma(token) in ("be", "have", "do"))
+def _is_amount(token: Token) -> bool:
+    return token.tag_ == "CD" or token.lower_ in ("percent", "times", "dollars", "hours", "days")
 
 
-def _be_before(place: PhrasePlace) -> bool:
-    token = place.before()
-    return token is not None and lemma(token) == "be"
-
-
-def _amount_before(place: PhrasePlace) -> bool:
-    token = place.before()
-    return token is not None and (
-        token.tag_ == "CD" or token.lower_ in ("percent", "times", "dollars", "hours", "days")
-    )
-
-
-def _is_graded(place: PhrasePlace) -> bool:
-    """Whether the word before it says how much, as in `so tiny`."""
-    token = place.before()
-    return token is not None and (token.tag_ in ("RB", "RBR", "RBS", "WRB") or token.lower_.endswith("ly"))
-
-
-def _noun_before(place: PhrasePlace) -> bool:
-    token = place.before()
-    return token is not None and token.tag_ in _NOUNS
+def _says_how_much(token: Token) -> bool:
+    """Whether it grades the word after it, as in `so tiny`."""
+    return token.tag_ in ("RB", "RBR", "RBS", "WRB") or token.lower_.endswith("ly")
 
 
 def _has_person_subject(place: PhrasePlace) -> bool:
@@ -266,17 +235,17 @@ def _has_person_subject(place: PhrasePlace) -> bool:
     )
 
 
-FRAMES: Mapping[str, Callable[[PhrasePlace], bool]] = {
+FRAMES: Mapping[str, Frame] = {
     "active": _is_active,
     "adjective-next": _next_tag("JJ"),
-    "amount-before": _amount_before,
+    "amount-before": _before(_is_amount),
     "attribute": _has_child("acomp", "attr"),
     "bare": _is_bare,
-    "be-before": _be_before,
+    "be-before": _before(lambda token: lemma(token) == "be"),
     "capital": lambda place: place.word.text[0].isupper(),
     "clause": _has_clause,
     "clause-next": _next_tag(*_OPENS_CLAUSE),
-    "comma-next": _comma_follows,
+    "comma-next": _after(lambda token: token.text == ","),
     "comparative-next": _next_tag("JJR", "RBR"),
     "complement": _has_child("xcomp", "ccomp", "advcl"),
     "describes-noun": _has_dep("amod"),
@@ -287,16 +256,16 @@ FRAMES: Mapping[str, Callable[[PhrasePlace], bool]] = {
     "first": _is_first,
     "from-doing": _keeps_from,
     "gerund-next": _next_tag("VBG"),
-    "graded": _is_graded,
+    "graded": _before(_says_how_much),
     "has-next": lambda place: (token := place.after()) is not None and token.head.i == place.start,
-    "helper-before": _has_helper_before,
+    "helper-before": _before(lambda token: token.tag_ == "MD" or lemma(token) in ("be", "have", "do")),
     "infinitive-next": _next_tag("VB"),
     "joins-clauses": _joins_clauses,
     "marks-clause": _has_dep("mark"),
     "name-next": _next_tag(*_NAMES),
     "name-object": _has_object(*_NAMES),
-    "name-second": _has_place_name,
-    "noun-before": _noun_before,
+    "name-second": _after(lambda token: token.tag_ in _NAMES, steps=2),
+    "noun-before": _before(lambda token: token.tag_ in _NOUNS),
     "noun-next": _next_tag("NN", "NNS"),
     "noun-object": _has_object(*_NOUNS),
     "nouns-next": _next_tag("NNS", "NNPS", "JJ"),
@@ -314,9 +283,9 @@ FRAMES: Mapping[str, Callable[[PhrasePlace], bool]] = {
     "question": _is_question,
     "relative": _has_dep("relcl"),
     "relative-near": _relative_is_near,
-    "score": _has_score,
+    "score": lambda place: _SCORE.search(place.sentence.text) is not None,
     "set-apart": _stands_apart,
-    "that": _has_that_clause,
+    "that": _after(_is_that),
     "to": _to_infinitive_follows,
     "verb-next": _verb_follows,
 }

@@ -26,26 +26,7 @@ _LISTS = word_set("tags frame next not_next prev not_prev subject object not_obj
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LexiconEntry:
-    """One substitution and the places in which it keeps the meaning.
-
-    Attributes:
-        kind: What is inflected.
-        words: What it replaces, in lower case, in dictionary form.
-        to: The replacement, in dictionary form.
-        rank: 1 for the safest, 3 for those used only if there is no other.
-        tags: Penn tags that the first word may have; empty for any that the kind allows.
-        frame: Names of conditions that must all hold; a leading `!` means that the condition must not hold.
-        next: Words of which one must follow; empty for any.
-        not_next: Words that must not follow.
-        prev: Words of which one must come before; empty for any.
-        not_prev: Words that must not come before.
-        subject: Nouns of which one must be the subject; `@name` stands for any name.
-        object: Nouns of which one must be the object; `@name` stands for any name.
-        not_object: Nouns that must not be the object.
-        head: Words of which one must be the head in the parse.
-        not_head: Words that must not be the head.
-        without: Words that must not be anywhere in the sentence.
-    """
+    """One substitution and the places in which it keeps the meaning; the lexicon's first lines explain the fields."""
 
     kind: Kind
     words: tuple[str, ...]
