@@ -141,7 +141,9 @@ def names(rewrite: Rewrite) -> str:
         return "there is a new address, @name or #tag; add none"
     if not may_be_english(rewrite.source):
         return _foreign_names(rewrite.source, rewrite.text)
-    small = [] if rewrite.expects.recases else _without_capital(rewrite.source, rewrite.text)
+    # Where every word is in small letters, that is the rewrite's purpose.
+    recased = rewrite.expects.recases or rewrite.text.islower()
+    small = [] if recased else _without_capital(rewrite.source, rewrite.text)
     if small:
         return f"names without their capital: {quoted(small)}; write names as in the text"
     return _english_names(rewrite.source, rewrite.text)

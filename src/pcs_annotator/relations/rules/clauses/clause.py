@@ -235,7 +235,7 @@ def shares_subject(clause: Clause) -> bool:
 def dangles(clause: Clause) -> bool:
     """Return whether a phrase without a subject, such as `Speaking in Rome,`, depends on this subject."""
     verb = clause.verb
-    if verb.dep_ == "ROOT" and any(
+    if verb.dep_ in ("ROOT", "ccomp") and any(
         token.tag_ == "VBG" and token.dep_ in ("pcomp", "advcl", "acl", "dep") and not _stands_alone(token)
         for token in verb.doc[clause.opening : clause.subject.first]
     ):

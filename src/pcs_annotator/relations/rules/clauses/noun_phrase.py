@@ -133,6 +133,8 @@ def is_plural(head: Token) -> bool | None:
         words = {child.lower_ for token in (head, *joined) for child in token.children if child.dep_ == "cc"}
         # "Cap and trade" is one thing.
         bare = all(token.tag_ == "NN" and not any(token.lefts) for token in (head, *joined))
+        # "Discovery of a statue and two coins" may be one discovery.
+        bare = bare or any(child.dep_ == "prep" and child.i < joined[0].i for child in head.rights)
         return True if words & {"and", "&"} and not words & {"or", "nor"} and not bare else None
     word = head.lower_
     if word in _PARTS:

@@ -16,8 +16,8 @@ _FINITE = ("MD", "VBD", "VBZ", "VBP")
 SUBJECTS = ("nsubj", "nsubjpass", "expl")
 _STOPS = frozenset({".", "!", ";", ":", "-", "--", "–", "—", ")", *QUOTES})
 # Prepositions that tell when or under which circumstances something happens, whatever noun comes before them.
-_CIRCUMSTANCES = word_set("after before during since until following amid despite through near outside against")
-_PLACES = word_set("in at across")
+_CIRCUMSTANCES = word_set("after before during since until following amid despite through against")
+_PLACES = word_set("in at across near outside")
 _NAME_TAGS = ("NNP", "NNPS", "PRP")
 # A name has no need of these, so that they belong to the verb.
 _NOT_OF_NAMES = word_set("for on to into at in over from against through about")
@@ -96,7 +96,7 @@ def _is_phrase_of(verb: Token, after: Token) -> bool:
 
 def _is_place(after: Token, verb: Token) -> bool:
     """Return whether a phrase names the place of a deed to a certain thing: `bombed the city in Iraq`."""
-    named = any(noun.tag_ == "NNP" for noun in after.children)
+    named = after.lower_ in ("near", "outside") or any(noun.tag_ == "NNP" for noun in after.children)
     certain = any(word.dep_ in ("det", "poss", "nummod") for noun in verb.rights for word in noun.lefts)
     return after.lower_ in _PLACES and after.head == verb and named and certain
 

@@ -101,7 +101,7 @@ def _unsuited_verb(transitive: TransitiveClause) -> bool:
     verb, noun = transitive.clause.group.verb, lemma(transitive.object.head)
     # "I liked a video" is what a site writes for its users.
     if (verb == "call" and transitive.complement is None and transitive.particle is None) or (
-        verb == "like" and transitive.object.tokens[0].lower_ == "a"
+        verb == "like" and (transitive.clause.group.modal or transitive.object.tokens[0].lower_ == "a")
     ):
         return True
     if transitive.particle is not None:
@@ -150,6 +150,9 @@ def _can_follow_by(pronoun: Token, verb: Token) -> bool:
 
 def _odd_opening(subject: Phrase) -> bool:
     first, figures = subject.tokens[0], any(token.tag_ == "CD" for token in subject.tokens)
+    # "DAVIE  Dolphins coach": a place, then the text.
+    if first.is_upper and first.nbor(1).is_space:
+        return True
     if first.tag_ in ("WP$", "WDT") or (first.tag_ in ("IN", "RB", "RBS") and not figures):
         return True
     # "By 12 percent" would say how much, not who.

@@ -161,6 +161,9 @@ def _is_sure(child: Token, verb: Token, *, alone: bool) -> bool:
             and child.lower_ != "using"
             and not any(word.lower_ in _LOOSE for word in child.rights)
         )
+    # "Seized a man who worked with the army from his home": the second phrase may be the main verb's.
+    if child.dep_ == "relcl" and sum(word.dep_ == "prep" for word in child.rights) > 1:
+        return False
     return child.dep_ in ("conj", "cc", "punct", "relcl", "appos", "case", "nummod", "preconj")
 
 

@@ -21,11 +21,12 @@ NO_PASSIVE = word_set(
 # Idioms of verb and object, in which the object cannot be the subject of a passive.
 IDIOMS = word_set(
     """
+    hit:spot hit:store hit:shelf hit:market pull:punch
     take:place take:part take:time take:effect take:care take:advantage take:office take:turn take:aim take:note
     take:heart take:shape take:root take:cover take:hold take:pride take:issue take:exception take:stage take:lead
     take:seat take:break take:look take:hit take:charge take:refuge take:it take:toll take:side take:stand
     take:pain take:day take:week take:month take:year take:hour take:minute take:decade take:while take:life
-    hit:spot take:chance make:sense make:way make:love make:history make:room make:do make:money make:friend make:fun
+    take:chance make:sense make:way make:love make:history make:room make:do make:money make:friend make:fun
     make:peace make:debut make:progress make:difference make:sure make:appearance make:headline make:case
     make:point make:it make:face make:mistake make:stop make:trip make:return make:start make:living make:use
     make:deal make:impact play:role play:part play:game play:host play:ball play:havoc play:fool pay:attention
@@ -168,9 +169,7 @@ _FROM = word_set(
 )
 # Verbs that take a preposition themselves, whatever noun comes before it.
 VERBS_WITH = {
-    "of": word_set(
-        "accuse convict rob strip deprive remind warn cure suspect acquit inform convince clear assure rid notify"
-    ),
+    "of": word_set("accuse convict rob deprive remind warn cure suspect acquit inform convince assure notify"),
     "for": _FOR,
     "on": word_set("spend impose waste focus"),
     "over": word_set("slam blast criticize sue attack question mock rip condemn probe grill accuse"),
