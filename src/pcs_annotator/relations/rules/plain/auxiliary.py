@@ -44,7 +44,7 @@ _QUESTION = word_set("what where how")
 # `who's` counts only before these: it is often a misspelt `whose`.
 _AFTER_WHO = word_set("a an the not in on at to going there here your his her my our their")
 _NOT_AFTER_S = word_set("own and or but if of")
-_ADJECTIVES_IN_EN = word_set(
+_OTHERS_IN_EN = word_set(
     "open seven ten even golden wooden sudden often when then men women children keen green between"
 )
 
@@ -111,4 +111,4 @@ def _may_be_participle(word: str) -> bool:
         return True
     if word.endswith("ed"):
         return word not in _NOT_PAST
-    return word.endswith("en") and word not in _ADJECTIVES_IN_EN
+    return word.endswith("en") and word not in _OTHERS_IN_EN

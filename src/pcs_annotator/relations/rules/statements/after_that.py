@@ -23,17 +23,13 @@ if TYPE_CHECKING:
 _NEVER_PARTICIPLE = frozenset({"VBZ", "MD", "VBP"})
 # These have an object in the passive too: "Lee named best actor".
 _GIVING = word_set(
-    """
-    name elect appoint call charge grant award give offer hand tell ask order show teach pay sentence fine send declare
-    vote crown dub leave find deny cost
-    """
+    "name elect appoint call charge grant award give offer hand tell ask order show teach pay sentence fine send "
+    "declare vote crown dub leave find deny cost"
 )
 # Headlines such as "The Real Reason She Left" are a noun with a clause, not a statement.
 _TEASERS = word_set(
-    """
-    reason reasons way ways thing things everything moment moments time times how why what who when where types kinds
-    signs facts pictures photos tweets faces words questions struggles
-    """
+    "reason reasons way ways thing things everything moment moments time times how why what who when where types kinds "
+    "signs facts pictures photos tweets faces words questions struggles"
 )
 _ODD_STARTS = frozenset({"WDT", "WP", "WP$", "UH", "VB", "LS", "VBN", "RP", "CC", "JJS", "RBS"})
 _ODD_FIRST_WORDS = word_set(

@@ -29,10 +29,8 @@ UNCLEAR_BESIDE_NOT = word_set(
 )
 # "Does not think that" mostly means "thinks that … not", which is another statement.
 _SLIP_INTO_COMPLEMENT = word_set(
-    """
-    think believe expect suppose want seem appear feel intend plan tend hope wish like imagine guess look reckon
-    anticipate advise recommend suggest schedule set need dare ought use happen
-    """
+    "think believe expect suppose want seem appear feel intend plan tend hope wish like imagine guess look reckon "
+    "anticipate advise recommend suggest schedule set need dare ought use happen"
 )
 _SPANS = frozenset({"years", "months", "weeks", "days", "hours", "minutes", "decades", "centuries", "long", "time"})
 _TAKE_NOT = frozenset({"is", "are", "was", "were", "am", "has", "have", "had", "does", "do", "did"})

@@ -231,9 +231,7 @@ def _begins_cleanly(sentence: Span) -> bool:
 def _balanced(text: str) -> bool:
     return (
         text.count('"') % 2 == 0
-        and text.count("“") == text.count("”")
-        and text.count("(") == text.count(")")
-        and text.count("[") == text.count("]")
+        and all(text.count(opening) == text.count(closing) for opening, closing in ("“”", "()", "[]"))
         # An apostrophe looks like a closing quote: only an opening one shows a quotation.
         and text.count("‘") <= text.count("’")
         and len(re.findall(r"(?:^|[\s(])'\w", text)) <= len(re.findall(r"[^\s]'(?!\w)", text))

@@ -194,7 +194,8 @@ def _verb_is_free(word: Token, inside: range) -> bool:
 
 
 def _conditions_hold(entry: LexiconEntry, place: PhrasePlace) -> bool:
-    return _neighbours_fit(entry, place) and _parse_fits(entry, place) and _frames_hold(entry, place)
+    frames = (FRAMES[name.removeprefix("!")](place) != name.startswith("!") for name in entry.frame)
+    return _neighbours_fit(entry, place) and _parse_fits(entry, place) and all(frames)
 
 
 def _neighbours_fit(entry: LexiconEntry, place: PhrasePlace) -> bool:
@@ -231,10 +232,6 @@ def _names_of(token: Token) -> tuple[str, ...]:
         return (lemma(token),)
     # A name with an article is more often a thing than a person.
     return () if any(child.dep_ == "det" for child in token.children) else ("@name",)
-
-
-def _frames_hold(entry: LexiconEntry, place: PhrasePlace) -> bool:
-    return all(not FRAMES[name[1:]](place) if name.startswith("!") else FRAMES[name](place) for name in entry.frame)
 
 
 def _quoted(sentence: Span) -> Iterator[int]:
