@@ -72,11 +72,12 @@ class SourceText:
         last, known = words[-1], set(words)
         if not _ENDS.search(self.text):
             return last in _GOES_ON and last != self._words[-1]
-        # A full stop may be left out, but then the end of the source is there, and no word of it that must follow.
+        # A full stop may be left out, but then the end of the source is there, and no word of it that must follow. A new
+        # last word is most likely not the last.
         following = {new for old, new in pairwise(self._words) if old == last}
         begun = any(word.startswith(last) for word in self._words if word not in known)
         ends = {word[:2] for word in known}
-        hangs = last in _GOES_ON and last != self._words[-1]
+        hangs = last not in self._words or (last in _GOES_ON and last != self._words[-1])
         return self._words[-1] not in known or hangs or begun or not {word[:2] for word in following} <= ends
 
     def lost_without(self, whole: str, part: str) -> float:

@@ -108,7 +108,9 @@ def in_tags(text: str, source: str) -> list[str] | None:
 
 
 def without_markup(text: str, source: str) -> str:
-    """Return a text without bold and italic type, entities and escapes that the source does not have."""
+    """Return a text without bold and italic type, tabs, entities and escapes that the source does not have."""
+    if "\t" in text and "\t" not in source:
+        text = re.sub(r"(?<=\w)\t(?=\S)", ": ", text)  # a label in a column of its own
     if "*" in text and "*" not in source:
         text = re.sub(r"\*\*|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])", "", text)
     if "__" in text and "__" not in source:
