@@ -72,8 +72,8 @@ class SourceText:
         last, known = words[-1], set(words)
         if not _ENDS.search(self.text):
             return last in _GOES_ON and last != self._words[-1]
-        # A full stop may be left out, but then the end of the source is there, and no word of it that must follow. A new
-        # last word is most likely not the last.
+        # A full stop may be left out, but then the end of the source is there, and no word of it that must follow.
+        # A new last word is most likely not the last.
         following = {new for old, new in pairwise(self._words) if old == last}
         begun = any(word.startswith(last) for word in self._words if word not in known)
         ends = {word[:2] for word in known}

@@ -154,7 +154,8 @@ def in_sentence_case(sentence: str) -> str:
     for at, found in enumerate(words):
         word, start = found[0], found.start()
         following = words[at + 1][0] if at + 1 < len(words) else ""
-        keeps = _is_name(word, following, after=name if start == done + 1 else "")
+        initial = len(word) == 1 and sentence[start + 1 : start + 2] == "."
+        keeps = initial or _is_name(word, following, after=name if start == done + 1 else "")
         opens = not at or sentence[start - 1] in '“"' or sentence[start - 2 : start] == ": "
         pieces += [sentence[done:start], word if keeps or opens else word[0].lower() + word[1:]]
         done, name = found.end(), word if keeps and word[0].isalpha() and word[-2:] not in ("'s", "’s") else ""
@@ -214,6 +215,11 @@ def as_written(rewrite: str, source: str, parsed: str) -> str:
             word = word[0].upper() + word[1:]
         text = text[: found.start()] + word + text[found.end() :]
     return _begun_like(source, text, written)
+
+
+def keeps_emphasis(source: str, rewrite: str) -> bool:
+    """Return whether a rewrite keeps all words that its source has in capitals."""
+    return source.isupper() or not set(_SHOUTED.findall(source)) - set(_SHOUTED.findall(rewrite))
 
 
 def _begun_like(source: str, text: str, words: list[str]) -> str:

@@ -13,7 +13,7 @@ from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.relations.base import Context, Need, relations
 from pcs_annotator.relations.language import why_not_english, why_not_prose
 from pcs_annotator.relations.parse import LONGEST
-from pcs_annotator.relations.rules.prepared import Prepared, as_written, prepared
+from pcs_annotator.relations.rules.prepared import Prepared, as_written, keeps_emphasis, prepared
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span
@@ -129,7 +129,11 @@ class SentenceRule(ByFunction[SentenceFunction]):
         ready = prepared(text)
         function = self.on_truth if context.about_truth and self.on_truth else self.function
         found = by_sentence(await context.parser.parse(ready.text), function)
-        return found if isinstance(found, NotApplicable) else [_as_written(each, text, ready) for each in found]
+        if isinstance(found, NotApplicable):
+            return found
+        written = [_as_written(each, text, ready) for each in found]
+        loud = [each for each in written if keeps_emphasis(text[each.start : each.end], each.text)]
+        return loud or NotApplicable("a word in capitals would change")
 
 
 def _as_written(replacement: Replacement, text: str, ready: Prepared) -> Replacement:

@@ -24,6 +24,17 @@ LEFT_ALONE = {
         Colleagues praised the mayor's plan in the council.
         The bank delivers more food to the poor than three years ago.
         UK scientists advise heart attack-susceptible to get flu shot
+        AP - Insurgents ambushed a supply convoy in northern Mali on Saturday, killing four drivers.
+        Gunmen seized an engineer who worked with the army from his home.
+        The mayor lost a seat over a typing error.
+        A courier is dodging arrest hiding in the hills
+        The firm has proposed dozens of (cheap) fixes.
+        Voters could give this zero stars they would.
+        The singer looks happy on the cover.
+        The probe Ada hurtled Tuesday toward the moon.
+        Children would like a cheap gift for the holidays.
+        A paper reports British spy involved in a theft
+        The minister praised the envoy. Praised him twice.
     """,
     "particles, adverbs and scores": """
         She put the offer down.

@@ -179,8 +179,11 @@ def _keeps_capital(token: Token) -> bool | None:
     named = any(other.text == word and other != token and not other.is_sent_start for other in token.doc)
     if named or word[1:] != word[1:].lower() or word == "I" or low in _PEOPLES:
         return True
-    if token.tag_ in _SMALL_TAGS:
-        return False
+    following = token.doc[token.i + 1 : token.i + 2]
+    # "Amendment 1" may be a name; "New Gabonese" is none, but "New York" is.
+    unclear = bool(following) and (following[0].like_num or (low == "new" and following[0].tag_ == "JJ"))
+    if token.tag_ in _SMALL_TAGS or unclear:
+        return None if unclear else False
     before_name = token.i + 1 < len(token.doc) and (
         token.nbor(1).text[:1].isupper() or (low in _NAME_BEGINNINGS and token.nbor(1).lower_ == "and")
     )

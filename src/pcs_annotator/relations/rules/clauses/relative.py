@@ -44,7 +44,7 @@ def relative_to_passive(clause: Clause) -> Replacement | NotApplicable:
     if verbs is None or participle(clause.group) is None:
         return NotApplicable("no passive form")
     if (
-        (_is_bare(clause) and (clause.group.modal or clause.group.verb == "help"))
+        (_is_bare(clause) and _is_doubtful(clause))
         or _unsuited(clause, noun)
         or not (whole(subject) and commas_fit(subject))
         or len(subject.tokens) > LONGEST_AGENT
@@ -65,6 +65,13 @@ def _is_bare(clause: Clause) -> bool:
     return clause.verb.doc[clause.subject.first - 1] == clause.verb.head and not any(
         child.dep_ == "dobj" for child in clause.verb.children
     )
+
+
+def _is_doubtful(clause: Clause) -> bool:
+    """Return whether a clause without a pronoun may be no relative clause: `the probe Cassini hurtled`."""
+    verb, subject = clause.verb, clause.subject
+    unmarked = verb.sent[-1].is_alpha or _has_particle(verb) or clause.group.modal or clause.group.verb == "help"
+    return bool(unmarked) or (subject.head.tag_ == "NNP" and subject.first == subject.last)
 
 
 def _is_relative(token: Token) -> bool:
@@ -101,5 +108,6 @@ def _unsuited_noun(noun: Token, verb: str) -> bool:
 def _leaves_open(child: Token) -> bool:
     """Return whether a word after the verb casts doubt on the relative pronoun being its object."""
     if child.dep_ == "prep":
-        return not any(word.dep_ in ("pobj", "pcomp") for word in child.children)
+        inner = [word for word in child.subtree if word.dep_ == "prep"]
+        return not all(any(word.dep_ in ("pobj", "pcomp") for word in each.children) for each in inner)
     return child.dep_ in ("dobj", "dative", "ccomp", "xcomp", "oprd", "acomp", "attr", "advcl", "dep")

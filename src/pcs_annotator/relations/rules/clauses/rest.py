@@ -32,6 +32,9 @@ _LONGEST_TIME = 6
 def is_sure(verb: Token, end: int) -> bool:
     """Return whether the words after `end`, the last one of a verb and its object, may follow an agent instead."""
     doc, stop = verb.doc, verb.sent.end
+    # "The judge ordered him to leave, granting a request": the participle is about the old subject.
+    if any(token.tag_ == "VBG" and token.nbor(-1).text == "," for token in doc[end + 1 : stop]):
+        return False
     at = _after_times(verb, end + 1)
     if at >= stop:
         # A sentence that ends without a mark inside a text was cut off too early.
@@ -54,8 +57,6 @@ def _sure_after_comma(verb: Token, after: Token) -> bool:
     # The clause stands before the one it depends on: "When police came, ...", "..., he said".
     if verb.head.i >= after.i and verb.right_edge.i <= after.i and (verb.dep_ != "ccomp" or _tells(verb.head)):
         return True
-    if after.tag_ == "VBG":
-        return lemma(after) in known.RESULTS
     return _is_clause(after) or (after.dep_ == "prep" and _has_noun(after) and after.lower_ in _CIRCUMSTANCES | {"in"})
 
 

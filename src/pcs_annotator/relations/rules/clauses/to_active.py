@@ -192,6 +192,13 @@ def _misread(passive: _PassiveClause) -> bool:
     return misread_after(passive.agent.last, verb, allow_verb=verb.dep_ == "relcl")
 
 
+def _swallows(passive: _PassiveClause) -> bool:
+    """Return whether a clause in the old subject would take in the words that now follow it."""
+    after = passive.clause.verb.doc[passive.agent.last + 1 : passive.agent.last + 2]
+    clauses = any(token.dep_ in ("relcl", "advcl", "ccomp", "acl") for token in passive.clause.subject.tokens)
+    return clauses and bool(after) and not after[0].is_punct
+
+
 def _unclear(passive: _PassiveClause) -> bool:
     parts = (passive.clause.subject, passive.agent)
     return not all(whole(part) and commas_fit(part) for part in parts)
@@ -209,5 +216,6 @@ _REASONS: tuple[tuple[str, Callable[[_PassiveClause], bool]], ...] = (
     ("negation or quantity would change its reach", _scope),
     ("adverb that cannot move", _adverbs),
     ("too long to turn round", _heavy),
+    ("a phrase would change its place", _swallows),
     ("punctuation inside a moved phrase", _unclear),
 )

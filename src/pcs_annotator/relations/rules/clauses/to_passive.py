@@ -44,6 +44,7 @@ _NAMING = word_set("name call elect appoint award give offer send pay deny grant
 _PERSON = re.compile(
     r"(?:er|or|ist|ian|man|ant|ent)$|^(?:(?:some|any|every)(?:one|body)|people|person|guy|girl|boy|kid|child|friend|wife|dog|cat)$"
 )
+_NOT_WITH_PARTICLES = word_set("make give talk break bring sink")
 _PERSONS = word_set("he she it they him them")
 _SCORE = re.compile(r"\d-\d")
 # Maximum number of words in an agent that comes between an object and what is said about it.
@@ -105,13 +106,7 @@ def _unsuited_verb(transitive: TransitiveClause) -> bool:
     ):
         return True
     if transitive.particle is not None:
-        return transitive.particle.lower_ not in known.LIGHT_PARTICLES or verb in (
-            "make",
-            "give",
-            "talk",
-            "break",
-            "bring",
-        )
+        return transitive.particle.lower_ not in known.LIGHT_PARTICLES or verb in _NOT_WITH_PARTICLES
     if verb in known.LIGHT:
         return noun not in known.LIGHT[verb]
     return verb in known.NO_PASSIVE or f"{verb}:{noun}" in known.IDIOMS

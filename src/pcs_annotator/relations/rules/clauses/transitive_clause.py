@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _AIMS = word_set("effort attempt bid response order hopes exchange")
 _LOOSE = word_set("into after before during since until through following amid despite onto upon")
 # Prepositions after a noun that usually belong to it.
-_HELD = word_set("of about between against for on over like above behind")
+_HELD = word_set("of about between against for on like above behind")
 _NOUNS_WITH_WITH = word_set(
     "deal agreement contract dispute war meeting talk tie relationship relation interview treaty alliance partnership"
 )
@@ -159,6 +159,8 @@ def _is_sure(child: Token, verb: Token, *, alone: bool) -> bool:
             alone
             and child.left_edge.nbor(-1) == noun
             and child.lower_ != "using"
+            and (child.tag_ != "VBG" or noun.tag_ == "NNS" or any(noun.lefts))
+            and not (child.tag_ == "VBN" and lemma(verb) in known.TELLING)
             and not any(word.lower_ in _LOOSE for word in child.rights)
         )
     # "Seized a man who worked with the army from his home": the second phrase may be the main verb's.

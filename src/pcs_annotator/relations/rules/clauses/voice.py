@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 LONGEST_SENTENCE = 70
 LONGEST_LINE = 30
 # An apostrophe at the edge of a word may be half of a quotation, which must not be torn apart.
+# The parser ends a sentence after "U.A." in "U.A.W. members".
+_SPLIT = re.compile(r"\b[A-Z]\.?\s*$")
 _BROKEN = re.compile(r"(?:^|[\s(])['‘]\w|\w['’]…|\\\w|#39;(?!s )|#(?!39)\d+;|quot;\w")
 # What a tag inside a sentence stands for is not known; it is parsed as a name that begins with X.
 _TAGGED = re.compile(r"\bX[a-z]{3,}")
@@ -67,8 +69,10 @@ def why_not(sentence: Span) -> str:
 
 
 def _is_cut_off(sentence: Span) -> bool:
-    """Return whether the end of a longer text is missing, as in news that were shortened."""
-    return sentence.end == len(sentence.doc) > LONGEST_LINE and sentence[-1].text[-1].isalnum()
+    """Return whether a part is missing: behind an initial, or at the end of news that were shortened."""
+    doc = sentence.doc
+    split = (sentence.end < len(doc) and _SPLIT.search(sentence.text)) or _SPLIT.search(doc[: sentence.start].text[-9:])
+    return bool(split) or (sentence.end == len(doc) > LONGEST_LINE and sentence[-1].text[-1].isalnum())
 
 
 def _leads_on(sentence: Span) -> bool:

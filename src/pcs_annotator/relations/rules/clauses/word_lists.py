@@ -12,8 +12,9 @@ NO_PASSIVE = word_set(
     near top last number span date dare continue keep ramble wonder guess suppose pretend care concern befit walk jump
     rise fall shed slip plunge surge soar tumble decline edge inch slide retreat differ miss stand sit lie live die
     sleep talk laugh cry smile nod shrug behave marry divorce wed entail involve include constitute cease afford risk
-    practice vow swear agree decide intend aim undergo owe average meet claim threaten set spend stretch vote put draw
-    see take bring retire resign graduate join survive paint know prove work
+    practice vow swear agree decide intend aim undergo owe average meet claim threaten set spend look smell taste
+    sound revolve hurtle fold sink consider stretch vote put draw see take bring retire resign graduate join survive
+    paint know prove work
     """
 )
 
@@ -74,7 +75,9 @@ LIGHT = {
     "do": word_set("work research study job"),
 }
 LIGHT_PARTICLES = word_set("over up down out away forward back aside off")
-INDEFINITE = word_set("anyone anybody anything someone somebody something those nothing nobody none such more less")
+INDEFINITE = word_set(
+    "anyone anybody anything someone somebody something those nothing nobody none such more less tho bro dude lol"
+)
 
 QUANTIFIERS = word_set(
     "all every each both many most much some several few fewer little less no none nobody neither nothing any anyone "
