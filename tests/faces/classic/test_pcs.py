@@ -205,10 +205,12 @@ def test_without_a_textmutator_rules_rewrite(textmutator: str | None) -> None:
     write_dataset(12)
     models = ["scripted:hash", "scripted:hash:2"]
     pcs = PCS(PROMPT, "dataset.csv", models, textmutator, generate_annotations=True)
-    assert is_distribution(pcs.annotate("The mayor opened the bridge."))
+    # Where the question is what is fake, no frame may say that a text is not untrue.
+    with pytest.warns(PcsWarning, match="'double-negation' changed none of 12 texts"):
+        assert is_distribution(pcs.annotate("The mayor opened the bridge."))
     rewritten = {name: [row[name] for row in cells()] for name in ("text_mr1", "text_mr2", "text_mr3")}
     assert "Five buses were bought by the mayor yesterday." in rewritten["text_mr1"]
-    assert all(" not " in text or not text for text in rewritten["text_mr2"])
+    assert not any(rewritten["text_mr2"])
 
 
 def test_without_a_parser_the_remedy_is_named_before_any_call(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,7 +335,7 @@ def test_a_registered_function_takes_part_in_votes_weights_and_scores(asynchrono
 @pytest.mark.parametrize("prompt", ["Make it a headline.", "Make this a headline: {text}"])
 def test_a_registered_prompt_is_answered_by_the_textmutator(prompt: str) -> None:
     write_dataset(10)
-    by_text = {text: f"In the news: {text}" for text in [*texts(10), ALIENS]}
+    by_text = {text: f"Today in the news, {text}" for text in [*texts(10), ALIENS]}
 
     def headline(request: Request) -> str:
         asked = request.messages[-1].content
