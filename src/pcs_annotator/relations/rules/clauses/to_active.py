@@ -29,6 +29,7 @@ from pcs_annotator.relations.rules.clauses.noun_phrase import (
 from pcs_annotator.relations.rules.clauses.transitive_clause import trimmed
 from pcs_annotator.relations.rules.clauses.verb_group import write_group
 from pcs_annotator.relations.rules.rule import NotApplicable, Replacement
+from pcs_annotator.relations.rules.words import readings
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -91,6 +92,9 @@ def agent_of(verb: Token, opening: int) -> tuple[Token, Phrase] | None:
 
 def _no_agent(head: Token) -> bool:
     word = head.lower_
+    # "By gun", "by mistake": how it is done.
+    if head.tag_ == "NN" and not any(head.lefts):
+        return True
     # "By volunteers in the rain": it may say when, not who.
     if any(one.lower_ in ("in", "during", "amid") and not _names_place(one) for one in head.rights):
         return True
@@ -138,7 +142,8 @@ def _written(passive: _PassiveClause) -> Replacement | NotApplicable:
 
 
 def _unsuited_verb(passive: _PassiveClause) -> bool:
-    return passive.clause.group.verb in known.NO_ACTIVE
+    verb = passive.clause.group.verb
+    return verb in known.NO_ACTIVE or "VERB" not in readings(verb)  # "unmoved"
 
 
 def _unsuited_subject(passive: _PassiveClause) -> bool:

@@ -188,7 +188,8 @@ def _someone_else(subject: Phrase, pronoun: Token) -> bool:
     """Return whether a pronoun may change whom it means: `They hated them`, `Smith's past has not stopped him`."""
     if subject.pronoun:
         return is_plural(subject.head) == is_plural(pronoun)
-    return any(token.tag_ == "POS" for token in subject.tokens)
+    # "Most states that had it have banned it": the pronoun would come before its noun.
+    return len(subject.tokens) > NEAR or any(token.tag_ == "POS" for token in subject.tokens)
 
 
 def _owners(subject: Phrase) -> frozenset[str]:

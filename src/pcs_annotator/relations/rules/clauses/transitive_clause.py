@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _AIMS = word_set("effort attempt bid response order hopes exchange")
 _LOOSE = word_set("into after before during since until through following amid despite onto upon")
 # Prepositions after a noun that usually belong to it.
+_LONGEST_BARE = 4
 _HELD = word_set("of about between against for on like above behind")
 _NOUNS_WITH_WITH = word_set(
     "deal agreement contract dispute war meeting talk tie relationship relation interview treaty alliance partnership"
@@ -163,6 +164,10 @@ def _is_sure(child: Token, verb: Token, *, alone: bool) -> bool:
             and not (child.tag_ == "VBN" and lemma(verb) in known.TELLING)
             and not any(word.lower_ in _LOOSE for word in child.rights)
         )
+    # "Waylaid the man I was bored": no relative clause.
+    bare = child.dep_ == "relcl" and not any(word.tag_ in ("WDT", "WP", "WP$", "WRB") for word in child.subtree)
+    if bare and child.right_edge.i - child.left_edge.i > _LONGEST_BARE:
+        return False
     # "Seized a man who worked with the army from his home": the second phrase may be the main verb's.
     if child.dep_ == "relcl" and sum(word.dep_ == "prep" for word in child.rights) > 1:
         return False

@@ -7,11 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.rules.clauses.clause import (
-    Clause,
-    clauses_of,
-    opening_of,
-)
+from pcs_annotator.relations.rules.clauses.clause import Clause, clauses_of, opening_of
 from pcs_annotator.relations.rules.clauses.relative import (
     describes_its_object,
     relative_to_passive,
@@ -82,9 +78,7 @@ def _leads_on(sentence: Span) -> bool:
 
 
 def _turned(clause: Clause) -> Replacement | NotApplicable:
-    if clause.group.passive:
-        return to_active(clause)
-    return to_passive(clause)
+    return to_active(clause) if clause.group.passive else to_passive(clause)
 
 
 def _attempts(sentence: Span) -> Iterator[Replacement | NotApplicable]:

@@ -12,39 +12,39 @@ NO_PASSIVE = word_set(
     near top last number span date dare continue keep ramble wonder guess suppose pretend care concern befit walk jump
     rise fall shed slip plunge surge soar tumble decline edge inch slide retreat differ miss stand sit lie live die
     sleep talk laugh cry smile nod shrug behave marry divorce wed entail involve include constitute cease afford risk
-    practice vow swear agree decide intend aim undergo owe average meet claim threaten set spend look smell taste
-    sound revolve hurtle fold sink consider stretch vote put draw see take bring retire resign graduate join survive
-    paint know prove work
+    practice vow swear agree decide intend aim undergo owe average meet claim threaten set spend look smell taste sound
+    revolve hurtle fold sink consider help begin stretch vote put draw see take bring retire resign graduate join
+    survive paint know prove work
     """
 )
 
 # Idioms of verb and object, in which the object cannot be the subject of a passive.
 IDIOMS = word_set(
     """
-    hit:spot hit:store hit:shelf hit:market pull:punch take:place take:part take:time take:effect take:care
-    take:advantage take:office take:turn take:aim take:note take:heart take:shape take:root take:cover take:hold
-    take:pride take:issue take:exception take:stage take:lead take:seat take:break take:look take:hit take:charge
-    take:refuge take:it take:toll take:side take:stand take:pain take:day take:week take:month take:year take:hour
-    take:minute take:decade take:while take:life take:chance make:sense make:way make:love make:history make:room
-    make:do make:money make:friend make:fun make:peace make:debut make:progress make:difference make:sure
-    make:appearance make:headline make:case make:point make:it make:face make:mistake make:stop make:trip make:return
-    make:start make:living make:use make:deal make:impact play:role play:part play:game play:host play:ball play:havoc
-    play:fool pay:attention pay:visit pay:heed pay:respect lose:hope lose:faith lose:weight lose:ground lose:interest
-    lose:sight lose:touch give:birth give:way give:rise give:thanks give:pause give:chase give:it give:damn catch:fire
-    catch:sight catch:eye catch:breath shake:hand shake:head raise:eyebrow hold:hand hold:breath hold:water hold:sway
-    hold:office hold:lead bear:witness bear:fruit bear:resemblance bear:brunt bear:mind keep:pace keep:track keep:mind
-    keep:promise change:mind change:course change:hand set:foot set:sail set:fire set:tone set:stage set:eye set:sight
-    draw:near draw:fire lend:credence lend:hand serve:time serve:purpose serve:term stand:trial stand:ground face:prison
-    face:life see:red see:light see:rise see:fall see:increase see:growth see:action see:day see:year beg:question
-    break:ground break:news break:silence break:rank do:damage do:harm hit:wall hit:road hit:nail hit:high hit:low
-    hit:streets hit:bottom run:risk run:amok fall:victim gain:ground gain:traction gain:momentum gain:access
-    gather:steam wage:war join:hand join:force meet:need call:it call:shot cross:line cross:mind push:envelope
-    reach:high reach:low speak:truth tell:truth turn:head turn:page show:sign show:promise show:interest show:way
-    stay:course cut:tie have:say cover:ground leave:mark leave:door bring:end know:thing know:score cut:deal strike:deal
-    strike:tone strike:chord strike:balance bid:farewell bite:bullet kick:bucket sound:alarm follow:suit hurt:feeling
-    wipe:floor open:fire wreak:havoc play:politic play:golf find:favor poke:fun send:shiver hold:gallon throw:fit
-    carry:faith drop:ball speak:volume give:hoot give:shit lose:mind lose:control lose:temper need:help try:luck nail:it
-    kill:it crush:it rock:it hit:problem drop:point add:insult
+    save:money slam:door close:door open:door hit:spot hit:store hit:shelf hit:market pull:punch take:place take:part
+    take:time take:effect take:care take:advantage take:office take:turn take:aim take:note take:heart take:shape
+    take:root take:cover take:hold take:pride take:issue take:exception take:stage take:lead take:seat take:break
+    take:look take:hit take:charge take:refuge take:it take:toll take:side take:stand take:pain take:day take:week
+    take:month take:year take:hour take:minute take:decade take:while take:life take:chance make:sense make:way
+    make:love make:history make:room make:do make:money make:friend make:fun make:peace make:debut make:progress
+    make:difference make:sure make:appearance make:headline make:case make:point make:it make:face make:mistake
+    make:stop make:trip make:return make:start make:living make:use make:deal make:impact play:role play:part play:game
+    play:host play:ball play:havoc play:fool pay:attention pay:visit pay:heed pay:respect lose:hope lose:faith
+    lose:weight lose:ground lose:interest lose:sight lose:touch give:birth give:way give:rise give:thanks give:pause
+    give:chase give:it give:damn catch:fire catch:sight catch:eye catch:breath shake:hand shake:head raise:eyebrow
+    hold:hand hold:breath hold:water hold:sway hold:office hold:lead bear:witness bear:fruit bear:resemblance bear:brunt
+    bear:mind keep:pace keep:track keep:mind keep:promise change:mind change:course change:hand set:foot set:sail
+    set:fire set:tone set:stage set:eye set:sight draw:near draw:fire lend:credence lend:hand serve:time serve:purpose
+    serve:term stand:trial stand:ground face:prison face:life see:red see:light see:rise see:fall see:increase
+    see:growth see:action see:day see:year beg:question break:ground break:news break:silence break:rank do:damage
+    do:harm hit:wall hit:road hit:nail hit:high hit:low hit:streets hit:bottom run:risk run:amok fall:victim gain:ground
+    gain:traction gain:momentum gain:access gather:steam wage:war join:hand join:force meet:need call:it call:shot
+    cross:line cross:mind push:envelope reach:high reach:low speak:truth tell:truth turn:head turn:page show:sign
+    show:promise show:interest show:way stay:course cut:tie have:say cover:ground leave:mark leave:door bring:end
+    know:thing know:score cut:deal strike:deal strike:tone strike:chord strike:balance bid:farewell bite:bullet
+    kick:bucket sound:alarm follow:suit hurt:feeling wipe:floor open:fire wreak:havoc play:politic play:golf find:favor
+    poke:fun send:shiver hold:gallon throw:fit carry:faith drop:ball speak:volume give:hoot give:shit lose:mind
+    lose:control lose:temper need:help try:luck nail:it kill:it crush:it rock:it hit:problem drop:point add:insult
     """
 )
 

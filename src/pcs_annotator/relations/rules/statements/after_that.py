@@ -102,7 +102,7 @@ def _is_sure_headline(sentence: Span, subject: Token, finite: Token) -> bool:
 def _why_no_start(verb: Token, first: Token) -> str:
     if not first.text[0].isalpha() and not _is_count(verb, first):
         return "starts with a number or a sign"
-    if ":" in first.doc[first.i : first.i + 6].text or _starts_with_place(verb, first):
+    if ":" in first.doc[first.i : first.sent.end].text or _starts_with_place(verb, first):
         return "starts with a label"
     odd = first.tag_ in _ODD_STARTS and first.lower_ != "most"
     if odd or first.lower_ in _ODD_FIRST_WORDS or not _starts_plainly(verb, first):
