@@ -45,9 +45,7 @@ _SMALL_TAGS = word_set("DT PDT PRP PRP$ CD IN RB RBR RBS JJR JJS EX")
 _PLURAL_NOUNS = frozenset({"police", "people", "cattle", "troops", "many", "few", "several", "both", "these", "those"})
 _UNIONS = frozenset({"US", "U.S.", "UN", "U.N.", "EU", "UK", "U.K."})
 _PARTS = word_set(
-    """
-    majority lot lots number percent % half most some none all rest handful couple dozen dozens plenty third
-    """
+    "majority lot lots number percent % half most some none all rest handful couple dozen dozens plenty third thirds"
 )
 _SINGULAR_WORDS = word_set(
     """

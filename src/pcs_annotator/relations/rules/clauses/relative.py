@@ -5,14 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pcs_annotator.relations.rules.clauses import word_lists as known
-from pcs_annotator.relations.rules.clauses.clause import (
-    Clause,
-    commas_fit,
-    misread_after,
-    shares_subject,
-    whole,
-)
+from pcs_annotator.relations.rules.clauses.clause import Clause, commas_fit, misread_after, shares_subject, whole
 from pcs_annotator.relations.rules.clauses.noun_phrase import AS_OBJECT, is_plural
+from pcs_annotator.relations.rules.clauses.rest import SUBJECTS
 from pcs_annotator.relations.rules.clauses.verb_group import participle, write_group
 from pcs_annotator.relations.rules.rule import NotApplicable, Replacement
 from pcs_annotator.relations.rules.words import lemma, word_set
@@ -22,11 +17,7 @@ if TYPE_CHECKING:
 
 LONGEST_AGENT = 8
 # For these nouns a relative clause gives time, manner or place, so they are not its object.
-_SETTINGS = word_set(
-    """
-    way time reason day year thing place moment period week month extent case fact degree
-    """
-)
+_SETTINGS = word_set("way time reason day year thing place moment period week month extent case fact degree")
 
 
 def describes_its_object(clause: Clause) -> bool:
@@ -51,7 +42,8 @@ def relative_to_passive(clause: Clause) -> Replacement | NotApplicable:
     ):
         return NotApplicable("relative clause that stays active")
     end = verb.nbor(1) if _has_particle(verb) else verb
-    if misread_after(end.i, verb, allow_verb=True) or verb.doc[end.i + 1 : end.i + 2].text == "by":
+    subjects = noun.dep_ in SUBJECTS  # "the man they suspect was hurt" has no relative clause
+    if misread_after(end.i, verb, allow_verb=subjects) or verb.doc[end.i + 1 : end.i + 2].text == "by":
         return NotApplicable("the parse is in doubt")
     agent = AS_OBJECT.get(subject.text.lower(), subject.text) if subject.pronoun else subject.text
     words = [*(["that"] if _is_bare(clause) else []), verbs, *([end.text] if end != verb else []), "by", agent]

@@ -105,6 +105,8 @@ def _unsuited_verb(transitive: TransitiveClause) -> bool:
         verb == "like" and (transitive.clause.group.modal or transitive.object.tokens[0].lower_ == "a")
     ):
         return True
+    if transitive.complement is not None and verb not in _NAMING:
+        return True
     if transitive.particle is not None:
         return transitive.particle.lower_ not in known.LIGHT_PARTICLES or verb in _NOT_WITH_PARTICLES
     if verb in known.LIGHT:
@@ -165,9 +167,11 @@ def _unsuited_object(transitive: TransitiveClause) -> bool:
     words = {token.lower_ for token in obj.tokens}
     if words & ({"such", "so", "too"} | known.REFLEXIVES) or {"each", "other"} <= words:
         return True
-    if words & _owners(transitive.clause.subject) and not obj.pronoun:
-        return True
     head = obj.head
+    # "Declares the old treaty void": the complement is no part of the object.
+    complement = obj.last > head.i and obj.tokens[-1].tag_ == "JJ"
+    if complement or (words & _owners(transitive.clause.subject) and not obj.pronoun):
+        return True
     if head.tag_[0] not in "NPD" or head.tag_ in ("WP", "WDT", "WP$") or head.lower_ in ("you", "me", "what"):
         return True
     if (obj.pronoun and _someone_else(transitive.clause.subject, head)) or head.lower_ in known.INDEFINITE:
@@ -292,14 +296,18 @@ def _reduced(transitive: TransitiveClause) -> bool:
 def _loose_ends(transitive: TransitiveClause) -> bool:
     """Return whether the end of the object, or what comes after it, may belong elsewhere."""
     verb = transitive.clause.verb
-    # "She hates it for the same reason we all do."
-    if any(token.tag_[:2] == "VB" and lemma(token) == "do" and token.nbor(1).is_punct for token in verb.sent[:-1]):
+    # "She hates it for the same reason we all do.", "those who skip it do so at night"
+    done = [token.nbor(1) for token in verb.sent[:-1] if token.tag_[:2] == "VB" and lemma(token) == "do"]
+    if any(token.is_punct or token.lower_ == "so" for token in done):
         return True
     # "Quake hits Chile, no damage known": what follows the comma of a headline is seldom about the object.
     if transitive.object.closed and verb.sent[-1].is_alpha:
         return True
-    compared = any(token.tag_ in ("JJR", "RBR") for token in transitive.object.tokens)
-    if compared and any(token.lower_ == "than" for token in verb.doc[transitive.end + 1 : verb.sent.end]):
+    # "More books than she did", "the same work as he does", "the first bill in years"
+    compared = any(
+        token.tag_ in ("JJR", "RBR") or token.lower_ in ("same", "first") for token in transitive.object.tokens
+    )
+    if compared and any(token.lower_ in ("than", "as", "in") for token in verb.doc[transitive.end + 1 : verb.sent.end]):
         return True
     return not (object_is_sure(transitive.object, verb) and rest_is_sure(verb, transitive.end))
 

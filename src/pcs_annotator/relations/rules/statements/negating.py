@@ -56,7 +56,9 @@ def negated(verb: Token, words: Sequence[Token]) -> Replacement | None:
         return None
     if not _is_one_thing(subject) or _has_loose_parts(verb, subject, finite):
         return None
-    if lemma(verb) in _SLIP_INTO_COMPLEMENT:
+    # "Has said no and expressed regret": would both be denied?
+    shared = any(child.dep_ == "conj" and subject_of(child) is None for child in verb.rights)
+    if shared or lemma(verb) in _SLIP_INTO_COMPLEMENT:
         return None
     return _with_not(finite, verb)
 
