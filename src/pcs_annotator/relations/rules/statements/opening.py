@@ -104,7 +104,7 @@ def why_no_statement(sentence: Span) -> str:
 
 def _why_no_bounds(sentence: Span, text: str) -> str:
     end = text.rstrip(_CLOSING)[-1:]
-    if "?" in text[-4:]:
+    if "?" in text:
         return "a question"
     if end not in (".", "!") and sentence.end != len(sentence.doc):
         return "no clear end of the sentence"

@@ -43,7 +43,9 @@ def not_failing(sentence: Span) -> list[Replacement] | None:
     """Return "did not fail to sign" for "signed"; both negations stand together, so that nothing comes between them."""
     verb, subject, finite = sentence.root, subject_of(sentence.root), finite_of(sentence.root)
     base = base_form(verb)
-    if subject is None or finite is None or base not in _MAY_FAIL or _is_quoting(sentence):
+    # "Did not fail to approve only one": how many were approved?
+    narrowed = any(token.lower_ in ("only", "just", "few", "no") for token in sentence)
+    if subject is None or finite is None or base not in _MAY_FAIL or _is_quoting(sentence) or narrowed:
         return None
     if any(word.lower_ in UNCLEAR_BESIDE_NOT for word in sentence.doc[sentence.start : verb.i]):
         return None
