@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import fields
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 from zlib import crc32
 
 import numpy as np
@@ -143,6 +143,21 @@ def test_other_texts_do_not_replace_results_unasked(data: Path) -> None:
     run_hash(TEXTS)
     with pytest.raises(ConfigError, match="runs/table has results of other data"):
         run_hash(TEXTS[::-1])
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"answers": "logprobs"}, "answers is 'logprobs', must be one of 'auto', 'graded', 'hard'"),
+        ({"calibration": "platt"}, "calibration is 'platt', must be one of"),
+    ],
+)
+def test_a_value_that_no_run_folder_could_be_opened_with_is_refused(
+    setting: dict[str, Any], words: str, data: Path
+) -> None:
+    with pytest.raises(ConfigError, match=words):
+        run(data, "new", labels=["good", "bad"], models=["scripted:hash"], **setting)
+    assert not Path("new").exists()
 
 
 @pytest.mark.parametrize(

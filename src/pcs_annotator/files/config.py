@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -159,6 +160,7 @@ class AskSettings:
             {name: 1 for name in ("draws", "concurrency", "workers")}
             | dict.fromkeys(("budget_usd", "budget_per_day_usd", "max_calls", "max_tokens"), 0),
         )
+        _check_choices(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +196,7 @@ class LearnSettings:
 
     def __post_init__(self) -> None:
         _check_numbers(self, {"folds": 2, "seed": 0, "resamples": 0})
+        _check_choices(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -355,6 +358,20 @@ def _check_numbers(settings: Any, least: Mapping[str, float]) -> None:
         value = getattr(settings, name)
         if value is not None and value < low:
             raise ConfigError(f"{name} is {value}, must be at least {low}")
+
+
+def _check_choices(settings: Any) -> None:
+    """Refuse values that none of a file's readers would accept; Python does not check a `Literal`."""
+    for name, choices in _choices(type(settings)).items():
+        value = getattr(settings, name)
+        if value not in choices:
+            raise ConfigError(f"{name} is {value!r}, must be one of {', '.join(map(repr, choices))}")
+
+
+@cache
+def _choices(kind: type) -> dict[str, tuple[Any, ...]]:
+    hints = get_type_hints(kind).items()
+    return {name: get_args(hint) for name, hint in hints if get_origin(hint) is Literal}
 
 
 def _is_number(value: Any) -> bool:
