@@ -6,7 +6,6 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -362,16 +361,10 @@ def _check_numbers(settings: Any, least: Mapping[str, float]) -> None:
 
 def _check_choices(settings: Any) -> None:
     """Refuse values that none of a file's readers would accept; Python does not check a `Literal`."""
-    for name, choices in _choices(type(settings)).items():
-        value = getattr(settings, name)
-        if value not in choices:
+    for name, hint in get_type_hints(type(settings)).items():
+        value, choices = getattr(settings, name), get_args(hint)
+        if get_origin(hint) is Literal and value not in choices:
             raise ConfigError(f"{name} is {value!r}, must be one of {', '.join(map(repr, choices))}")
-
-
-@cache
-def _choices(kind: type) -> dict[str, tuple[Any, ...]]:
-    hints = get_type_hints(kind).items()
-    return {name: get_args(hint) for name, hint in hints if get_origin(hint) is Literal}
 
 
 def _is_number(value: Any) -> bool:
