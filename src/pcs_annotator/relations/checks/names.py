@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pcs_annotator.relations.checks.reading import Rewrite, addresses, mentions, prose, quoted, words
 from pcs_annotator.relations.checks.surface import SPELT
 from pcs_annotator.relations.language import known_language, language_of, may_be_english
+from pcs_annotator.relations.rules.prepared import is_title
 from pcs_annotator.relations.rules.words import LOUD, NAMES_TOO, SMALL, SURE_NAMES, readings, word_set
 
 _CAPITALISED = re.compile(r"(?<![\w'])[A-ZÀ-ÖØ-Þ][^\W_]*(?:['&-][^\W_]+)*")
@@ -38,17 +39,6 @@ class Entity(NamedTuple):
 
     words: tuple[str, ...]
     opens: bool
-
-
-@lru_cache(maxsize=256)
-def is_title(text: str) -> bool:
-    """Return whether nearly every word has a capital, as in a headline, so that capitals do not mark names.
-
-    >>> is_title("How the Mayor Saved Her Old School"), is_title("How Ann Lee saved her old school")
-    (True, False)
-    """
-    found = [word for word in _WORD.findall(prose(text)) if word.lower() not in SMALL]
-    return len(found) > 2 and sum(word[0].isupper() for word in found) >= 0.85 * len(found)
 
 
 @lru_cache(maxsize=256)

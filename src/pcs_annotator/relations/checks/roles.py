@@ -9,8 +9,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from pcs_annotator.relations.checks.names import bare, capitals, entities, is_title
+from pcs_annotator.relations.checks.names import bare, capitals, entities
 from pcs_annotator.relations.checks.reading import Rewrite, plain, words
+from pcs_annotator.relations.rules.prepared import is_title
 from pcs_annotator.relations.rules.words import lemma, word_set
 
 if TYPE_CHECKING:
