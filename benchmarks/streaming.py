@@ -23,10 +23,11 @@ import pyarrow as pa
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.files.config import AskSettings, Config, RelationSettings, TaskSettings
+from pcs_annotator.files.result_columns import with_outcomes
 from pcs_annotator.files.sources import open_stream
 from pcs_annotator.files.table_stream import IdCheck, TableStream
 from pcs_annotator.files.table_writer import writing_table
-from pcs_annotator.files.tables import Columns, with_outcomes
+from pcs_annotator.files.tables import Columns
 from pcs_annotator.pipeline.label import Labelled, label
 from pcs_annotator.pipeline.run import run
 from pcs_annotator.pipeline.run_request import RunRequest

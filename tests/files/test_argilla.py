@@ -67,7 +67,7 @@ def test_a_record_has_the_text_what_the_run_says_and_the_users_columns() -> None
             "pcs_label": "good",
             "pcs_confidence": 0.9,
             "source": "Blog",
-            "column_status": "old",
+            "input_status": "old",
         },
         "suggestions": {"label": {"value": "good", "score": 0.9, "agent": "pcs 1"}},
         "responses": {},

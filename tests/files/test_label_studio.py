@@ -131,10 +131,10 @@ def test_a_row_without_a_label_has_no_prediction() -> None:
 
 
 def test_columns_with_names_that_are_needed_get_other_names() -> None:
-    data = task_of(row(text="Fine.", pcs_id=1, label="gold?", data=2, column_label=3), "v")["data"]
+    data = task_of(row(text="Fine.", pcs_id=1, label="gold?", data=2, input_label=3), "v")["data"]
     assert data["text"] == "Fine."
     assert data["pcs_id"] == "a"
-    kept = {"column_pcs_id": 1, "column_label": "gold?", "column_data": 2, "column_column_label": 3}
+    kept = {"input_pcs_id": 1, "input_label_2": "gold?", "input_data": 2, "input_label": 3}
     assert {name: data[name] for name in kept} == kept
     assert "data" not in data
     assert "label" not in data

@@ -11,9 +11,10 @@ import pytest
 
 from pcs_annotator import Outcome
 from pcs_annotator.core.review import Reviewed, Verdict
-from pcs_annotator.errors import TableError
+from pcs_annotator.errors import PcsWarning, TableError
+from pcs_annotator.files.result_columns import with_outcomes
 from pcs_annotator.files.table_writer import TableStyle
-from pcs_annotator.files.tables import Columns, Dataset, read_dataset, with_outcomes, write_table
+from pcs_annotator.files.tables import Columns, Dataset, read_dataset, write_table
 
 
 def outcome(
@@ -35,35 +36,56 @@ def outcome(
 
 def test_users_columns_come_first_and_in_their_order() -> None:
     table = with_outcomes({"z": [1, 2], "id": ["a", "b"]}, [outcome("a"), outcome("b", None)], ["fake", "real"])
-    ours = ["label", "confidence", "decision", "reason", "pcs_fake", "pcs_real"]
+    ours = ["pcs_label", "pcs_confidence", "pcs_decision", "pcs_reason", "score_fake", "score_real"]
     assert table.column_names == ["z", "id", *ours]
     assert table.to_pylist()[0] == {
         "z": 1,
         "id": "a",
-        "label": "fake",
-        "confidence": 0.123457,
-        "decision": None,
-        "reason": "",
-        "pcs_fake": 0.75,
-        "pcs_real": 0.25,
+        "pcs_label": "fake",
+        "pcs_confidence": 0.123457,
+        "pcs_decision": None,
+        "pcs_reason": "",
+        "score_fake": 0.75,
+        "score_real": 0.25,
     }
-    assert table["decision"].to_pylist() == [None, "review"]
+    assert table["pcs_decision"].to_pylist() == [None, "review"]
 
 
-def test_a_name_the_user_has_taken_is_not_overwritten() -> None:
-    table = with_outcomes({"label": ["mine"], "pcs_label": ["too"]}, [outcome("a")], ["fake", "real"])
+def test_results_have_the_same_names_whatever_the_users_columns_are_called() -> None:
+    taken = ("label", "confidence", "decision", "reason", "score")
+    table = with_outcomes({name: ["mine"] for name in taken}, [outcome("a")], ["fake", "real"])
     assert table["label"].to_pylist() == ["mine"]
-    assert table["pcs_pcs_label"].to_pylist() == ["fake"]
+    assert table["pcs_label"].to_pylist() == ["fake"]
+    assert table.column_names[: len(taken)] == list(taken)
 
 
-def test_probabilities_of_labels_have_columns_whose_names_never_collide() -> None:
-    labels = ["x", "p_x", "_x"]
-    sure = outcome("a", "x", labels=labels, probabilities={"x": 0.123456789, "p_x": 0.5, "_x": 0.376543211})
-    table = with_outcomes({"p_x": ["mine", "too"]}, [sure, outcome("b", None, labels=labels)], labels)
-    assert table.column_names[-6:] == ["pcs_x", "pcs_p_x", "pcs__x", "pcs_pcs_p_x", "p_p_x", "p__x"]
-    assert table["p_x"].to_pylist() == ["mine", "too"]
-    assert table["pcs_pcs_p_x"].to_pylist() == [table["confidence"][0].as_py(), None]
-    assert [table[name][0].as_py() for name in ("p_p_x", "p__x")] == [0.5, 0.376543]
+def test_a_users_column_with_a_name_of_ours_gets_another_name_and_a_note() -> None:
+    mine = {"pcs_label": ["mine"], "input_pcs_label": ["too"], "pcs_verdict": ["old"], "score_fake": [1]}
+    with pytest.warns(PcsWarning, match="'pcs_label' is now 'input_pcs_label_2', 'pcs_verdict' is now 'input_pcs_ver"):
+        table = with_outcomes(mine, [outcome("a")], ["fake", "real"])
+    assert table.column_names[:4] == ["input_pcs_label_2", "input_pcs_label", "input_pcs_verdict", "input_score_fake"]
+    assert table["input_pcs_label_2"].to_pylist() == ["mine"]
+    assert table["pcs_label"].to_pylist() == ["fake"]
+    assert table["score_fake"].to_pylist() == [0.75]
+
+
+def test_results_of_results_stay_readable() -> None:
+    table = with_outcomes({"text": ["t"]}, [outcome("a")], ["fake", "real"])
+    for _ in range(2):
+        with pytest.warns(PcsWarning, match="names that results have"):
+            table = with_outcomes(table, [outcome("a", "real")], ["fake", "real"])
+    assert table["pcs_label"].to_pylist() == ["real"]
+    assert [table[name].to_pylist() for name in ("input_pcs_label", "input_pcs_label_2")] == [["fake"], ["real"]]
+
+
+def test_columns_of_labels_never_collide() -> None:
+    labels = ["x", "p_x", "label"]
+    sure = outcome("a", "x", labels=labels, probabilities={"x": 0.123456789, "p_x": 0.5, "label": 0.376543211})
+    with pytest.warns(PcsWarning, match="'p_x' is now 'input_p_x'"):
+        table = with_outcomes({"p_x": ["mine", "too"]}, [sure, outcome("b", None, labels=labels)], labels)
+    assert table.column_names[-6:] == ["score_x", "score_p_x", "score_label", "p_x", "p_p_x", "p_label"]
+    assert table["p_x"].to_pylist() == [table["pcs_confidence"][0].as_py(), None]
+    assert [table[name][0].as_py() for name in ("p_p_x", "p_label")] == [0.5, 0.376543]
 
 
 def test_a_table_with_a_row_per_vote_becomes_one_with_a_row_per_item() -> None:
@@ -166,8 +188,8 @@ def test_verdicts_of_people_are_kept_apart_from_the_labels_of_models() -> None:
     people = [reviewed("real", "anna"), None, reviewed(None, "anna"), reviewed("real", "anna", "fake")]
     outcomes = [*(outcome(name) for name in "abc"), outcome("d", None)]
     table = with_outcomes({"id": list("abcd")}, outcomes, ["fake", "real"], people)
-    assert table.column_names[-3:] == ["verdict", "reviewer", "final_label"]
-    assert table["label"].to_pylist() == ["fake", "fake", "fake", None]
-    assert table["verdict"].to_pylist() == ["real", None, None, None]
-    assert table["reviewer"].to_pylist() == ["anna", None, None, None]
-    assert table["final_label"].to_pylist() == ["real", "fake", "fake", None]
+    assert table.column_names[-3:] == ["pcs_verdict", "pcs_reviewer", "pcs_final_label"]
+    assert table["pcs_label"].to_pylist() == ["fake", "fake", "fake", None]
+    assert table["pcs_verdict"].to_pylist() == ["real", None, None, None]
+    assert table["pcs_reviewer"].to_pylist() == ["anna", None, None, None]
+    assert table["pcs_final_label"].to_pylist() == ["real", "fake", "fake", None]

@@ -121,7 +121,7 @@ def test_a_verdict_says_who_when_how_long_and_what_they_saw(folder: Path) -> Non
 def test_the_users_columns_go_along_but_gold_does_not(folder: Path, tool: Tool) -> None:
     last = values_of(written(folder, tool)[-1])
     assert last["year"] == str(2000 + ROWS - 1)
-    assert last["column_label"] == "theirs"
+    assert last["input_label"] == "theirs"
     assert "gold" not in last
 
 
@@ -185,7 +185,7 @@ def test_one_answer_that_does_not_fit_keeps_all_out(
 
 
 def test_rows_are_chosen_by_decision_and_those_with_gold_or_a_verdict_are_left_out(folder: Path) -> None:
-    decided = {row["key"]: row["decision"] for row in read_csv(folder / "labels.csv")[: ROWS - GOLD]}
+    decided = {row["key"]: row["pcs_decision"] for row in read_csv(folder / "labels.csv")[: ROWS - GOLD]}
     for decision in {*decided.values()}:
         tasks = written(folder, "label-studio", Choice(decision=decision))
         assert [one["data"]["pcs_id"] for one in tasks] == [name for name in decided if decided[name] == decision]
@@ -195,7 +195,7 @@ def test_rows_are_chosen_by_decision_and_those_with_gold_or_a_verdict_are_left_o
 
 
 def test_no_rows_to_write_is_an_error(folder: Path) -> None:
-    free = {"accept", "agree"} - {row["decision"] for row in read_csv(folder / "labels.csv")}
+    free = {"accept", "agree"} - {row["pcs_decision"] for row in read_csv(folder / "labels.csv")}
     with pytest.raises(TableError, match=r"has no rows with the decision .*: choose others with --decision"):
         written(folder, "argilla", Choice(decision=free.pop()))
 

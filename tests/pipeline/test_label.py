@@ -78,7 +78,7 @@ def test_labels_are_those_of_asking_everything_for_fewer_calls(folder: Path) -> 
     assert fewer.tally.calls == fewer.tally.questions
     assert fewer.tally.spared == everything.tally.calls - fewer.tally.calls
     assert (everything.frugal is None, fewer.frugal is None) == (True, False)
-    assert [row["label"] for row in read_csv(folder.parent / "out.csv")] == labels_of(fewer)
+    assert [row["pcs_label"] for row in read_csv(folder.parent / "out.csv")] == labels_of(fewer)
 
 
 @pytest.mark.parametrize(("optimiser", "graded"), [("lr", MODELS[:1]), ("scaling", MODELS)])
@@ -283,7 +283,7 @@ def test_texts_and_labels_may_be_at_an_address(folder: Path) -> None:
     assert len(labels_of(label(asked, out))) == 20
     before = system.cat("/bucket/out.jsonl.gz")
     rows = [json.loads(line) for line in gzip.decompress(before).splitlines()]
-    assert [row["label"] for row in rows] == labels_of(label(asked, out))  # which may write its own file again
+    assert [row["pcs_label"] for row in rows] == labels_of(label(asked, out))  # which may write its own file again
     with pytest.raises(TableError, match=r"memory://bucket/out\.jsonl\.gz has labels .*--replace"):
         label(replace(asked, limit=5), out)
     said: list[str] = []

@@ -22,7 +22,8 @@ from pcs_annotator.pipeline.run_request import RunRequest
 from tests.simulated import SimulatedProvider, copy_run, read_csv, simulated_models, simulated_run, write_texts
 
 NEW = range(1000, 1060)
-ADDED = ["label", "confidence", "decision", "reason", "p_good", "p_bad", "pcs_error"]
+ADDED = ["pcs_label", "pcs_confidence", "pcs_decision", "pcs_reason", "score_good", "score_bad", "p_good", "p_bad"]
+ADDED.append("pcs_error")
 
 
 @pytest.fixture(scope="module")
@@ -92,12 +93,23 @@ def test_a_table_gets_the_labels_that_pcs_label_writes(folder: Path, run: Loaded
     request = RunRequest(data=folder.parent / "new.csv", folder=folder, config=Config())
     expected = label(request, folder.parent / "out.csv")
     assert expected.tally.calls == 0  # all answers are in the run's ledger by now
-    assert [row["label"] for row in read_csv(folder.parent / "out.csv")] == found["label"].to_pylist()
-    assert [outcome.decision for outcome in expected.outcomes] == found["decision"].to_pylist()
+    assert [row["pcs_label"] for row in read_csv(folder.parent / "out.csv")] == found["pcs_label"].to_pylist()
+    assert [outcome.decision for outcome in expected.outcomes] == found["pcs_decision"].to_pylist()
     for row in found.to_pylist():
-        assert row["confidence"] == row[f"p_{row['label']}"] == max(row["p_good"], row["p_bad"])
+        assert row["pcs_confidence"] == row[f"p_{row['pcs_label']}"] == max(row["p_good"], row["p_bad"])
         assert row["p_good"] + row["p_bad"] == pytest.approx(1, abs=2e-6)
         assert row["pcs_error"] is None
+
+
+def test_scores_are_never_called_probabilities(tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=20, gold_rows=0)
+    with simulated_models(), load_run(tmp_path / "run") as run:
+        found = run.label_table(texts(tmp_path / "run"))
+        assert found.schema == run.label_schema(texts(tmp_path / "run").schema)
+    written = list(read_csv(tmp_path / "run" / "labels.csv")[0])
+    assert found.column_names == [*(name for name in written if name != "gold"), "pcs_error"]
+    assert [name for name in found.column_names if name.startswith(("p_", "score_"))] == ["score_good", "score_bad"]
+    assert found["pcs_confidence"].null_count == len(found)
 
 
 def test_batches_slices_and_other_columns_come_back_as_they_were(folder: Path, run: LoadedRun) -> None:
@@ -108,8 +120,8 @@ def test_batches_slices_and_other_columns_come_back_as_they_were(folder: Path, r
     assert pa.concat_tables(parts).equals(whole.slice(7, 30))
     taken = given.append_column("label", pa.array(["mine"] * len(given)))
     found = run.label_table(taken.rename_columns(["id", "words", "label"]), text_column="words")
-    assert found.column_names == ["id", "words", "label", "pcs_label", *ADDED[1:]]
-    assert found["pcs_label"].equals(whole["label"])
+    assert found.column_names == ["id", "words", "label", *ADDED]
+    assert found["pcs_label"].equals(whole["pcs_label"])
 
 
 def test_a_table_without_rows_gets_the_same_columns_and_opens_nothing(folder: Path, run: LoadedRun) -> None:
@@ -123,8 +135,8 @@ def test_rows_that_cannot_be_labelled_say_why_and_disturb_no_other(folder: Path,
     given = pa.table({"text": pa.array([good.encode(), None, b"", b"\xff\xfe", good.encode()], pa.binary())})
     found = run.label_table(given)
     assert found["pcs_error"].to_pylist() == [None, NO_TEXT, NO_TEXT, NOT_TEXT, None]
-    assert [label is None for label in found["label"].to_pylist()] == [False, True, True, True, False]
-    assert found["p_good"].null_count == found["confidence"].null_count == 3
+    assert [label is None for label in found["pcs_label"].to_pylist()] == [False, True, True, True, False]
+    assert found["p_good"].null_count == found["pcs_confidence"].null_count == 3
     broken = pa.Array.from_buffers(pa.string(), 5, given["text"].chunk(0).buffers())
     assert run.label_table(pa.table({"text": broken}))["pcs_error"].equals(found["pcs_error"])
     numbers = run.label_table(pa.table({"text": [1, None]}))
@@ -138,7 +150,7 @@ def test_a_model_that_does_not_answer_about_one_text_leaves_its_reason(folder: P
         found = run.label_table(texts(folder)).to_pylist()
     assert [row["id"] for row in found if row["pcs_error"]] == ["t1003"]
     assert found[3]["pcs_error"] == "no answer"
-    assert found[3]["label"] is None
+    assert found[3]["pcs_label"] is None
 
 
 def test_a_budget_that_is_reached_is_said_in_the_rows(folder: Path) -> None:
@@ -172,7 +184,7 @@ def test_a_ledger_that_fails_is_said_in_the_rows(folder: Path, run: LoadedRun, m
     monkeypatch.setattr(ledger, "find", fail)
     found = run.label_table(texts(folder))
     assert set(found["pcs_error"].to_pylist()) == {"the disk is full"}
-    assert found["label"].null_count == len(NEW)
+    assert found["pcs_label"].null_count == len(NEW)
 
 
 def test_what_is_wrong_for_all_rows_is_one_clear_error(

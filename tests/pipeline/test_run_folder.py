@@ -226,7 +226,7 @@ def test_rows_on_which_answers_agree_are_not_audited_and_a_folder_without_gold_o
     with pytest.raises(GoldError, match="nothing to audit"):
         fit_run(tmp_path / "run", None, FromPeople(audit=5))
     assert open_run(tmp_path / "run").outcomes == result.outcomes
-    assert [row["decision"] for row in read_csv(tmp_path / "run" / "labels.csv")] == [
+    assert [row["pcs_decision"] for row in read_csv(tmp_path / "run" / "labels.csv")] == [
         outcome.decision for outcome in result.outcomes
     ]
 

@@ -201,11 +201,15 @@ def test_a_fit_learns_from_verdicts_and_labels_tell_people_and_models_apart(fold
     rows = {row["id"]: row for row in read_csv(folder / "labels.csv")}
     for name, row in rows.items():
         if name in review.order[:100]:
-            assert (row["verdict"], row["reviewer"], row["final_label"]) == (truth(name), "anna", truth(name))
+            assert (row["pcs_verdict"], row["pcs_reviewer"], row["pcs_final_label"]) == (
+                truth(name),
+                "anna",
+                truth(name),
+            )
         elif name != review.order[150]:
-            assert (row["verdict"], row["reviewer"], row["final_label"]) == ("", "", row["label"])
+            assert (row["pcs_verdict"], row["pcs_reviewer"], row["pcs_final_label"]) == ("", "", row["pcs_label"])
     corrected = rows[review.order[150]]
-    assert (corrected["reviewer"], corrected["final_label"]) == ("ben", other_label(review.order[150]))
+    assert (corrected["pcs_reviewer"], corrected["pcs_final_label"]) == ("ben", other_label(review.order[150]))
     page = render(result)
     assert "101 rows reviewed" in section_of_header(page)
     listed = section(page, "rows")

@@ -115,8 +115,8 @@ def test_new_texts_are_labelled_in_waves_as_they_are_live(
     before = stub.stats().requests
     said: list[str] = []
     waves = label(replace(request, folder=other, say=said.append), tmp_path / "waves.csv", Saving(executor="batch"))
-    assert [row["label"] for row in read_csv(tmp_path / "waves.csv")] == [
-        row["label"] for row in read_csv(tmp_path / "live.csv")
+    assert [row["pcs_label"] for row in read_csv(tmp_path / "waves.csv")] == [
+        row["pcs_label"] for row in read_csv(tmp_path / "live.csv")
     ]
     assert (waves.votes.codes == live.votes.codes).all()
     assert stub.stats().requests - before == live.tally.calls == waves.tally.calls

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.result_names import CONFIDENCE, DECISION, LABEL, input_names
 from pcs_annotator.core.review import Queue
 from pcs_annotator.errors import TableError
 from pcs_annotator.files.runs import atomic_path
@@ -20,9 +21,9 @@ QUESTION = "label"
 """The name of what people answer, in every tool."""
 TEXT = "text"
 """The name of what they read."""
-ID, PROPOSED, CONFIDENCE, DECISION, QUEUE = "pcs_id", "pcs_label", "pcs_confidence", "pcs_decision", "pcs_queue"
+ID, QUEUE = "pcs_id", "pcs_queue"
 """Names of values that travel with a row, so that what comes back says what the person saw."""
-OURS = (TEXT, QUESTION, ID, PROPOSED, CONFIDENCE, DECISION, QUEUE)
+OURS = (TEXT, QUESTION, ID, LABEL, CONFIDENCE, DECISION, QUEUE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,18 +45,13 @@ class RowToAnswer:
     def values(self, taken: Collection[str] = ()) -> dict[str, object]:
         """Return what travels with the row: our values, then the user's columns.
 
-        A column with a name that we or the tool (`taken`) need gets `column_` in front.
+        A column with a name that we or the tool (`taken`) need gets `input_` in front.
         """
         found: dict[str, object] = {ID: self.outcome.id, DECISION: self.outcome.decision, QUEUE: self.queue}
         if self.outcome.label is not None:
-            found |= {PROPOSED: self.outcome.label, CONFIDENCE: self.outcome.confidence}
-        needed = {*OURS, *taken}
-        for name, value in self.columns.items():
-            free = name
-            while free in needed:
-                free = f"column_{free}"
-            needed.add(free)
-            found[free] = _plain(value)
+            found |= {LABEL: self.outcome.label, CONFIDENCE: self.outcome.confidence}
+        names = input_names(self.columns, {*OURS, *taken})
+        found |= {names[name]: _plain(value) for name, value in self.columns.items()}
         return {name: value for name, value in found.items() if value is not None}
 
 

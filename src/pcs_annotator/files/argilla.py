@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pcs_annotator.core import result_names
 from pcs_annotator.core.task import Task
 from pcs_annotator.errors import PcsWarning, TableError
 from pcs_annotator.files import annotation_tools as tools
@@ -76,8 +77,8 @@ def dataset_settings(task: Task) -> str:
         "fields": [text],
         "vectors": [],
         "metadata": [
-            _property(tools.CONFIDENCE, "Confidence", {"type": "float", "min": None, "max": None}),
-            _property(tools.DECISION, "Decision", {"type": "terms", "values": None}),
+            _property(result_names.CONFIDENCE, "Confidence", {"type": "float", "min": None, "max": None}),
+            _property(result_names.DECISION, "Decision", {"type": "terms", "values": None}),
         ],
         "allow_extra_metadata": True,
         "distribution": {"strategy": "overlap", "min_submitted": 1},
@@ -155,7 +156,7 @@ def _answer(about: Mapping[str, Any], response: Mapping[str, Any], where: str, *
         text=about[tools.TEXT],
         label=None if skipped else label,
         reviewer=f"argilla:{tools.text_of(response.get('user_id')) or 'unknown'}",
-        proposed=tools.text_of(about.get(tools.PROPOSED)),
-        confidence=tools.number_of(about.get(tools.CONFIDENCE)),
+        proposed=tools.text_of(about.get(result_names.LABEL)),
+        confidence=tools.number_of(about.get(result_names.CONFIDENCE)),
         queue=tools.queue_of(about.get(tools.QUEUE)),
     )

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 from xml.sax.saxutils import quoteattr
 
+from pcs_annotator.core import result_names
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.task import Task
 from pcs_annotator.errors import TableError
@@ -192,8 +193,8 @@ def _answer(
         reviewer=_reviewer(annotator),
         at=tools.moment_of(given.get("updated_at")) or tools.moment_of(given.get("created_at")),
         seconds=tools.number_of(given.get("lead_time")),
-        proposed=tools.text_of(data.get(tools.PROPOSED)),
-        confidence=tools.number_of(data.get(tools.CONFIDENCE)),
+        proposed=tools.text_of(data.get(result_names.LABEL)),
+        confidence=tools.number_of(data.get(result_names.CONFIDENCE)),
         queue=tools.queue_of(data.get(tools.QUEUE)),
     )
 

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from pcs_annotator.core.result_names import DECISION
 from pcs_annotator.core.table_files import COMPRESSIONS, JSON_LINES, PARQUET, STDIO, Dialect, ending_of, split_name
 from pcs_annotator.core.tabular import is_address
 from pcs_annotator.errors import PcsWarning, TableError
@@ -254,9 +255,10 @@ class _WorkbookWriter(TableWriter):
 
     def write(self, table: pa.Table) -> None:
         if self._sheet is None:
-            decision = _last_named("decision", table.column_names)
-            colour = None if decision is None else lambda row: DECISION_COLOURS.get(row[decision], "")
-            self._sheet = self._book.open_sheet(Sheet(name="rows", header=table.column_names, colour=colour))
+            names = table.column_names
+            place = names.index(DECISION) if DECISION in names else None
+            colour = None if place is None else lambda row: DECISION_COLOURS.get(row[place], "")
+            self._sheet = self._book.open_sheet(Sheet(name="rows", header=names, colour=colour))
         columns = [number_cells(column.to_pylist()) for column in table.columns]
         self._sheet.write(zip(*columns, strict=True))
 
@@ -265,12 +267,6 @@ class _WorkbookWriter(TableWriter):
             about = Sheet(name="about", header=["name", "meaning"], colour=lambda row: DECISION_COLOURS.get(row[0], ""))
             self._book.open_sheet(about).write(self._about)
         self._book.close()
-
-
-def _last_named(name: str, names: Sequence[str]) -> int | None:
-    """Return the last column with a name, also if it has the prefix `pcs_` because the name was taken."""
-    places = [place for place, one in enumerate(names) if re.fullmatch(f"(pcs_)*{name}", one)]
-    return places[-1] if places else None
 
 
 class _JsonLinesWriter(TableWriter):

@@ -1,14 +1,12 @@
-"""The user's tables: reading texts from them, and adding results to them."""
+"""The user's tables: reading texts from them, and writing them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.core.task import Item
 from pcs_annotator.errors import TableError
@@ -18,7 +16,6 @@ from pcs_annotator.files.table_writer import PLAIN, TableStyle, writing_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCORE_DECIMALS = 6
 GOLD_NAMES = ("gold", "label", "labels")
 TEXT_NAMES = ("text", "texts", "title", "headline", "sentence", "tweet", "review", "comment", "content", "body")
 
@@ -185,68 +182,6 @@ def same_id(table: str, first: int, second: int, column: str | None, name: str) 
         f"{table}, rows {first} and {second} have the same {column} {name!r}: rename one, use another column with "
         f"--id-column, or {numbers}"
     )
-
-
-def with_outcomes(
-    table: object, outcomes: Iterable[Outcome], labels: Sequence[str], people: Sequence[Reviewed | None] = ()
-) -> pa.Table:
-    """Return the user's columns, then label, confidence, decision, reason and `pcs_<label>` for every label.
-
-    If labels have a confidence, `p_<label>` is the probability of every label. If label sets were requested,
-    `label_set` lists the labels that cannot be ruled out, separated by `|`. If `people` have reviewed rows, `verdict`
-    is the label that they gave, `reviewer` who decided, and `final_label` the verdict or, where there is none, the
-    models' label.
-
-    A table with several rows per item is replaced by one with only an `id` column. A new column whose name is already
-    taken gets the prefix `pcs_`.
-    """
-    import pyarrow as pa
-
-    given = list(outcomes)
-    arrow = as_arrow(table)
-    if len(arrow) != len(given):
-        arrow = pa.table({"id": pa.array([outcome.id for outcome in given])})
-    columns: dict[str, pa.Array] = {
-        "label": pa.array([outcome.label for outcome in given], pa.string()),
-        "confidence": pa.array([_rounded(outcome.confidence) for outcome in given], pa.float64()),
-        "decision": pa.array([outcome.decision for outcome in given], pa.string()),
-        "reason": pa.array([outcome.reason for outcome in given], pa.string()),
-    }
-    if any(outcome.label_set for outcome in given):
-        columns["label_set"] = pa.array(["|".join(outcome.label_set) for outcome in given], pa.string())
-    for label in labels:
-        columns[f"pcs_{label}"] = pa.array([_rounded(outcome.scores[label]) for outcome in given], pa.float64())
-    for label in labels if any(outcome.probabilities for outcome in given) else ():
-        columns[f"p_{label}"] = pa.array([_rounded(one.probabilities.get(label)) for one in given], pa.float64())
-    if people:
-        columns |= people_columns(people, [outcome.label for outcome in given])
-    return with_columns(arrow, columns)
-
-
-def people_columns(people: Sequence[Reviewed | None], labels: Sequence[str | None]) -> dict[str, pa.Array]:
-    """Return verdict, reviewer and final label of rows that people reviewed, given the models' labels of all rows."""
-    import pyarrow as pa
-
-    deciding = [one and one.deciding for one in people]
-    verdicts = [one and one.label for one in deciding]
-    final = [verdict or label for verdict, label in zip(verdicts, labels, strict=True)]
-    reviewers = [one and one.reviewer for one in deciding]
-    named = {"verdict": verdicts, "reviewer": reviewers, "final_label": final}
-    return {name: pa.array(values, pa.string()) for name, values in named.items()}
-
-
-def with_columns(table: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:
-    """Return a table with further columns; one whose name is already taken gets the prefix `pcs_`."""
-    for name, column in columns.items():
-        free = name
-        while free in table.column_names:
-            free = f"pcs_{free}"
-        table = table.append_column(free, column)
-    return table
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, SCORE_DECIMALS)
 
 
 def write_table(path: Path | str, table: pa.Table, style: TableStyle = PLAIN) -> None:

@@ -20,6 +20,7 @@ from pcs_annotator.core.votes import Votes, VoteTable, read_vote_table
 from pcs_annotator.errors import PcsWarning, TableError
 from pcs_annotator.files import runs, tables
 from pcs_annotator.files.config import LearnSettings
+from pcs_annotator.files.result_columns import with_outcomes
 from pcs_annotator.files.table_writer import WRITTEN, TableStyle
 from pcs_annotator.files.workbook import excel_dialect
 from pcs_annotator.pipeline import human_review
@@ -116,7 +117,7 @@ def fit_table(files: FitFiles, changes: Mapping[str, Any] | None = None) -> Fitt
         runs.set_aside(path)
     written = dict(earlier.get("written", {}))
     if files.labels_out is not None:
-        labelled = tables.with_outcomes(arrow, outcomes, table.votes.labels)
+        labelled = with_outcomes(arrow, outcomes, table.votes.labels)
         tables.write_table(files.labels_out, labelled, files.style)
         written.update(runs.signature(files.labels_out, files.model.parent))
     made = {"table": files.table.name, "written": written}

@@ -11,6 +11,7 @@ from pcs_annotator.core.tabular import as_arrow
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.files import runs, sources, tables
 from pcs_annotator.files.human_files import RIGHT, WRONG
+from pcs_annotator.files.result_columns import with_outcomes
 from pcs_annotator.files.table_writer import TableStyle, original_cell, writing_table
 from pcs_annotator.files.workbook import MOST_ROWS, Sheet, write_workbook
 from pcs_annotator.pipeline.human_review import keep_filled
@@ -71,7 +72,7 @@ def _labelled(result: RunResult) -> Iterator[pa.Table]:
     """Yield the rows with their labels; those of a large table from its file."""
     if result.whole is None:
         people = result.verdicts.by_place(len(result.outcomes))
-        yield tables.with_outcomes(result.dataset.table, result.outcomes, result.votes.labels, people)
+        yield with_outcomes(result.dataset.table, result.outcomes, result.votes.labels, people)
         return
     columns = tables.Columns(text=next(iter(result.whole.columns)), numbered=True)
     for chunk in sources.open_stream(result.folder.labels, columns).chunks():

@@ -21,6 +21,7 @@ from pcs_annotator.core.tabular import has_wildcards, table_stem
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError, TableError
 from pcs_annotator.files import runs, tables
+from pcs_annotator.files.result_columns import with_outcomes
 from pcs_annotator.files.table_stream import TableStream
 from pcs_annotator.files.table_writer import WRITTEN
 from pcs_annotator.files.workbook import WORKBOOK, refuse_too_many_rows
@@ -169,7 +170,7 @@ def _label(
     found = learn.check_drift(model, votes, [item.text for item in dataset.items])
     outcomes = Outcomes(model.judge(votes))
     _LOG.info("%d texts labelled: %s, %d calls", len(outcomes), Counts.of(outcomes).decisions, tally.calls)
-    labels = tables.with_outcomes(dataset.table, outcomes, votes.labels)
+    labels = with_outcomes(dataset.table, outcomes, votes.labels)
     if out is not None:
         if in_the_way:
             request.say(f"{out} is kept as {runs.keep_earlier(out)}")

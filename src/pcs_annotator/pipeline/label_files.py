@@ -9,6 +9,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pcs_annotator.core.result_names import (
+    CONFIDENCE,
+    DECISION,
+    FINAL_LABEL,
+    LABEL,
+    LABEL_SET,
+    REASON,
+    REVIEWER,
+    VERDICT,
+    probability_name,
+    score_name,
+)
 from pcs_annotator.core.table_files import STDIO, Dialect, ending_of
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.files import runs, sources, tables
@@ -46,18 +58,18 @@ def about_labels(model: Model, folder: Path, data: str) -> Iterator[tuple[str, s
     else:
         headline, details = promised(model.certificate)
         yield "promise", "\n".join([headline.removeprefix("promise: "), *details])
-    yield "label", "the most probable label"
+    yield LABEL, "the most probable label"
     rough = about_confidence(model)
-    yield "confidence", "probability that the label is right, learned from gold labels" + (rough and f"; {rough}")
-    yield "decision", "whether the label can be used as it is"
+    yield CONFIDENCE, "probability that the label is right, learned from gold labels" + (rough and f"; {rough}")
+    yield DECISION, "whether the label can be used as it is"
     yield "accept", "the label can be used: the promise is about these rows"
     yield "agree", "all answers give this label, which promises nothing, because there were too few gold labels"
     yield "review", "a person should decide"
-    yield "reason", "why, in plain words"
-    yield "label_set", "the labels that cannot be ruled out, if such sets were requested"
-    yield "pcs_…", "Perceived Confidence Score of every label: its share of the weighted answers"
-    yield "p_…", "calibrated probability of every label"
-    yield "verdict, reviewer, final_label", "what people decided, who, and the label to use; only after a review"
+    yield REASON, "why, in plain words"
+    yield LABEL_SET, "the labels that cannot be ruled out, if such sets were requested"
+    yield score_name("…"), "Perceived Confidence Score of every label: its share of the weighted answers"
+    yield probability_name("…"), "calibrated probability of every label"
+    yield f"{VERDICT}, {REVIEWER}, {FINAL_LABEL}", "what people decided, who, and the label to use; only after a review"
 
 
 def in_the_way(out: Path | str, folder: runs.RunFolder, dataset: tables.Dataset) -> str:

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from pcs_annotator.core.concurrency import run_in_thread
 from pcs_annotator.core.display import Page
 from pcs_annotator.core.outcome import Outcome, Outcomes
+from pcs_annotator.core.result_names import ERROR
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import TableError
-from pcs_annotator.files.runs import RunFolder
-from pcs_annotator.files.tables import SCORE_DECIMALS, Columns, find_columns
+from pcs_annotator.files.result_columns import result_schema, with_columns
+from pcs_annotator.files.runs import RunFolder, read_json
+from pcs_annotator.files.tables import Columns, find_columns
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.pipeline.fit import open_run
@@ -29,7 +31,7 @@ from pcs_annotator.pipeline.large.result_columns import result_columns
 from pcs_annotator.pipeline.own_objects import OwnObjects
 from pcs_annotator.pipeline.report.page import write_report
 from pcs_annotator.pipeline.run_engine import Answered, LoadOptions, RunEngine
-from pcs_annotator.pipeline.run_folder import started
+from pcs_annotator.pipeline.run_folder import REFIT, started
 from pcs_annotator.pipeline.run_result import RunResult
 
 if TYPE_CHECKING:
@@ -160,10 +162,10 @@ class LoadedRun:
     def label_table(self, table: pa.Table | pa.RecordBatch, text_column: str | None = None) -> pa.Table:
         """Return the same rows in the same order, with more columns: what the run says about each text.
 
-        The new columns are `label`, `confidence`, `decision`, `reason`, `p_<label>` with the probability of every label
-        and `pcs_error`, which says why a row has no label and is null otherwise. A new column whose name is taken gets
-        the prefix `pcs_`. A row that cannot be labelled raises nothing, whether its text is missing, too long or
-        refused, the budget is spent, or a model does not answer.
+        The new columns are those of `labels.csv` (`pcs_label`, `pcs_confidence`, …) and `pcs_error`, which says why a
+        row has no label and is null otherwise. A column of the table with such a name becomes `input_<name>`. A row
+        that cannot be labelled raises nothing, whether its text is missing, too long or refused, the budget is spent,
+        or a model does not answer.
 
         Args:
             table: The rows.
@@ -178,25 +180,30 @@ class LoadedRun:
         rows = table if isinstance(table, pa.Table) else as_arrow(table)
         used = find_columns(columns_of(rows), "the table", Columns(text=text_column or self.options.text_column)).text
         texts = _texts_of(used or "", rows[used])
-        parts = [self._labelled(texts[at : at + MOST_ROWS]) for at in range(0, len(rows), MOST_ROWS)]
-        added = pa.concat_tables(parts) if parts else _new_columns(self.labels).empty_table()
-        schema = self.label_schema(rows.schema)
-        return pa.Table.from_arrays([*rows.columns, *added.columns], schema=schema)
+        schema = self._new_columns()
+        parts = [self._labelled(texts[at : at + MOST_ROWS], schema) for at in range(0, len(rows), MOST_ROWS)]
+        added = pa.concat_tables([schema.empty_table(), *parts])
+        return with_columns(rows, dict(zip(schema.names, added.columns, strict=True)), self.labels)
 
     def label_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of `label_table` for tables with this schema; engines may ask for it beforehand."""
-        for column in _new_columns(self.labels):
-            name = column.name
-            while name in schema.names:
-                name = f"pcs_{name}"
-            schema = schema.append(column.with_name(name))
-        return schema
+        added = self._new_columns().empty_table()
+        columns = dict(zip(added.column_names, added.columns, strict=True))
+        return with_columns(schema.empty_table(), columns, self.labels).schema
 
-    def _labelled(self, texts: Sequence[_Text]) -> pa.Table:
+    def _new_columns(self) -> pa.Schema:
+        """Return the columns that `label_table` adds; known from the folder, without opening models."""
+        import pyarrow as pa
+
+        fitted = read_json(RunFolder(self.folder).model, REFIT)
+        known = result_schema(self.labels, probable=bool(fitted.get("calibrator")), sets=bool(fitted.get("sets")))
+        return known.append(pa.field(ERROR, pa.string()))
+
+    def _labelled(self, texts: Sequence[_Text], schema: pa.Schema) -> pa.Table:
         """Return the new columns for some texts."""
         engine = self._opened()
         items = [Item(id=str(row), text=one.text) for row, one in enumerate(texts)]
-        return _added(engine.call(engine.label(items)), [one.error for one in texts])
+        return _added(engine.call(engine.label(items)), [one.error for one in texts], schema)
 
     def _opened(self) -> RunEngine:
         with self._opening:
@@ -249,30 +256,15 @@ def _decoded(value: bytes | None) -> _Text:
         return _Text("", NOT_TEXT)
 
 
-def _new_columns(labels: Iterable[str]) -> pa.Schema:
-    import pyarrow as pa
-
-    first = [("label", pa.string()), ("confidence", pa.float64()), ("decision", pa.string()), ("reason", pa.string())]
-    return pa.schema([*first, *((f"p_{label}", pa.float64()) for label in labels), ("pcs_error", pa.string())])
-
-
-def _added(answered: Answered, errors: Sequence[str]) -> pa.Table:
+def _added(answered: Answered, errors: Sequence[str], schema: pa.Schema) -> pa.Table:
     """Return the new columns; `errors` say why texts are none."""
     import pyarrow as pa
 
     why = [reason and (error or reason) for error, reason in zip(errors, answered.why, strict=True)]
-    chunk = answered.chunk
-    if chunk is None:
-        schema = _new_columns(answered.fitted.job.task.labels)
-        *empty, _ = (pa.nulls(len(why), column.type) for column in schema)
-        return pa.table([*empty, pa.array(answered.why, pa.string())], schema=schema)
-    schema = _new_columns(chunk.votes.labels)
-    columns: dict[str, Any] = result_columns(answered.fitted.model, chunk.votes, chunk.judged)
-    shares = chunk.judged.deciding.round(SCORE_DECIMALS)
-    silent = chunk.votes.silent
-    columns |= {f"p_{label}": pa.array(shares[:, at], mask=silent) for at, label in enumerate(chunk.votes.labels)}
-    columns["pcs_error"] = why  # last: a label may be named like that
-    return pa.table([columns[name] for name in schema.names], schema=schema)
+    columns: dict[str, pa.Array] = {ERROR: pa.array(why, pa.string())}
+    if (chunk := answered.chunk) is not None:
+        columns |= result_columns(answered.fitted.model, chunk.votes, chunk.judged)
+    return pa.table([columns.get(one.name, pa.nulls(len(why), one.type)) for one in schema], schema=schema)
 
 
 def _items(texts: str | Iterable[str], ids: Iterable[object] | None) -> list[Item]:

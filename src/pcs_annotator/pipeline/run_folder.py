@@ -22,6 +22,7 @@ from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import ConfigError, LedgerError, PcsWarning, TableError
 from pcs_annotator.files import tables, vote_files
 from pcs_annotator.files.config import Config, LearnSettings, config_from_dict, known_learn_settings
+from pcs_annotator.files.result_columns import with_outcomes
 from pcs_annotator.files.runs import RunFolder, expecting, read_json, read_origin, set_aside, write_json
 from pcs_annotator.files.table_writer import TableStyle
 from pcs_annotator.files.whole_table import read_whole
@@ -158,7 +159,7 @@ class Recorded:
         self.write_learned(learned, settings, fits)
         outcomes = list(learned.model.judge(self.votes))
         people = self.gold.verdicts.by_place(len(outcomes))
-        labelled = tables.with_outcomes(self.dataset.table, outcomes, self.votes.labels, people)
+        labelled = with_outcomes(self.dataset.table, outcomes, self.votes.labels, people)
         tables.write_table(self.folder.labels, labelled, TableStyle(spreadsheet_safe=spreadsheet_safe))
         return outcomes
 

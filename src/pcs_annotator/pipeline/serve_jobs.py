@@ -18,6 +18,7 @@ from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.errors import ConfigError, PcsError, TableError
 from pcs_annotator.files import runs, tables
 from pcs_annotator.files.config import Config
+from pcs_annotator.files.result_columns import with_outcomes
 from pcs_annotator.pipeline import resolve_config
 from pcs_annotator.pipeline.label import new_texts
 from pcs_annotator.pipeline.run_request import RunRequest
@@ -218,7 +219,7 @@ class FileJobs:
         complete = [outcome for outcome in outcomes if outcome is not None]
         labels = self._service.task.labels
         await asyncio.to_thread(
-            lambda: tables.write_table(self.result(job), tables.with_outcomes(dataset.table, complete, labels))
+            lambda: tables.write_table(self.result(job), with_outcomes(dataset.table, complete, labels))
         )
         return complete
 

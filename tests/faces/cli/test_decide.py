@@ -76,13 +76,13 @@ def test_a_table_gets_a_certificate_and_a_decision_for_every_row(table: str, cap
     assert (certificate["alpha"], certificate["delta"], certificate["n_gold"]) == (0.1, 0.1, 100)
     assert 0 < certificate["threshold"] < 1
     rows = read_csv(Path("out.csv"))
-    accepted = [row for row in rows if row["decision"] == "accept"]
+    accepted = [row for row in rows if row["pcs_decision"] == "accept"]
     assert len(rows) == 150
     assert certificate["accepted_share"] == pytest.approx(len(accepted) / 150)
     assert certificate["review_rows"] == 150 - len(accepted)
     assert found["decisions"] == {"accept": len(accepted), "review": 150 - len(accepted)}
     # what is written is rounded, so a row at the threshold may read a little below it
-    assert min(float(row["confidence"]) for row in accepted) >= certificate["threshold"] - 1e-6
+    assert min(float(row["pcs_confidence"]) for row in accepted) >= certificate["threshold"] - 1e-6
 
 
 def test_the_text_shows_what_is_promised_or_why_nothing_is(table: str, capsys: Captured) -> None:
@@ -98,8 +98,8 @@ def test_other_promises_and_label_sets_are_given_on_request(table: str, capsys: 
     each = shown(["fit", table, *PROMISE, *QUICK, "--per-label", "--sets", "--out", "out.csv"], capsys)["certificate"]
     assert each["per_label"]
     assert each["threshold"] is None
-    assert all(row["label"] in row["label_set"] for row in read_csv(Path("out.csv")) if row["label_set"])
-    assert any(row["label_set"] for row in read_csv(Path("out.csv")))
+    assert all(row["pcs_label"] in row["pcs_set"] for row in read_csv(Path("out.csv")) if row["pcs_set"])
+    assert any(row["pcs_set"] for row in read_csv(Path("out.csv")))
     other = shown(["fit", table, *PROMISE, *QUICK, "--promise", "accepted-and-wrong"], capsys)["certificate"]
     assert other["promise"] == "accepted-and-wrong"
 
@@ -168,8 +168,8 @@ def test_a_table_without_gold_gets_labels_of_which_none_is_accepted(table: str, 
     assert set(found["decisions"]) == {"agree", "review"}
     assert found["look_at"][0]["kind"] == "no gold labels"
     rows = read_csv(Path("out.csv"))
-    assert Counter(row["decision"] for row in rows) == found["decisions"]
-    assert all(row["reason"].startswith("uncalibrated") and not row["confidence"] for row in rows)
+    assert Counter(row["pcs_decision"] for row in rows) == found["decisions"]
+    assert all(row["pcs_reason"].startswith("uncalibrated") and not row["pcs_confidence"] for row in rows)
     assert main(["fit", "bare.csv"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "no label is accepted, because there are no gold labels" in text
@@ -215,7 +215,7 @@ def test_a_run_is_fitted_audited_and_judged(run: str, capsys: Captured) -> None:
     revoked = shown(["fit", run, "--verdicts", "verdicts.csv"], capsys)
     assert revoked["certificate"]["audit"]["finding"] == "revoked"
     assert revoked["decisions"] == {"review": 260}
-    assert {row["decision"] for row in read_csv(Path(run, "labels.csv"))} == {"review"}
+    assert {row["pcs_decision"] for row in read_csv(Path(run, "labels.csv"))} == {"review"}
     assert main(["fit", run]) == 0
     assert "audit revokes" in " ".join(capsys.readouterr().out.split())
 
@@ -252,7 +252,9 @@ def test_new_texts_get_the_labels_of_asking_everything_for_fewer_calls(run: str,
     everything = shown(["label", "new.csv", "--run", run, "--ask-all", "-o", "all.csv"], capsys)
     assert everything["calls"] + everything["known_already"] == 360
     assert everything["questions_spared"] == 0
-    assert [row["label"] for row in read_csv(Path("fewer.csv"))] == [row["label"] for row in read_csv(Path("all.csv"))]
+    assert [row["pcs_label"] for row in read_csv(Path("fewer.csv"))] == [
+        row["pcs_label"] for row in read_csv(Path("all.csv"))
+    ]
     assert main(["label", "new.csv", "--run", run]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert f"{fewer['questions_spared']} questions" in text
@@ -282,7 +284,7 @@ def test_over_real_http_fewer_questions_reach_the_server_for_the_same_labels(cap
         options = ["--labels", "good,bad", *models, "--relations", "original,frame", "--optimiser", "lr"]
         assert main(["run", "data.csv", *options, "--max-error", "0.2", "-q"]) == 0
         votes = read_csv(Path("runs/data/labels.csv"))  # the stub answers by chance, so the truth is what most say
-        write_csv(Path("gold.csv"), [{"id": row["id"], "gold": row["label"]} for row in votes])
+        write_csv(Path("gold.csv"), [{"id": row["id"], "gold": row["pcs_label"]} for row in votes])
         assert main(["fit", "runs/data", "--gold", "gold.csv", "--folds", "3", "--resamples", "20", "-q"]) == 0
         stub.reset()
         fewer = shown(["label", "new.csv", "--run", "runs/data", "-o", "fewer.csv"], capsys)
@@ -291,7 +293,9 @@ def test_over_real_http_fewer_questions_reach_the_server_for_the_same_labels(cap
         assert asked == fewer["calls"] < 240
         assert stub.stats().answered == 240
         assert everything["known_already"] == fewer["calls"]
-    assert [row["label"] for row in read_csv(Path("fewer.csv"))] == [row["label"] for row in read_csv(Path("all.csv"))]
+    assert [row["pcs_label"] for row in read_csv(Path("fewer.csv"))] == [
+        row["pcs_label"] for row in read_csv(Path("all.csv"))
+    ]
 
 
 def test_a_limit_of_calls_is_code_3_and_nothing_is_lost(run: str, capsys: Captured) -> None:

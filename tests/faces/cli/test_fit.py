@@ -53,7 +53,7 @@ def test_the_installed_command_learns_labels_and_writes_both_files(tmp_path: Pat
     given = rows_of(EXAMPLE)
     assert [row["id"] for row in written] == [row["id"] for row in given]
     assert list(written[0])[: len(given[0])] == list(given[0])
-    assert all(0 < float(row["confidence"]) < 1 for row in written)
+    assert all(0 < float(row["pcs_confidence"]) < 1 for row in written)
     model = json.loads((tmp_path / "model.json").read_text())
     assert model["schema"] == 1
     assert sum(model["weights"]["by_annotator"].values()) == pytest.approx(1)
@@ -110,8 +110,8 @@ def test_a_row_without_votes_is_reported_and_the_exit_code_is_1(
     assert main(["fit", "votes.csv", "--out", "labels.csv", *QUICK]) == 1
     assert "1 row has no label" in capsys.readouterr().out
     last = rows_of(tmp_path / "labels.csv")[-1]
-    assert (last["label"], last["decision"]) == ("", "review")
-    assert last["reason"]
+    assert (last["pcs_label"], last["pcs_decision"]) == ("", "review")
+    assert last["pcs_reason"]
 
 
 def test_with_little_gold_the_text_says_how_much_is_needed(capsys: pytest.CaptureFixture[str]) -> None:

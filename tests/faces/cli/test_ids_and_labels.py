@@ -73,8 +73,8 @@ def test_labels_with_commas_quotes_slashes_and_other_scripts_work_to_the_end(
     given = [part for label in LABELS for part in ("--label", label)]
     assert main(["run", "data.csv", *given, *ASK]) == 0
     rows = read_csv(Path("runs/data/labels.csv"))
-    assert {row["label"] for row in rows} <= set(LABELS)
-    assert sum(float(rows[0][f"pcs_{label}"]) for label in LABELS) == pytest.approx(1)
+    assert {row["pcs_label"] for row in rows} <= set(LABELS)
+    assert sum(float(rows[0][f"score_{label}"]) for label in LABELS) == pytest.approx(1)
     assert json.loads(Path("runs/data/run.json").read_text(encoding="utf-8"))["config"]["task"]["labels"] == LABELS
     assert main(["fit", "runs/data", "-q"]) == 0
     Path("pcs.toml").write_text(f"[task]\nlabels = {json.dumps(LABELS, ensure_ascii=False)}\n", encoding="utf-8")

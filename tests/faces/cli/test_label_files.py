@@ -40,7 +40,7 @@ def in_the_folder(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_csv_is_written_as_the_data_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*LABEL, "-o", "same.csv"]) == 0
     lines = Path("same.csv").read_bytes().decode().split("\r\n")
-    assert lines[0].startswith(f"{HEADER};label;confidence;decision;reason;")
+    assert lines[0].startswith(f"{HEADER};pcs_label;pcs_confidence;pcs_decision;pcs_reason;")
     assert lines[1].startswith('7;"The city; bought buses";good;2020;')
     assert Path("runs/data/labels.csv").read_bytes().startswith(b"id,text,gold,year,label")
 
@@ -57,18 +57,18 @@ def test_workbook_explains_itself_and_keeps_numbers(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err == ""
     book = openpyxl.load_workbook("labels.xlsx")
     header, *rows = book["rows"].iter_rows(values_only=True)
-    assert list(header[:5]) == ["id", "text", "gold", "year", "label"]
+    assert list(header[:5]) == ["id", "text", "gold", "year", "pcs_label"]
     assert [row[:4] for row in rows] == [
         (7, "The city; bought buses", "good", 2020),
         (8, "naïve – nein", "bad", 2021),
         (9, "=1+1", None, 2022),
     ]
-    scores = rows[0][header.index("pcs_good")]
+    scores = rows[0][header.index("score_good")]
     assert isinstance(scores, int | float)
     about = dict(book["about"].iter_rows(values_only=True))
     assert (about["data"], about["run"]) == ("data.csv", "runs/data")
     assert "2 gold rows are too few" in about["promise"]
-    named = {name for name in header[4:] if not name.startswith(("pcs_", "p_"))}
+    named = {name for name in header[4:] if not name.startswith(("score_", "p_"))}
     assert named | {"accept", "review", "agree"} <= set(about)
 
 
@@ -76,7 +76,7 @@ def test_feather_has_numbers_as_numbers() -> None:
     assert main([*LABEL, "-o", "labels.feather"]) == 0
     table = feather.read_table("labels.feather")
     assert table["id"].to_pylist() == ["7", "8", "9"]
-    assert str(table.schema.field("pcs_good").type) == "double"
+    assert str(table.schema.field("score_good").type) == "double"
 
 
 @pytest.mark.parametrize(

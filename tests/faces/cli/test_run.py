@@ -62,8 +62,8 @@ def test_run_labels_every_row_and_keeps_the_user_s_columns_and_order(
     assert main(["run", data, *SCRIPTED, "--optimiser", "lr"]) == 0
     rows = read("runs/data/labels.csv")
     assert [(row["id"], row["text"], row["gold"]) for row in rows] == ROWS
-    assert all(row["label"] in ("good", "bad") for row in rows)
-    assert all(float(row["pcs_good"]) + float(row["pcs_bad"]) == pytest.approx(1.0) for row in rows)
+    assert all(row["pcs_label"] in ("good", "bad") for row in rows)
+    assert all(float(row["score_good"]) + float(row["score_bad"]) == pytest.approx(1.0) for row in rows)
     text = capsys.readouterr().out
     assert "runs/data/report.html" in text
     for name in ("run.json", "items.parquet", "variants.parquet", "votes.parquet", "model.json", "evaluation.json"):
@@ -123,6 +123,34 @@ def test_without_gold_rows_are_labelled_and_it_says_that_nothing_was_learned(
     assert "no gold labels" in str(found["no_cross_validation"])
     assert found["rows_without_label"] == 0
     assert main(["run", "plain.csv", *SCRIPTED]) == 0
+
+
+def test_gold_called_label_stays_apart_from_the_result_which_the_output_names(
+    data: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = Path(data).read_text(encoding="utf-8").replace("id,text,gold", "id,text,label")
+    Path(data).write_text(named, encoding="utf-8")
+    assert main(["run", data, *SCRIPTED]) == 0
+    assert "labels.csv (column pcs_label)" in capsys.readouterr().out
+    rows = read("runs/data/labels.csv")
+    assert [row["label"] for row in rows] == [gold for _, _, gold in ROWS]
+    assert {row["pcs_label"] for row in rows} <= {"good", "bad"}
+    assert all(row["pcs_label"] for row in rows)
+    assert main(["label", data, "--run", "runs/data", "-o", "new.csv"]) == 0
+    assert "new.csv (column pcs_label)" in capsys.readouterr().out
+    assert shown(["label", data, "--run", "runs/data", "-o", "new.csv"], capsys)["label_column"] == "pcs_label"
+
+
+def test_labels_of_a_run_are_no_gold_of_the_next(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+    without = "".join(f"{name},{text}\n" for name, text, _ in [("id", "text", ""), *ROWS])
+    Path("plain.csv").write_text(without, encoding="utf-8")
+    assert main(["run", "plain.csv", *SCRIPTED, "-o", "first", "-q"]) == 0
+    again = shown(["run", "first/labels.csv", *SCRIPTED, "-o", "second"], capsys)
+    assert again["gold_rows"] == 0
+    assert any("'pcs_label' is now 'input_pcs_label'" in str(note) for note in again["warnings"])  # type: ignore[attr-defined]
+    assert [row["input_pcs_label"] for row in read("second/labels.csv")] == [
+        row["pcs_label"] for row in read("first/labels.csv")
+    ]
 
 
 def test_settings_come_from_pcs_toml_and_the_command_line_wins(data: str, capsys: pytest.CaptureFixture[str]) -> None:

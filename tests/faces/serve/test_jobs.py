@@ -53,8 +53,8 @@ def test_a_file_is_labelled_in_the_background(run: Path) -> None:
             rows = list(csv.DictReader(io.StringIO(table)))
             assert [(row["id"], row["text"]) for row in rows] == ROWS
             _, direct = await one.classify([text for _, text in ROWS])
-            assert [row["label"] for row in rows] == [item["label"] for item in direct["data"]]
-            assert [float(row["confidence"]) for row in rows] == pytest.approx(
+            assert [row["pcs_label"] for row in rows] == [item["label"] for item in direct["data"]]
+            assert [float(row["pcs_confidence"]) for row in rows] == pytest.approx(
                 [item["confidence"] for item in direct["data"]], abs=1e-6
             )
             assert (await one.ask("GET", "/v1/jobs"))[1]["data"][0]["id"] == job["id"]

@@ -125,8 +125,8 @@ def test_a_run_survives_the_loss_of_a_worker_and_of_the_coordinator(
         assert ledger.count() == 2 * ROWS
     again = pcs("label", "texts.csv", "--run", "run", "--executor", "local", "-o", "out.csv", capsys=capsys)
     assert again["calls"] == 0
-    assert [row["label"] for row in read_csv(folder / "out.csv")] == [
-        row["label"] for row in read_csv(folder / "run" / "labels.csv")
+    assert [row["pcs_label"] for row in read_csv(folder / "out.csv")] == [
+        row["pcs_label"] for row in read_csv(folder / "run" / "labels.csv")
     ]
 
 

@@ -22,7 +22,7 @@ from pcs_annotator.asking.models.scripted import ScriptedModel
 from pcs_annotator.core.chat import Request
 from pcs_annotator.errors import ConfigError, LabelError, ModelError, PcsWarning, TableError
 from pcs_annotator.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.files.runs import RunFolder, signature
 from pcs_annotator.pipeline.fit import fit_run, open_run
 from pcs_annotator.pipeline.human_review import FromPeople
 from pcs_annotator.pipeline.label import Saving, label
@@ -117,6 +117,33 @@ def test_labels_are_those_of_a_run_in_memory_if_all_rows_are_learned_from(
     assert chunked.learned.model.certificate == whole.learned.model.certificate
 
 
+def test_users_columns_with_names_of_results_are_kept_under_others_when_labels_are_written_again(
+    data: Path, tmp_path: Path, sampling: None
+) -> None:
+    write_csv(data, [{**row, "pcs_label": "theirs", "p_good": "1"} for row in read_csv(data)])
+    with pytest.warns(PcsWarning, match="'pcs_label' is now 'input_pcs_label', 'p_good' is now 'input_p_good'"):
+        made(data, tmp_path / "run")
+    first = labels_of(tmp_path / "run")
+    assert {(row["input_pcs_label"], row["input_p_good"]) for row in first} == {("theirs", "1")}
+    assert {row["pcs_label"] for row in first} == {"good", "bad"}
+    fit_run(tmp_path / "run")
+    assert labels_of(tmp_path / "run") == first
+
+
+def test_a_file_with_the_names_of_an_earlier_version_is_written_again(
+    data: Path, tmp_path: Path, sampling: None
+) -> None:
+    made(data, tmp_path / "run")
+    folder = RunFolder(tmp_path / "run")
+    first = folder.labels.read_bytes()
+    folder.labels.write_bytes(first.replace(b"pcs_label,pcs_confidence", b"label,confidence", 1))
+    notes = json.loads(folder.whole.read_text(encoding="utf-8"))
+    earlier = {**notes, "made_from": "of before", "signature": signature(folder.labels, folder.path)}
+    folder.whole.write_text(json.dumps(earlier), encoding="utf-8")
+    assert made(data, tmp_path / "run").tally.calls == 0
+    assert folder.labels.read_bytes() == first
+
+
 def test_all_rows_are_labelled_in_order_though_only_a_sample_is_learned_from_which_the_report_says(
     data: Path, tmp_path: Path, sampling: None
 ) -> None:
@@ -126,7 +153,7 @@ def test_all_rows_are_labelled_in_order_though_only_a_sample_is_learned_from_whi
     rows = labels_of(tmp_path / "run")
     assert [row["id"] for row in rows] == [row["id"] for row in read_csv(data)]
     assert result.counts.rows == ROWS
-    assert result.counts.labels == {name: sum(row["label"] == name for row in rows) for name in ("good", "bad")}
+    assert result.counts.labels == {name: sum(row["pcs_label"] == name for row in rows) for name in ("good", "bad")}
     assert result.tally.calls == calls_in(tmp_path / "run") == ROWS * len(MODELS) * len(RELATIONS)
     assert result.tally.from_ledger == 0
     certificate = result.learned.model.certificate
@@ -166,7 +193,7 @@ def test_rows_without_ids_have_their_number_in_the_whole_table(data: Path, tmp_p
     texts = {str(number): row["text"] for number, row in enumerate(rows, 1)}
     assert {item.id: item.text for item in result.dataset.items}.items() <= texts.items()
     assert max(int(item.id) for item in result.dataset.items) > SAMPLE
-    assert list(labels_of(tmp_path / "run")[0])[:3] == ["text", "gold", "label"]
+    assert list(labels_of(tmp_path / "run")[0])[:3] == ["text", "gold", "pcs_label"]
     assert open_run(tmp_path / "run").dataset.items == result.dataset.items
     assert made(tmp_path / "unnamed.csv", tmp_path / "run", ONE).tally.calls == 0
 
@@ -241,7 +268,7 @@ def test_a_budget_that_is_reached_leaves_rows_without_a_label_and_a_higher_one_g
     result = made(data, tmp_path / "run", little)
     assert (result.tally.calls, dict(result.tally.failed)) == (55, {"budget reached": 25})
     assert result.unlabelled == 25
-    assert sum(row["label"] == "" for row in labels_of(tmp_path / "run")) == 25
+    assert sum(row["pcs_label"] == "" for row in labels_of(tmp_path / "run")) == 25
     result = made(data, tmp_path / "run", ONE)
     assert (result.tally.calls, result.unlabelled) == (25, 0)
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
+from pcs_annotator.core.result_names import LABEL
 from pcs_annotator.faces.cli import learned_view, models, options, result_view, run_view
 from pcs_annotator.faces.demo import tour
 from pcs_annotator.pipeline.run_result import RunResult
@@ -58,7 +59,8 @@ def print_tour(result: RunResult, console: Console) -> None:
             "    for models without log-probabilities: ask about rewrites too (pcs relations list)\n",
         )
     )
-    console.print(Text(f"labels  {result.folder.labels}\nreport  {result.folder.report}", style="bold"))
+    labels, report = result.folder.labels, result.folder.report
+    console.print(Text(f"labels  {labels} (column {LABEL})\nreport  {report}", style="bold"))
 
 
 def _print_one_text(result: RunResult, console: Console) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from pcs_annotator.core.result_names import LABEL
 from pcs_annotator.core.table_files import STDIO
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
@@ -92,6 +93,7 @@ def labelled_json(labelled: label.Labelled, notes: Sequence[str]) -> dict[str, A
         "look_at": [flag._asdict() for flag in findings.texts_cut(tally.cut, labelled.counts.rows)],
         "warnings": list(notes),
         "out": str(labelled.out),
+        "label_column": LABEL,
     }
 
 
@@ -113,7 +115,7 @@ def print_labelled(labelled: label.Labelled, notes: Sequence[str]) -> None:
     cut = [flag.detail for flag in findings.texts_cut(tally.cut, labelled.counts.rows)]
     learned_view.print_notes([*notes, *cut], console, labelled.counts)
     if not to_stdout:
-        console.print(f"\nlabels  {labelled.out}", style="bold", markup=False)
+        console.print(f"\nlabels  {labelled.out} (column {LABEL})", style="bold", markup=False)
 
 
 def label_plan_json(plan: label.LabelPlan) -> dict[str, Any]:

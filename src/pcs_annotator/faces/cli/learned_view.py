@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pcs_annotator.core.outcome import Counts
+from pcs_annotator.core.result_names import LABEL
 from pcs_annotator.core.result_table import Figure, ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval, Share
@@ -242,7 +243,7 @@ def print_fit(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: S
     console = Console(highlight=False)
     print_learned(fitted.learned, fitted.table.votes, Counts.of(fitted.outcomes), console)
     print_look_at(fitted.facts, notes, console)
-    console.print(f"\nwrote {files.model}" + (f" and {files.labels_out}" if files.labels_out else ""))
+    console.print(f"\nwrote {files.model}" + (f" and {files.labels_out} (column {LABEL})" if files.labels_out else ""))
 
 
 def look_at_json(facts: findings.Facts) -> list[dict[str, str]]:

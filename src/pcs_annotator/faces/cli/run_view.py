@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pcs_annotator.core.bill import Plan
+from pcs_annotator.core.result_names import FINAL_LABEL, LABEL, VERDICT
 from pcs_annotator.core.result_table import Content, ResultTable
 from pcs_annotator.faces.cli import learned_view, result_view
 from pcs_annotator.faces.cli.result_view import print_rows
@@ -53,6 +54,7 @@ def run_json(result: RunResult, notes: Sequence[str]) -> dict[str, Any]:
         **learned_view.learned_json(result.learned, result.votes),
         "look_at": learned_view.look_at_json(result.facts),
         "warnings": list(notes),
+        "label_column": LABEL,
         "files": {
             "labels": str(result.folder.labels),
             "report": str(result.folder.report),
@@ -77,15 +79,12 @@ def print_run(result: RunResult, notes: Sequence[str]) -> None:
             f"{len(result.outcomes):,}"
         )
     if result.verdicts.by_row:
-        console.print(f"{result.verdicts.sentence}; labels.csv has them in the columns verdict and final_label")
+        console.print(f"{result.verdicts.sentence}; labels.csv has them in {VERDICT} and {FINAL_LABEL}")
     _print_asked(result, console)
     learned_view.print_look_at(result.facts, notes, console)
     _print_to_label(result, console)
-    console.print(
-        Text(
-            f"\nlabels  {result.folder.for_people(result.folder.labels)}\nreport  {result.folder.report}", style="bold"
-        )
-    )
+    labels = result.folder.for_people(result.folder.labels)
+    console.print(Text(f"\nlabels  {labels} (column {LABEL})\nreport  {result.folder.report}", style="bold"))
 
 
 def _print_to_label(result: RunResult, console: Console) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
+from pcs_annotator.core.result_names import probability_name
 from pcs_annotator.core.tabular import text_column
 from pcs_annotator.errors import GoldError, TableError
 from pcs_annotator.files.human_files import Drawn
@@ -124,16 +125,24 @@ def _whole_table(recorded: Recorded, columns: Collection[str] | None) -> _Whole:
     whole = read_whole(folder)
     if whole is None:
         raise TableError(f"{folder.path}: only a sample of the rows has been labelled; pcs run labels all of them")
-    names = {label: f"p_{label}" for label in labels}
+    names = [_written_name(probability_name(label), whole.columns) for label in labels]
     wanted = {*whole.columns} if columns is None else {*columns, of_ids}
-    table = read_columns(folder.labels, {*wanted, *names.values()})
-    found = {name: numbers_of(table, name) for name in names.values() if name in table.column_names}
+    table = read_columns(folder.labels, {*wanted, *names})
+    found = {name: numbers_of(table, name) for name in names if name in table.column_names}
     if len(found) < len(names):
         raise TableError(f"{folder.labels} has no probabilities of labels: fit the run again with pcs fit")
     expected = np.stack([np.full(len(table), np.nan) if one is None else one for one in found.values()], axis=1)
     silent = np.isnan(expected).any(axis=1)
     expected[silent] = expected[~silent].mean(axis=0)
+    table = table.drop_columns(names)
     return _Whole(table, whole.columns, expected, _places(table, of_ids, recorded.votes.ids))
+
+
+def _written_name(name: str, users: Collection[str]) -> str:
+    """Return the name of a column of ours; until version 0.3, one that the user had taken got `pcs_` in front."""
+    while name in users:
+        name = f"pcs_{name}"
+    return name
 
 
 def _places(table: pa.Table, of_ids: str | None, ids: Sequence[str]) -> Integers:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from pcs_annotator.core.arrays import Integers
+from pcs_annotator.core.result_names import probability_name
 from pcs_annotator.errors import ConfigError, UndefinedMetric
+from pcs_annotator.files.result_columns import SCORE_DECIMALS, with_columns
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.files.tables import write_table
 from pcs_annotator.judging.promising.targets import Target, Threshold, precision_threshold, recall_threshold
@@ -94,10 +96,9 @@ def find(path: Path, search: Search, out: Path | None = None) -> Found:
         import pyarrow as pa
 
         chance = evidence.expected[:, evidence.labels.index(search.label)][found.rows]
-        name = f"p_{search.label}"
+        column = {probability_name(search.label): pa.array(chance.round(SCORE_DECIMALS))}
         table = evidence.table.take(pa.array(found.rows))
-        table = table.drop_columns([name]) if name in table.column_names else table
-        write_table(out, table.append_column(name, pa.array(chance.round(6))))
+        write_table(out, with_columns(table, column, evidence.labels))
     return found
 
 

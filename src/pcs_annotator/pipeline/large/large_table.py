@@ -15,6 +15,7 @@ from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Counts
+from pcs_annotator.core.result_names import input_names, result_names
 from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.task import Item, label_lookup, unknown_label
 from pcs_annotator.errors import PcsError, PcsWarning, TableError
@@ -140,8 +141,7 @@ def label_whole(
     """
     folder, model = recorded.folder, learned.model
     ledger = ledgers.ledger_of(folder, recorded.config)
-    _, start = started(folder)
-    made_from = _digest(large.data, start["asked"], _judging(model), spreadsheet_safe, recorded.gold.verdicts.last)
+    made_from = _made_from(recorded, model, large.data, spreadsheet_safe=spreadsheet_safe)
     whole = read_finished(folder, ledger, made_from)
     if whole is not None:
         counted = Tally(rows_expected=large.rows)
@@ -166,7 +166,7 @@ def label_whole(
     _count_both(sampled, tally, before)
     whole = WholeTable(
         counts=counts,
-        columns=large.stream.schema.names,
+        columns=list(input_names(large.stream.schema.names, result_names(recorded.votes.labels)).values()),
         made_from=made_from,
         signature=signature(Path(out.labels), folder.path),
         spreadsheet_safe=spreadsheet_safe,
@@ -196,11 +196,14 @@ def relabel_whole(recorded: Recorded, learned: Learned, *, spreadsheet_safe: boo
             chunk = replace(recorded.dataset, table=rows.take(len(votes)), items=items, gold=())
             writer.write(RowMaker(model=learned.model, people=people).rows(chunk, votes))
         rows.refuse_more()
-    data, verdicts = start.get("data_hash", ""), recorded.gold.verdicts.last
-    made_from = _digest(data, start["asked"], _judging(learned.model), spreadsheet_safe, verdicts)
-    marks = signature(folder.labels, folder.path)
+    data = start.get("data_hash", "")
     again = replace(
-        whole, counts=writer.counts, made_from=made_from, signature=marks, spreadsheet_safe=spreadsheet_safe
+        whole,
+        counts=writer.counts,
+        columns=list(input_names(whole.columns, result_names(recorded.votes.labels)).values()),
+        made_from=_made_from(recorded, learned.model, data, spreadsheet_safe=spreadsheet_safe),
+        signature=signature(folder.labels, folder.path),
+        spreadsheet_safe=spreadsheet_safe,
     )
     write_whole(folder, again)
     return _with_coverage(learned, writer.counts)
@@ -262,7 +265,10 @@ def read_finished(folder: RunFolder, ledger: LedgerAddress, made_from: str) -> W
     return whole if signature(folder.labels, folder.path) == whole.signature else None
 
 
-def _digest(*parts: object) -> str:
+def _made_from(recorded: Recorded, model: Model, data: str, *, spreadsheet_safe: bool) -> str:
+    """Return a digest of all that a file of labels depends on, the names of its columns among it."""
+    asked, verdicts = started(recorded.folder)[1]["asked"], recorded.gold.verdicts.last
+    parts = data, asked, _judging(model), spreadsheet_safe, verdicts, sorted(result_names(recorded.votes.labels))
     return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 

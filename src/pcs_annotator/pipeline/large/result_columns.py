@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.files.tables import SCORE_DECIMALS
+from pcs_annotator.files.result_columns import Results
 from pcs_annotator.judging.model import UNCALIBRATED, Model, Verdicts
 from pcs_annotator.judging.promising.reasons import reasons
 
@@ -16,35 +16,33 @@ if TYPE_CHECKING:
 
 
 def result_columns(model: Model, votes: Votes, judged: Verdicts) -> dict[str, pa.Array]:
-    """Return label, confidence, decision, reason and scores of all rows, as `Model.judge` and `with_outcomes` do."""
+    """Return the columns of results for all rows, as `Model.judge` and `with_outcomes` do."""
     import pyarrow as pa
 
     silent = votes.silent
-    labels = pa.array(votes.labels, pa.string())
+    sure = None if judged.probabilities is None else np.where(silent[:, np.newaxis], np.nan, judged.probabilities)
     rows = np.arange(len(votes))
-    sure = judged.probabilities
-    confidence = np.zeros(len(votes)) if sure is None else sure[rows, judged.best]
-    unsure = silent | (sure is None)
-    decided = model.decisions(votes, judged)
     why = reasons(votes, judged.deciding, judged.best)
     if model.by_agreement:
         why = [one if no else f"{UNCALIBRATED}: {one}" for one, no in zip(why, silent.tolist(), strict=True)]
-    columns = {
-        "label": labels.take(pa.array(judged.best, pa.int64(), mask=silent)),
-        "confidence": pa.array(confidence.round(SCORE_DECIMALS), pa.float64(), mask=unsure),
-        "decision": pa.array(
-            ["review" if no else one for one, no in zip(decided, silent.tolist(), strict=True)], pa.string()
-        ),
-        "reason": pa.array(why, pa.string()),
-    }
-    if model.sets is not None and sure is not None:
-        plausible = model.sets.of(sure)
-        patterns, places = np.unique(plausible, axis=0, return_inverse=True)
-        names = ["|".join(np.array(votes.labels)[pattern].tolist()) for pattern in patterns]
-        columns["label_set"] = pa.array(names, pa.string()).take(pa.array(places.ravel()))
-    for code, label in enumerate(votes.labels):
-        columns[f"pcs_{label}"] = pa.array(judged.scores[:, code].round(SCORE_DECIMALS), pa.float64())
-    if sure is not None:
-        for code, label in enumerate(votes.labels):
-            columns[f"p_{label}"] = pa.array(sure[:, code].round(SCORE_DECIMALS), pa.float64(), mask=silent)
-    return columns
+    decided = zip(model.decisions(votes, judged), silent.tolist(), strict=True)
+    return Results(
+        labels=votes.labels,
+        label=pa.array(votes.labels, pa.string()).take(pa.array(judged.best, pa.int64(), mask=silent)),
+        decision=["review" if no else one for one, no in decided],
+        reason=why,
+        confidence=np.full(len(votes), np.nan) if sure is None else sure[rows, judged.best],
+        scores=judged.scores,
+        probabilities=sure,
+        sets=_sets(model, votes, judged),
+    ).columns()
+
+
+def _sets(model: Model, votes: Votes, judged: Verdicts) -> pa.Array | None:
+    import pyarrow as pa
+
+    if model.sets is None or judged.probabilities is None:
+        return None
+    patterns, places = np.unique(model.sets.of(judged.probabilities), axis=0, return_inverse=True)
+    names = ["|".join(np.array(votes.labels)[pattern].tolist()) for pattern in patterns]
+    return pa.array(names, pa.string()).take(pa.array(places.ravel()))

@@ -17,14 +17,16 @@ from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Counts
+from pcs_annotator.core.result_names import DECISION, LABEL
 from pcs_annotator.core.review import Reviewed
 from pcs_annotator.core.task import Item, is_empty
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.errors import TableError
 from pcs_annotator.files import vote_files
+from pcs_annotator.files.result_columns import people_columns, with_columns
 from pcs_annotator.files.table_stream import CHUNK_ROWS, TableStream
 from pcs_annotator.files.table_writer import PLAIN, TableStyle, writing_table
-from pcs_annotator.files.tables import Dataset, people_columns, with_columns
+from pcs_annotator.files.tables import Dataset
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.pipeline import ask
 from pcs_annotator.pipeline.batch.waves import ask_in_waves
@@ -79,19 +81,19 @@ class RowMaker:
         """Return the rows of a chunk with their labels."""
         judged = judged or self.model.judged(votes)
         columns = result_columns(self.model, votes, judged)
-        labels, decisions = (Counter(_present(columns[name].to_pylist())) for name in ("label", "decision"))
-        answered = columns["label"].is_valid().to_pylist()
+        labels, decisions = (Counter(_present(columns[name].to_pylist())) for name in (LABEL, DECISION))
+        answered = columns[LABEL].is_valid().to_pylist()
         empty = sum(not one and is_empty(item.text) for one, item in zip(answered, chunk.items, strict=True))
         if self.people:
             reviewed = [self.people.get(item.id) for item in chunk.items]
-            columns |= people_columns(reviewed, columns["label"].to_pylist())
+            columns |= people_columns(reviewed, columns[LABEL].to_pylist())
         sampled = None
         if self.is_sampled is not None and (some := self.is_sampled(chunk)).any():
             rows = np.flatnonzero(some)
             items = tuple(chunk.items[row] for row in rows.tolist())
             sampled = replace(chunk, table=chunk.table.take(rows), items=items, gold=()), votes.take(rows)
         return LabelledRows(
-            with_columns(chunk.table, columns),
+            with_columns(chunk.table, columns, votes.labels),
             vote_files.vote_table(votes, graded=self.graded),
             Counts(rows=len(votes), labels=labels, decisions=decisions, empty=empty),
             sampled,

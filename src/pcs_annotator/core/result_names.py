@@ -1,0 +1,38 @@
+"""Names of the columns that results have in tables: always the same, whatever the user's columns are called."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+LABEL, CONFIDENCE, DECISION, REASON = "pcs_label", "pcs_confidence", "pcs_decision", "pcs_reason"
+LABEL_SET, ERROR = "pcs_set", "pcs_error"
+VERDICT, REVIEWER, FINAL_LABEL = "pcs_verdict", "pcs_reviewer", "pcs_final_label"
+
+
+def score_name(label: str) -> str:
+    """Return the column of a label's score."""
+    return f"score_{label}"
+
+
+def probability_name(label: str) -> str:
+    """Return the column of a label's calibrated probability."""
+    return f"p_{label}"
+
+
+def result_names(labels: Iterable[str]) -> frozenset[str]:
+    """Return all names that columns of results can have."""
+    fixed = (LABEL, CONFIDENCE, DECISION, REASON, LABEL_SET, ERROR, VERDICT, REVIEWER, FINAL_LABEL)
+    return frozenset(fixed).union(*((score_name(label), probability_name(label)) for label in labels))
+
+
+def input_names(names: Collection[str], ours: Collection[str]) -> dict[str, str]:
+    """Return what the user's columns are called beside ours: `input_<name>` for one of our names."""
+    used = {*names, *ours}
+    found = {}
+    for name in names:
+        free, number = name, 1
+        while name in ours and free in used:
+            free, number = f"input_{name}" + (f"_{number}" if number > 1 else ""), number + 1
+        used.add(free)
+        found[name] = free
+    return found
