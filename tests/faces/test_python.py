@@ -118,6 +118,8 @@ IN_MEMORY: dict[str, Callable[[], object]] = {
     "polars": lambda: pl.DataFrame({"text": TEXTS}),
     "polars column": lambda: pl.Series(TEXTS),
     "array": lambda: np.array(TEXTS),
+    "arrow column": lambda: pa.chunked_array([TEXTS]),
+    "iterator": lambda: iter(TEXTS),
 }
 
 
