@@ -182,6 +182,11 @@ def test_what_is_not_texts_is_refused_with_its_row_and_type(given: object, messa
         classifier(Reader()).fit(TEXTS, GOLD).predict(given)
 
 
+def test_labels_that_are_probably_missing_values_must_be_named() -> None:
+    with pytest.raises(LabelError, match=r"y, row 2: 'nan' may mean .*, or give Task\(instruction, labels=\[…\]\)"):
+        PCSClassifier("Is it sport?", ["scripted:hash"]).fit(["a", "b", "c"], ["sport", "nan", "other"])
+
+
 @pytest.mark.parametrize(
     ("gold", "message"),
     [

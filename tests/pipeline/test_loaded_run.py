@@ -152,7 +152,7 @@ def test_texts_in_a_file_are_labelled_and_numbered(folder: Path, run: LoadedRun)
     ("given", "problem"),
     [
         (7, "cannot read a int as a table"),
-        (["a", 7], "number 2 of the texts is a int, not a text"),
+        (["a", None, 7], "number 3 of the texts is a int, not a text"),
         (pd.DataFrame({"a": ["x"], "b": ["y"]}), "which column holds the texts"),
     ],
 )

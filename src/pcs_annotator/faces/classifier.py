@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from pcs_annotator.core.arrays import Array, Floats
+from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.gold import row_counts
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Outcome
@@ -328,6 +329,9 @@ def classes_of(task: Task | str, gold: Sequence[Value | None]) -> Classes:
     elif not present:
         raise LabelError("y is empty, so there are no labels: give Task(instruction, labels=[…]) as task")
     else:
+        rows = [f"y, row {row}" for row in range(1, len(gold) + 1)]
+        named = [value if isinstance(value, str) else None for value in gold]
+        refuse_doubtful(named, rows, "give Task(instruction, labels=[…]) as task")
         labels = check_labels(dict.fromkeys(map(str, present)))
     numbers = [value for value in gold if not isinstance(value, str)]
     if present and len(numbers) == len(gold):
