@@ -45,6 +45,10 @@ class TableError(UserError):
     """A file or table cannot be read as asked."""
 
 
+class InputError(TableError, ValueError):
+    """A value given to Python cannot be used; also a ValueError, as users of scikit-learn expect."""
+
+
 class LabelError(UserError):
     """A label set is unusable, or a label is outside of it."""
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pcs_annotator import UserError, Votes
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, refuse_contradictions, same_text, text_hash
-from pcs_annotator.errors import GoldError, LabelError, UnknownNameError
+from pcs_annotator.errors import GoldError, InputError, LabelError, UnknownNameError
 from tests.builders import votes_of
 
 
@@ -106,6 +106,12 @@ def test_order_of_a_mapping_does_not_matter() -> None:
         pytest.param(["real"] * 4, GoldError, ["4 gold labels", "3 items"], id="too many"),
         pytest.param({"x9": "real"}, UnknownNameError, ["'x9'", "i0, i1, i2"], id="mapping with an unknown id"),
         pytest.param("abc", GoldError, ["'abc'", "list"], id="one string instead of a list"),
+        pytest.param(
+            pd.DataFrame({"a": ["real"] * 3, "b": ["real"] * 3, "c": [""] * 3}),
+            InputError,
+            ["gold is a DataFrame with the columns a, b, c"],
+            id="table with as many columns as items",
+        ),
     ],
 )
 def test_unusable_gold_is_refused(
@@ -115,6 +121,12 @@ def test_unusable_gold_is_refused(
         gold_codes(three_items("fake", "real"), gold)
 
     assert [part for part in parts if part not in str(caught.value)] == []
+
+
+@pytest.mark.parametrize("votes", [pd.DataFrame({"id": [1]}), "votes.csv"])
+def test_what_is_no_votes_is_refused_with_its_type(votes: Any) -> None:
+    with pytest.raises(InputError, match=f"votes is a {type(votes).__name__}: make votes of a table .* Votes.from_tab"):
+        gold_codes(votes, ["real"])
 
 
 def test_error_about_one_id_does_not_list_a_million() -> None:

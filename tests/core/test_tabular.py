@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, table_place, table_stem, text_column
-from pcs_annotator.errors import TableError
+from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, table_place, table_stem, text_column, texts_of
+from pcs_annotator.errors import InputError, TableError
 
 ROWS = {"id": ["1", "02"], "a|original": ["fake", ""]}
 
@@ -187,6 +187,54 @@ def test_other_values_are_refused(table: object) -> None:
 )
 def test_column_that_a_frame_holds_twice_is_refused(table: object) -> None:
     assert "a|r" in refusal(table)
+
+
+COLUMN = ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(COLUMN, id="list"),
+        pytest.param(iter(COLUMN), id="iterator"),
+        pytest.param(dict.fromkeys(COLUMN).keys(), id="view"),
+        pytest.param(np.array(COLUMN), id="array"),
+        pytest.param(np.array(COLUMN).reshape(-1, 1), id="array of one column"),
+        pytest.param(pd.Series(COLUMN), id="pandas column"),
+        pytest.param(pl.Series(COLUMN), id="polars column"),
+        pytest.param(pa.array(COLUMN), id="pyarrow array"),
+        pytest.param(pa.chunked_array([COLUMN]), id="pyarrow column"),
+        pytest.param(pd.DataFrame({"x": COLUMN}), id="pandas"),
+        pytest.param(pl.DataFrame({"x": COLUMN}), id="polars"),
+        pytest.param(pa.table({"x": COLUMN}), id="pyarrow"),
+    ],
+)
+def test_every_kind_of_column_gives_the_same_values(given: object) -> None:
+    assert texts_of(given) == COLUMN
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("a text", "x is a single str"),
+        (b"a text", "x is a single bytes"),
+        (Path("a.csv"), "x is a single PosixPath"),
+        ({"x": COLUMN}, "x is a single dict"),
+        (7, "x is a single int"),
+        (np.ones((2, 2)), r"x has the shape \(2, 2\)"),
+        (pl.DataFrame({"a": [1], "b": [2]}), "x is a DataFrame with the columns a, b: give one of them"),
+        (pa.table({"a": [1], "b": [2]}), "x is a Table with the columns a, b: give one of them"),
+        (["a", None, float("nan"), 7], "number 4 of x is a int, not a text"),
+    ],
+)
+def test_what_is_no_column_of_texts_is_refused_with_its_type(given: object, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        texts_of(given, "x")
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_missing_texts_are_none(missing: object) -> None:
+    assert texts_of(["a", missing]) == ["a", None]
 
 
 def test_messages_name_the_file_or_just_the_table(tmp_path: Path) -> None:

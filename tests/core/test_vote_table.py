@@ -62,6 +62,15 @@ def test_case_of_votes_does_not_matter() -> None:
     assert votes.codes[:, 0].ravel().tolist() == [1, 1, 1]
 
 
+@pytest.mark.parametrize("gold", ["none", "a;b"])
+def test_gold_that_is_probably_no_label_is_refused_unless_models_answer_with_it(gold: str) -> None:
+    columns = {"id": ["1", "2"], "gold": [gold, "a"], "m|original": ["a", "b"]}
+    with pytest.raises(LabelError, match=f"the table, column 'gold': '{gold}' .*, or name all labels with --labels"):
+        read_vote_table(columns)
+    assert read_vote_table({**columns, "m|original": ["a", gold]}).gold == (gold, "a")
+    assert read_vote_table(columns, ["a", "b", gold]).gold == (gold, "a")
+
+
 def test_spelling_of_gold_wins_over_the_most_frequent() -> None:
     votes = Votes.from_table({"id": "123", "a|r": ["real", "real", "real"], "gold": ["Real", None, None]})
 

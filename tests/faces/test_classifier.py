@@ -20,8 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from pcs_annotator import Annotator, CollectSettings, PCSClassifier, PcsWarning, Task, UserError
-from pcs_annotator.errors import ConfigError, GoldError, LabelError
-from pcs_annotator.faces.classifier import InputError
+from pcs_annotator.errors import ConfigError, GoldError, InputError, LabelError
 from tests.stub import Behaviour, stub_process
 
 TASK = Task("What is it about?", ["sport", "politics"])
@@ -171,6 +170,8 @@ def test_texts_may_come_in_any_column(wrap: Callable[[list[str]], object]) -> No
         ({"text": ["a"]}, "X .*single dict"),
         (7, "X .*single int"),
         (np.array([["a", "b"]]), r"X .*shape \(1, 2\)"),
+        (pd.DataFrame({"text": ["a"], "year": [1]}), "X is a DataFrame with the columns text, year: give one of them"),
+        (Path("texts.csv"), "X is a single PosixPath"),
     ],
 )
 def test_what_is_not_texts_is_refused_with_its_row_and_type(given: object, message: str) -> None:
@@ -179,6 +180,11 @@ def test_what_is_not_texts_is_refused_with_its_row_and_type(given: object, messa
     assert isinstance(caught.value, ValueError)
     with pytest.raises(InputError, match=message):
         classifier(Reader()).fit(TEXTS, GOLD).predict(given)
+
+
+def test_labels_that_are_probably_missing_values_must_be_named() -> None:
+    with pytest.raises(LabelError, match=r"y, row 2: 'nan' may mean .*, or give Task\(instruction, labels=\[…\]\)"):
+        PCSClassifier("Is it sport?", ["scripted:hash"]).fit(["a", "b", "c"], ["sport", "nan", "other"])
 
 
 @pytest.mark.parametrize(

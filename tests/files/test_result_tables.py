@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pcs_annotator.core.result_table import Content, Figure, ResultTable
 from pcs_annotator.core.weights import Interval
+from pcs_annotator.files.cells import original_cell
 from pcs_annotator.files.result_tables import to_csv, to_latex, to_markdown
 
 TABLE = ResultTable(
@@ -115,8 +116,12 @@ def test_markdown_cells_stay_in_their_cell_and_run_nothing() -> None:
     )
 
 
-def test_spreadsheet_formulas_are_texts_and_numbers_stay_numbers() -> None:
-    assert rows_of(to_csv(table_of("=HYPERLINK(1)")))[1] == ["'=HYPERLINK(1)"] * 2
+@pytest.mark.parametrize("formula", ["=HYPERLINK(1)", "+1", "-1", "@x", "＝1+1", "＋1", "\t=1", "\n=1+1"])
+def test_spreadsheet_formulas_are_texts(formula: str) -> None:
+    assert rows_of(to_csv(table_of(formula)))[1] == [f"'{formula}"] * 2
+
+
+def test_negative_numbers_stay_numbers() -> None:
     assert rows_of(to_csv(table_of(-0.25)))[1] == ["-0.25", "-0.25"]
 
 
@@ -125,7 +130,7 @@ def test_any_text_keeps_every_table_well_formed(text: str) -> None:
     table = table_of(text)
     parsed = list(csv.reader(io.StringIO(to_csv(table), newline="")))
     assert [len(row) for row in parsed] == [2, 2, 2]
-    assert parsed[1][0].removeprefix("'") == text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("'")
+    assert original_cell(parsed[1][0]) == text.replace("\r\n", "\n").replace("\r", "\n")
     for line in to_markdown(table).split("\n")[2:6]:
         assert len(re.findall(r"(?:^|[^\\])(?:\\\\)*\|", line)) == 3
     latex = to_latex(table)

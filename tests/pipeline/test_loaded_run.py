@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -110,6 +113,52 @@ def test_scores_are_never_called_probabilities(tmp_path: Path) -> None:
     assert found.column_names == [*(name for name in written if name != "gold"), "pcs_error"]
     assert [name for name in found.column_names if name.startswith(("p_", "score_"))] == ["score_good", "score_bad"]
     assert found["pcs_confidence"].null_count == len(found)
+
+
+KINDS: dict[str, Callable[[pa.Table], object]] = {
+    "pandas": lambda table: table.to_pandas(),
+    "polars": pl.from_arrow,
+    "arrow": lambda table: table,
+    "batch": lambda table: table.to_batches()[0],
+    "dict": lambda table: table.to_pydict(),
+    "series": lambda table: table.to_pandas()["text"],
+    "polars column": lambda table: pl.Series(table["text"].to_pylist()),
+    "arrow column": lambda table: table["text"],
+    "array": lambda table: np.array(table["text"].to_pylist()),
+    "list": lambda table: table["text"].to_pylist(),
+    "iterator": lambda table: iter(table["text"].to_pylist()),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_row_gets_an_outcome_whatever_holds_the_texts(kind: str, folder: Path, run: LoadedRun) -> None:
+    given = texts(folder).slice(0, 3)
+    found = run.label(KINDS[kind](given))
+    named = "column" in kind or kind in ("series", "array", "list", "iterator")
+    assert [one.id for one in found] == (["1", "2", "3"] if named else given["id"].to_pylist())
+    assert [one.label for one in found] == [run.label(text).label for text in given["text"].to_pylist()]
+    assert run.label_table(KINDS[kind](given))["pcs_label"].to_pylist() == [one.label for one in found]
+
+
+def test_texts_in_a_file_are_labelled_and_numbered(folder: Path, run: LoadedRun) -> None:
+    path = write_texts(folder.parent / "few.csv", range(1000, 1003))
+    found = run.label(path)
+    assert [one.id for one in found] == [row["id"] for row in read_csv(path)]
+    assert [one.id for one in run.label(path, ids=pd.Series([7, 8, 9]))] == ["7", "8", "9"]
+    assert run.label(texts(folder).slice(0, 0)) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (7, "cannot read a int as a table"),
+        (["a", None, 7], "number 3 of the texts is a int, not a text"),
+        (pd.DataFrame({"a": ["x"], "b": ["y"]}), "which column holds the texts"),
+    ],
+)
+def test_what_holds_no_texts_is_refused_with_its_type(given: object, problem: str, run: LoadedRun) -> None:
+    with pytest.raises(TableError, match=problem):
+        run.label(given)
 
 
 def test_batches_slices_and_other_columns_come_back_as_they_were(folder: Path, run: LoadedRun) -> None:

@@ -13,8 +13,9 @@ from itertools import islice
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Integers
+from pcs_annotator.core.tabular import values_of
 from pcs_annotator.core.task import label_lookup, unknown_label
-from pcs_annotator.core.votes import Votes, check_known
+from pcs_annotator.core.votes import Votes, check_known, check_votes
 from pcs_annotator.errors import GoldError
 
 UNLABELLED = -1
@@ -30,6 +31,7 @@ def gold_codes(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> C
         gold: Label names in the order of `votes.ids` (None, nan or an empty text where unknown), or a mapping from
             item id to label name.
     """
+    check_votes(votes)
     values = _aligned(votes, gold)
     lookup = label_lookup(votes.labels)
     codes = np.full(len(votes), UNLABELLED, dtype=np.int8)
@@ -135,8 +137,7 @@ def _aligned(votes: Votes, gold: Iterable[object] | Mapping[str, object]) -> lis
         return [by_id.get(name) for name in votes.ids]
     if isinstance(gold, str):
         raise GoldError(f"gold must be a list with one label per item, not the single text {gold!r}")
-    # list() unpacks a data frame's column and an array, but not a pyarrow column
-    values = gold.to_pylist() if hasattr(gold, "to_pylist") else list(gold)
+    values = values_of(gold, "gold")
     if len(values) != len(votes):
         raise GoldError(f"{len(values)} gold labels for {len(votes)} items: give one per item, None where unknown")
     return values

@@ -6,7 +6,9 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from pcs_annotator.core.table_files import (
     AS_FOUND,
@@ -19,7 +21,7 @@ from pcs_annotator.core.table_files import (
     say_notes,
 )
 from pcs_annotator.core.table_formats import local_file
-from pcs_annotator.errors import TableError
+from pcs_annotator.errors import InputError, TableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +44,7 @@ def as_arrow(table: object, reading: Reading = AS_FOUND) -> pa.Table:
         arrow = pa.table(table)
     except (TypeError, ValueError, pa.ArrowException) as error:
         kind = type(table).__name__
-        raise TableError(
+        raise InputError(
             f"cannot read a {kind} as a table ({error}): give a path, a data frame or a dict of columns"
         ) from error
     # pandas adds its row index as a column of this name
@@ -53,18 +55,61 @@ def place_or_table(data: object) -> Path | str | pa.Table:
     """Return where a table is, or the table itself; a list or a column of texts is a table with the column `text`."""
     if isinstance(data, str | os.PathLike):
         return table_place(data)
-    if not isinstance(data, list | tuple) and len(getattr(data, "shape", ())) != 1:
+    if not is_column(data):
         return as_arrow(data)
     import pyarrow as pa
 
-    texts: list[object] = list(data)  # type: ignore[call-overload]  # what has one dimension can be listed
+    return pa.table({"text": pa.array(texts_of(data), pa.string())})
+
+
+def is_column(given: object) -> bool:
+    """Return whether an object is one value per row: a list, an array, a Series, a column or an iterator."""
+    import pyarrow as pa
+
+    shape = getattr(given, "shape", None)
+    if shape is not None:
+        return len(shape) == 1
+    if isinstance(given, pa.Array | pa.ChunkedArray):
+        return True
+    whole = isinstance(given, str | bytes | Mapping) or hasattr(given, "__arrow_c_stream__")
+    return hasattr(given, "__iter__") and not whole
+
+
+def values_of(given: object, name: str) -> list[Any]:
+    """Return one value per row: those of a column (see `is_column`), or of a table with a single column.
+
+    Raises:
+        InputError: It is something else; the message says what.
+    """
+    shape = getattr(given, "shape", ())
+    if isinstance(given, np.ndarray) and given.ndim == 2 and shape[1] == 1:
+        given = given[:, 0]
+    if not is_column(given):
+        kind = type(given).__name__
+        if len(shape) != 2 or isinstance(given, np.ndarray):
+            what = f"has the shape {tuple(shape)}" if shape else f"is a single {kind}"
+            raise InputError(f"{name} {what}: give a list or a column, or a table with a single column")
+        table = as_arrow(given)
+        if table.num_columns != 1:
+            raise InputError(f"{name} is a {kind} with the columns {', '.join(table.column_names)}: give one of them")
+        given = table.column(0)
+    return given.to_pylist() if hasattr(given, "to_pylist") else list(given)  # type: ignore[call-overload]
+
+
+def texts_of(column: object, name: str = "the list") -> list[str | None]:
+    """Return the texts of a column, None where one is missing; a value that is no text is an error."""
+    import pyarrow as pa
+
+    values = values_of(column, name)
     try:
-        return pa.table({"text": pa.array(texts, pa.string(), from_pandas=True)})
+        texts: list[str | None] = pa.array(values, pa.string(), from_pandas=True).to_pylist()
     except (TypeError, ValueError, pa.ArrowException) as error:
-        number, odd = next((at, one) for at, one in enumerate(texts, 1) if not isinstance(one, str))
-        raise TableError(
-            f"number {number} of the list is a {type(odd).__name__}, not a text: give a list of texts, or a table"
+        present = (pa.scalar(one, from_pandas=True).is_valid if not isinstance(one, str) else False for one in values)
+        number = next(at for at, odd in enumerate(present) if odd)
+        raise InputError(
+            f"number {number + 1} of {name} is a {type(values[number]).__name__}, not a text: give texts, or a table"
         ) from error
+    return texts
 
 
 def table_name(table: object) -> str:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pcs_annotator.core.doubtful_labels import doubt_about
 from pcs_annotator.errors import ConfigError, LabelError
 
 MAX_LABELS = 127  # codes are int8
@@ -146,7 +147,9 @@ def unknown_label(value: str, labels: Sequence[str], where: str) -> LabelError:
     spaced = label_lookup(labels).get(value.strip().casefold())
     hint = f" (remove the spaces around {labels[spaced]!r})" if spaced is not None else ""
     known = ", ".join(repr(label) for label in labels)
-    return LabelError(f"{where}: {value!r} is not one of the labels {known}{hint}")
+    doubt = doubt_about(value, labels)
+    remedy = f"; it {doubt}, or add it to the labels" if doubt else ""
+    return LabelError(f"{where}: {value!r} is not one of the labels {known}{hint}{remedy}")
 
 
 def is_empty(text: str) -> bool:

@@ -11,8 +11,9 @@ import numpy as np
 
 from pcs_annotator.core import probability_columns, vote_columns
 from pcs_annotator.core.arrays import Array, Codes, Floats, Grades, Integers, Mask
+from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.tabular import as_arrow, columns_of, table_name, text_column
-from pcs_annotator.core.task import check_labels
+from pcs_annotator.core.task import check_labels, label_lookup
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.errors import PcsWarning, TableError
 
@@ -136,13 +137,24 @@ def _seen(
     votes: Iterable[vote_columns.Column], gold: vote_columns.Column | None, columns: Collection[str], table: str
 ) -> tuple[str, ...]:
     """Return the labels found in votes, gold and the names of columns with probabilities."""
-    seen = vote_columns.seen_labels([*votes], gold)
+    votes = list(votes)
+    seen = vote_columns.seen_labels(votes, gold)
     labels = probability_columns.with_named_labels(seen, columns, table)
+    if gold is not None:
+        answered = probability_columns.with_named_labels(vote_columns.seen_labels(votes, None), columns, table)
+        _refuse_doubtful_gold(gold, answered, table)
     if not labels:
         raise TableError(
             f"{table}: all votes are empty and no gold is given: name the labels yourself, or check the file"
         )
     return labels
+
+
+def _refuse_doubtful_gold(gold: vote_columns.Column, answered: Sequence[str], table: str) -> None:
+    """Raise for a gold value that is probably no label, unless models answer with it."""
+    known = label_lookup(answered)
+    unsure = [text if text and text.casefold() not in known else None for text in vote_columns.texts_of(gold, 0)]
+    refuse_doubtful(unsure, [f"{table}, column 'gold'"] * len(unsure), "name all labels with --labels")
 
 
 def _in_cells(values: Array | None, asked: Mask, place: tuple[Integers, ...], shape: Sequence[int]) -> Array | None:

@@ -17,7 +17,7 @@ from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.vote import NOT_ASKED
 from pcs_annotator.core.vote_columns import Unknown
 from pcs_annotator.core.vote_table import Form, VoteArrays, parse_vote_table, write_vote_table
-from pcs_annotator.errors import LabelError, TableError, UnknownNameError
+from pcs_annotator.errors import InputError, LabelError, TableError, UnknownNameError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -274,6 +274,12 @@ def read_vote_table(
 def _listed(names: Sequence[str]) -> str:
     more = f", … and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
     return ", ".join(names[:MAX_LISTED]) + more
+
+
+def check_votes(given: object) -> None:
+    """Raise if Python code gave something else than votes, such as a data frame of them."""
+    if not isinstance(given, Votes):
+        raise InputError(f"votes is a {type(given).__name__}: make votes of a table or a file with Votes.from_table")
 
 
 def check_known(wanted: Iterable[str], names: Sequence[str], axis: str) -> None:

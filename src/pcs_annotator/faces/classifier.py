@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Array, Floats
+from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.gold import row_counts
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.outcome import Outcome
+from pcs_annotator.core.tabular import values_of
 from pcs_annotator.core.task import Item, Task, check_labels, label_lookup, unknown_label
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import to_simplex
-from pcs_annotator.errors import ConfigError, GoldError, LabelError, MissingPackage, PcsWarning, TableError
+from pcs_annotator.errors import ConfigError, GoldError, InputError, LabelError, MissingPackage, PcsWarning
 from pcs_annotator.pipeline.ask import CollectSettings, Panel
 from pcs_annotator.pipeline.default_panel import DefaultPanel, Support
 from pcs_annotator.pipeline.learn import fit_for_classifier, needs_gold, probabilities
@@ -243,17 +245,13 @@ def _listed(given: object, name: str) -> list[Any]:
     return list(given)
 
 
-class InputError(TableError, ValueError):
-    """X or y cannot be used; also a ValueError, as users of scikit-learn expect."""
-
-
 def texts_of(given: object) -> list[str]:
     """Return the texts of X: a list, an array, a column, or a table with a single column.
 
     Raises:
         InputError: X is empty, or has a value that is not a text; the message names the row.
     """
-    values = column_of(given, "X")
+    values = values_of(given, "X")
     if not values:
         raise InputError("X is empty, with 0 sample(s): give at least one text")
     for row, value in enumerate(values, 1):
@@ -264,21 +262,6 @@ def texts_of(given: object) -> list[str]:
     return [str(value) for value in values]  # numpy has its own str type
 
 
-def column_of(given: object, name: str) -> list[object]:
-    """Return the values of a list, an array, a column of a table, or a table with a single column."""
-    shape = getattr(given, "shape", ())
-    if len(shape) > 1:
-        array = np.asarray(given, dtype=object)
-        if array.ndim != 2 or array.shape[1] != 1:
-            raise InputError(f"{name} has the shape {tuple(shape)}: give a list or a single column")
-        return array[:, 0].tolist()
-    if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__"):
-        raise InputError(
-            f"{name} is a single {type(given).__name__}: give a list or a column, or a table with a single column"
-        )
-    return given.to_pylist() if hasattr(given, "to_pylist") else list(given)
-
-
 def gold_of(given: object, rows: int) -> list[Value | None]:
     """Return the labels of y, None where there is none.
 
@@ -287,7 +270,7 @@ def gold_of(given: object, rows: int) -> list[Value | None]:
     """
     if given is None:
         raise InputError("requires y to be passed, but the target y is None: give one label per text, '' if unknown")
-    values = [_plain(value, row) for row, value in enumerate(column_of(given, "y"), 1)]
+    values = [_plain(value, row) for row, value in enumerate(values_of(given, "y"), 1)]
     if len(values) != rows:
         raise InputError(f"X has {rows} texts and y {len(values)} labels: give one label per text, '' if unknown")
     return values
@@ -346,6 +329,9 @@ def classes_of(task: Task | str, gold: Sequence[Value | None]) -> Classes:
     elif not present:
         raise LabelError("y is empty, so there are no labels: give Task(instruction, labels=[…]) as task")
     else:
+        rows = [f"y, row {row}" for row in range(1, len(gold) + 1)]
+        named = [value if isinstance(value, str) else None for value in gold]
+        refuse_doubtful(named, rows, "give Task(instruction, labels=[…]) as task")
         labels = check_labels(dict.fromkeys(map(str, present)))
     numbers = [value for value in gold if not isinstance(value, str)]
     if present and len(numbers) == len(gold):

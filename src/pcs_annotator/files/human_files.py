@@ -10,8 +10,9 @@ from pcs_annotator.core.gold import cell_key
 from pcs_annotator.core.table_files import AS_FOUND, Reading
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.errors import TableError
+from pcs_annotator.files.cells import original_cell
 from pcs_annotator.files.coder_columns import PREFIX, coder_columns, coder_of, majority_labels
-from pcs_annotator.files.table_writer import TableStyle, original_cell
+from pcs_annotator.files.table_writer import TableStyle
 from pcs_annotator.files.tables import Columns, write_table
 
 SampleKind = Literal["at random", "with probability", "informative", "for review", "for audit", "by a person"]

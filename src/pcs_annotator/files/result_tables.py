@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 
 from pcs_annotator.core.result_table import Content, Figure, ResultTable, number_of
+from pcs_annotator.files.cells import safe_cell
 
 DASH = "–"
 CSV_DECIMALS = 6
@@ -168,9 +169,5 @@ def _plain(cell: Content) -> str:
 
 
 def _harmless(text: str) -> str:
-    """Return the text with an apostrophe in front if a spreadsheet would take it for a formula.
-
-    Carriage returns become line feeds, because only some readers end a row at a lone one.
-    """
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t") else text
+    """Return the text as a safe cell, with line feeds alone: only some readers end a row at a carriage return."""
+    return str(safe_cell(text.replace("\r\n", "\n").replace("\r", "\n")))

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pcs_annotator.core.table_files import AS_FOUND, PARQUET, Reading, ending_of, refuse_repeated
-from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
+from pcs_annotator.core.tabular import as_arrow, columns_of, is_column, place_or_table, text_column, texts_of
+from pcs_annotator.core.task import Item
 from pcs_annotator.errors import MissingPackage, PcsWarning, TableError
 from pcs_annotator.files.table_parts import open_parts, source_name
 from pcs_annotator.files.table_stream import Shard, TableStream
@@ -44,6 +45,16 @@ def read_source(spec: Path | str, columns: Columns, limit: int | None = None, re
     """Return all texts of a source at once, with their gold labels where it has some; see `open_stream`."""
     stream = open_stream(spec, columns, limit, reading=reading)
     return dataset_of(stream.table(), stream.name, columns)
+
+
+def items_of(given: object, text_column: str | None = None) -> Sequence[Item]:
+    """Return the texts that Python code gave: a list or a column of them, a table, or where one is."""
+    if is_column(given):
+        return [Item(id=str(row), text=text or "") for row, text in enumerate(texts_of(given, "the texts"), 1)]
+    columns = Columns(text=text_column)
+    stream = open_stream(place_or_table(given), columns)
+    table = stream.table()
+    return dataset_of(table, stream.name, columns).items if len(table) else ()
 
 
 def open_stream(

@@ -7,7 +7,6 @@ import csv
 import errno
 import io
 import os
-import re
 import sys
 import tempfile
 import warnings
@@ -24,6 +23,7 @@ from pcs_annotator.core.table_files import COMPRESSIONS, JSON_LINES, PARQUET, ST
 from pcs_annotator.core.tabular import is_address
 from pcs_annotator.errors import PcsWarning, TableError
 from pcs_annotator.files import remote
+from pcs_annotator.files.cells import safe_cell
 from pcs_annotator.files.runs import atomic_path, check_ending
 from pcs_annotator.files.workbook import DECISION_COLOURS, WORKBOOK, Book, OpenSheet, Sheet, number_cells
 
@@ -44,8 +44,6 @@ BOM = "\ufeff"
 GROUP_ROWS = 50_000
 GROUP_BYTES = 32 * 1024**2
 """How much of a Parquet file is written at a time: many small groups of rows would be slow to read."""
-_FORMULA = re.compile(r"'*[=+\-@＝＋－＠\t\r\n]")
-"""The start of a cell that a spreadsheet may run as a formula, or of one that was made safe."""
 
 
 class TableWriter(ABC):
@@ -169,16 +167,6 @@ def _upload(system: Any, temporary: Path, path: str, address: str) -> None:
         with suppress(Exception):  # whatever the file system raises: the first error is the one to report
             system.rm(unfinished)
         raise
-
-
-def safe_cell(cell: Any) -> Any:
-    """Return a cell so that a spreadsheet shows it instead of running it: an apostrophe is put before a formula."""
-    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
-
-
-def original_cell(cell: str) -> str:
-    """Return the cell that `safe_cell` was given."""
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 class _CsvWriter(TableWriter):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.annotators.grading import NOT_GIVEN
@@ -30,10 +31,12 @@ from pcs_annotator.core.chat import Answers, ChatModel, Usage
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.core.strategy import Strategy
+from pcs_annotator.core.tabular import is_column, values_of
 from pcs_annotator.core.task import Item, Task
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import BudgetReached, ConfigError, LedgerError, PcsWarning
+from pcs_annotator.errors import BudgetReached, ConfigError, InputError, LedgerError, PcsWarning
+from pcs_annotator.files.sources import items_of
 from pcs_annotator.pipeline.batch.batches import BatchSettings
 from pcs_annotator.pipeline.batch.waves import ask_in_waves
 from pcs_annotator.pipeline.own_objects import OwnObjects, RelationLike, as_relations, name_annotators
@@ -110,7 +113,7 @@ class CollectSettings:
 
 async def collect(  # noqa: PLR0913  # the agreed signature
     task: Task,
-    items: Iterable[Item] | AsyncIterable[Item],
+    items: object,
     annotators: Sequence[object],
     relations: Sequence[RelationLike] = (ORIGINAL,),
     *,
@@ -126,7 +129,8 @@ async def collect(  # noqa: PLR0913  # the agreed signature
 
     Args:
         task: What to decide.
-        items: The texts; read as they are needed.
+        items: The texts: an iterable, also an asynchronous one, of `Item`s or texts, read as they are needed; or a data
+            frame, another table or the path of one.
         annotators: `Annotator`s, or anything that names a model: `provider:model`, a URL, a LangChain chat model, a
             function. `groq:gemma2-9b-it/1s-top-2` also asks that model for its two best guesses and their confidence.
         relations: How texts are rewritten: names such as `"voice"` or `"rule:voice|llm:voice"`, your own relations, or
@@ -141,7 +145,22 @@ async def collect(  # noqa: PLR0913  # the agreed signature
         settings = replace(settings, budget=replace(settings.budget, usd=budget_usd))
     job = open_job(task, annotators, relations, settings)
     async with lock_ledger_async(ledger, wait=settings.wait) as shared:
-        return await ask_job(job, items, ledger, settings, shared=shared)
+        return await ask_job(job, _items(items), ledger, settings, shared=shared)
+
+
+def _items(given: Any) -> Iterable[Item] | AsyncIterable[Item]:
+    if isinstance(given, AsyncIterable):
+        return given
+    if not is_column(given):
+        return items_of(given)
+    values = values_of(given, "items") if hasattr(given, "to_pylist") else given
+    return (_item(number, one) for number, one in enumerate(values, 1))
+
+
+def _item(number: int, given: object) -> Item:
+    if not isinstance(given, Item | str):
+        raise InputError(f"number {number} of the items is a {type(given).__name__}: give texts, Items or a table")
+    return Item(id=str(number), text=given) if isinstance(given, str) else given
 
 
 async def ask_job(

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from pcs_annotator.core.tabular import as_arrow
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.files import runs, sources, tables
+from pcs_annotator.files.cells import original_cell
 from pcs_annotator.files.human_files import RIGHT, WRONG
 from pcs_annotator.files.result_columns import with_outcomes
-from pcs_annotator.files.table_writer import TableStyle, original_cell, writing_table
+from pcs_annotator.files.table_writer import TableStyle, writing_table
 from pcs_annotator.files.workbook import MOST_ROWS, Sheet, write_workbook
 from pcs_annotator.pipeline.human_review import keep_filled
 from pcs_annotator.pipeline.label_files import about_labels, is_ours, note_written

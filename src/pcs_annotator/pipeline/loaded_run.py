@@ -6,7 +6,7 @@ import os
 import pickle
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -16,13 +16,14 @@ from pcs_annotator.core.concurrency import run_in_thread
 from pcs_annotator.core.display import Page
 from pcs_annotator.core.outcome import Outcome, Outcomes
 from pcs_annotator.core.result_names import ERROR
-from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
+from pcs_annotator.core.tabular import as_arrow, columns_of, place_or_table, text_column, values_of
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import TableError
 from pcs_annotator.files.result_columns import result_schema, with_columns
 from pcs_annotator.files.runs import RunFolder, read_json
+from pcs_annotator.files.sources import items_of
 from pcs_annotator.files.tables import Columns, find_columns
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate
@@ -125,19 +126,19 @@ class LoadedRun:
         return Page(path if path.exists() else write_report(self.result))
 
     @overload
-    def label(self, texts: str) -> Outcome: ...  # type: ignore[overload-overlap]  # a str is iterable, too
+    def label(self, texts: str) -> Outcome: ...  # type: ignore[overload-overlap]  # a str is an object, too
     @overload
-    def label(self, texts: Iterable[str], ids: Iterable[object] | None = None) -> Outcomes: ...
-    def label(self, texts: str | Iterable[str], ids: Iterable[object] | None = None) -> Outcome | Outcomes:
+    def label(self, texts: object, ids: object = None) -> Outcomes: ...
+    def label(self, texts: object, ids: object = None) -> Outcome | Outcomes:
         """Return the outcome of a text, or those of several.
 
         A text that cannot be labelled raises nothing: its outcome has no label, and a reason.
 
         Args:
-            texts: A text, or several.
-            ids: What the outcomes call the texts; by default numbers from 1.
+            texts: A text; or several, in a list, a column, a data frame, another table or the `Path` of a file.
+            ids: What the outcomes call the texts; by default the column `id` of a table, or numbers from 1.
         """
-        items = _items(texts, ids)
+        items = self._items(texts, ids)
         found: list[Outcome] = []
         for at in range(0, len(items), MOST_ROWS):
             engine = self._opened()
@@ -148,10 +149,10 @@ class LoadedRun:
     @overload
     async def alabel(self, texts: str) -> Outcome: ...  # type: ignore[overload-overlap]  # likewise
     @overload
-    async def alabel(self, texts: Iterable[str], ids: Iterable[object] | None = None) -> Outcomes: ...
-    async def alabel(self, texts: str | Iterable[str], ids: Iterable[object] | None = None) -> Outcome | Outcomes:
+    async def alabel(self, texts: object, ids: object = None) -> Outcomes: ...
+    async def alabel(self, texts: object, ids: object = None) -> Outcome | Outcomes:
         """Async version of `label`; tasks that label at the same time share models, budget and pace."""
-        items = _items(texts, ids)
+        items = self._items(texts, ids)
         found: list[Outcome] = []
         for at in range(0, len(items), MOST_ROWS):
             engine = await self._aopened()
@@ -159,7 +160,11 @@ class LoadedRun:
             found += _outcomes(await engine.acall(engine.label(part)), part)
         return found[0] if isinstance(texts, str) else Outcomes(found)
 
-    def label_table(self, table: pa.Table | pa.RecordBatch, text_column: str | None = None) -> pa.Table:
+    def _items(self, texts: object, ids: object) -> Sequence[Item]:
+        given = [texts] if isinstance(texts, str) else texts
+        return _named(items_of(given, self.options.text_column), ids)
+
+    def label_table(self, table: object, text_column: str | None = None) -> pa.Table:
         """Return the same rows in the same order, with more columns: what the run says about each text.
 
         The new columns are those of `labels.csv` (`pcs_label`, `pcs_confidence`, …) and `pcs_error`, which says why a
@@ -168,7 +173,7 @@ class LoadedRun:
         or a model does not answer.
 
         Args:
-            table: The rows.
+            table: The rows: a pandas, polars or Arrow table, a dict of columns, a list of texts or a path.
             text_column: The column of texts; by default that of the options, or one with a usual name.
 
         Raises:
@@ -177,7 +182,8 @@ class LoadedRun:
         """
         import pyarrow as pa
 
-        rows = table if isinstance(table, pa.Table) else as_arrow(table)
+        place = place_or_table(table)
+        rows = place if isinstance(place, pa.Table) else as_arrow(place)
         used = find_columns(columns_of(rows), "the table", Columns(text=text_column or self.options.text_column)).text
         texts = _texts_of(used or "", rows[used])
         schema = self._new_columns()
@@ -267,15 +273,13 @@ def _added(answered: Answered, errors: Sequence[str], schema: pa.Schema) -> pa.T
     return pa.table([columns.get(one.name, pa.nulls(len(why), one.type)) for one in schema], schema=schema)
 
 
-def _items(texts: str | Iterable[str], ids: Iterable[object] | None) -> list[Item]:
-    given = [texts] if isinstance(texts, str) else list(texts)
-    names = range(1, len(given) + 1) if ids is None else list(ids)
-    if len(names) != len(given):
-        raise TableError(f"there are {len(given)} texts and {len(names)} ids: give one id per text")
-    for number, text in enumerate(given, 1):
-        if not isinstance(text, str):
-            raise TableError(f"number {number} of the texts is a {type(text).__name__}, not a text")
-    return [Item(id=str(name), text=text) for name, text in zip(names, given, strict=True)]
+def _named(items: Sequence[Item], ids: object) -> Sequence[Item]:
+    if ids is None:
+        return items
+    names = values_of(ids, "ids")
+    if len(names) != len(items):
+        raise TableError(f"there are {len(items)} texts and {len(names)} ids: give one id per text")
+    return [replace(item, id=str(name)) for name, item in zip(names, items, strict=True)]
 
 
 def _outcomes(answered: Answered, items: Sequence[Item]) -> list[Outcome]:

@@ -10,6 +10,7 @@ from typing import Any
 from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT
+from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.elicitations import base_annotator, kind_of
 from pcs_annotator.core.ledger_address import LedgerAddress, absolute_address, on_server
 from pcs_annotator.core.table_files import Reading
@@ -226,6 +227,8 @@ def labels_seen(dataset: Dataset) -> tuple[str, ...]:
             f"{dataset.name}: the column {dataset.columns.gold_source!r} has {len(spellings)} different values, too "
             "many for labels: name the right column with --gold-column, or the labels with --labels"
         )
+    rows = [f"{dataset.name}, id {item.id!r}, column {dataset.columns.gold_source}" for item in dataset.items]
+    refuse_doubtful(dataset.gold, rows, "name all labels with --labels, or each with --label")
     return tuple(sorted(max(counts, key=lambda name: (counts[name], name)) for counts in spellings.values()))
 
 

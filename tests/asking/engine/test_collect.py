@@ -7,6 +7,8 @@ import gc
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 from pcs_annotator import (
@@ -85,6 +87,29 @@ def test_every_row_is_asked_once_and_gets_its_vote(tmp_path: Path) -> None:
     assert votes.ids == tuple(str(row) for row in range(60))
     assert (votes.codes >= 0).all()
     assert stats.requests == stats.answered == 60
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(["One.", "Two."], id="texts"),
+        pytest.param(iter([Item(id="1", text="One."), Item(id="2", text="Two.")]), id="items"),
+        pytest.param(pd.DataFrame({"text": ["One.", "Two."], "year": [1, 2]}), id="data frame"),
+        pytest.param(pa.array(["One.", "Two."]), id="column"),
+    ],
+)
+def test_every_row_is_asked_about_whatever_holds_the_texts(given: object, tmp_path: Path) -> None:
+    asked = collect(TASK, given, ["scripted:hash"], ledger=tmp_path / "l.db")
+    assert asyncio.run(asked).ids == ("1", "2")
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [(["One.", 7], "number 2 of the items is a int: give texts"), (7, "cannot read a int as a table")],
+)
+def test_what_holds_no_texts_is_refused_with_its_type(given: object, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=problem):
+        asyncio.run(collect(TASK, given, ["scripted:hash"], ledger=tmp_path / "l.db"))
 
 
 def test_a_second_run_calls_no_model(tmp_path: Path) -> None:

@@ -35,8 +35,16 @@ def test_labels_match_in_any_case_and_the_prompts_spelling_wins(tmp_path: Path) 
 
 
 def test_without_tags_the_labels_are_those_of_the_column_in_their_most_common_spelling(tmp_path: Path) -> None:
-    content = "label,text\nreal,a\nReal,b\nReal,c\nfake,d\nnone,e\n"
-    assert read(tmp_path, content, UNTAGGED).labels == ("Real", "fake", "none")
+    content = "label,text\nreal,a\nReal,b\nReal,c\nfake,d\nother,e\n"
+    assert read(tmp_path, content, UNTAGGED).labels == ("Real", "fake", "other")
+
+
+def test_a_label_that_is_probably_none_must_be_named_in_the_prompt(tmp_path: Path) -> None:
+    content = "label,text\nreal,a\nfake,b\nnone,c\n"
+    with pytest.raises(LabelError, match=r"row 3: 'none' may mean .* or name all labels in the prompt as <label>"):
+        read(tmp_path, content, UNTAGGED)
+    prompt = "Answer <label>real</label>, <label>fake</label> or <label>none</label>."
+    assert read(tmp_path, content, prompt).gold == ("real", "fake", "none")
 
 
 def test_a_single_tag_spells_its_label_and_the_column_gives_the_others(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_csv_is_written_as_the_data_is(capsys: pytest.CaptureFixture[str]) -> No
     lines = Path("same.csv").read_bytes().decode().split("\r\n")
     assert lines[0].startswith(f"{HEADER};pcs_label;pcs_confidence;pcs_decision;pcs_reason;")
     assert lines[1].startswith('7;"The city; bought buses";good;2020;')
-    assert Path("runs/data/labels.csv").read_bytes().startswith(b"id,text,gold,year,label")
+    assert Path("runs/data/labels.csv").read_bytes().startswith(b"id,text,gold,year,pcs_label")
 
 
 def test_tabs_of_tsv_do_not_end_up_in_csv() -> None:

@@ -141,6 +141,29 @@ def test_gold_called_label_stays_apart_from_the_result_which_the_output_names(
     assert shown(["label", data, "--run", "runs/data", "-o", "new.csv"], capsys)["label_column"] == "pcs_label"
 
 
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("none", "'none' may mean that there is no label: empty such cells"),
+        ("good;bad", "'good;bad' looks like several labels in one cell"),
+        ("7.5", "'7.5' looks like a measurement"),
+    ],
+)
+def test_gold_that_is_probably_no_label_is_refused_unless_the_user_names_it(
+    value: str, why: str, data: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = Path(data).read_text(encoding="utf-8")
+    Path(data).write_text(text.replace("bridge.,", f"bridge.,{value}"), encoding="utf-8")
+    assert main(["run", data, "--model", "scripted:hash"]) == 2
+    problem = " ".join(capsys.readouterr().err.split())
+    assert f"data.csv, id 'c', column gold: {why}" in problem
+    assert "or name all labels with --labels, or each with --label" in problem
+    assert main(["run", data, *SCRIPTED]) == 2
+    assert f"{value!r} is not one of the labels" in " ".join(capsys.readouterr().err.split())
+    named = [part for name in ("good", "bad", value) for part in ("--label", name)]
+    assert shown(["run", data, "--model", "scripted:hash", *named], capsys)["labels"] == ["good", "bad", value]
+
+
 def test_labels_of_a_run_are_no_gold_of_the_next(data: str, capsys: pytest.CaptureFixture[str]) -> None:
     without = "".join(f"{name},{text}\n" for name, text, _ in [("id", "text", ""), *ROWS])
     Path("plain.csv").write_text(without, encoding="utf-8")

@@ -25,6 +25,7 @@ def rows_with_groups(gold_rows: int = 200) -> list[dict[str, str]]:
         party = rng.choice("abc")
         truth = "good" if rng.random() < SHARES[party] else "bad"
         followers = rng.randint(1, 900)
+        day = f"2026-0{rng.randint(1, 3)}-1{row % 9}"
         found.append(
             {
                 "id": f"t{row}",
@@ -32,7 +33,8 @@ def rows_with_groups(gold_rows: int = 200) -> list[dict[str, str]]:
                 "gold": truth if row < gold_rows else "",
                 "party": party if row != 5 else "",
                 "followers": str(followers),
-                "day": f"2026-0{rng.randint(1, 3)}-1{row % 9}",
+                "day": day,
+                "tag": ".".join(reversed(day.split("-"))) + (" 09:30" if row % 2 else ""),
                 "chance": "0.25" if row < gold_rows else "",
                 "rare": f"{row}" if row % 10 == 0 else "",
                 "odd": "yes" if row % 50 == 0 else "no",

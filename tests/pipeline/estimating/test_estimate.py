@@ -95,6 +95,12 @@ def test_a_column_of_probabilities_is_used(made: Path) -> None:
     assert plain.corrected.value == pytest.approx(designed.corrected.value, abs=1e-9)
 
 
+@pytest.mark.parametrize("every", ["year", "month", "day"])
+def test_dates_with_points_are_read_as_day_month_and_year(made: Path, every: str) -> None:
+    german = estimate_run(made, Question(by="tag", every=every, of=["good"]))
+    assert german.lines == estimate_run(made, Question(by="day", every=every, of=["good"])).lines
+
+
 @pytest.mark.parametrize(
     ("question", "why"),
     [
@@ -103,6 +109,7 @@ def test_a_column_of_probabilities_is_used(made: Path) -> None:
         (Question(by="nope"), "there is no column 'nope'; there are id, text"),
         (Question(by="id"), "column 'id' has 600 groups, at most 60"),
         (Question(by="party", every="month"), "row 1, column 'party': '.' is not a date such as 2026-01-31"),
+        (Question(by="rare", every="month"), "'0' is not a date such as 2026-01-31 or 31.01.2026"),
         (Question(by="day", every="age"), "--every is 'age', must be one of year, month, day"),
         (Question(formula="good ~ nope"), "names 'nope', which is neither a column nor a label"),
         (Question(formula="followers ~ party"), "names a label nowhere"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pcs_annotator.core.doubtful_labels import refuse_doubtful
 from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
 from pcs_annotator.core.task import check_labels, label_lookup
 from pcs_annotator.errors import LabelError, TableError
@@ -131,7 +132,7 @@ def cells_of(table: pa.Table, column: str) -> list[str]:
     return [value or "" for value in text_column(column, table.column(column)).to_pylist()]
 
 
-def _labels_seen(given: Iterable[str], tagged: Sequence[str], name: str) -> tuple[str, ...]:
+def _labels_seen(given: Sequence[str], tagged: Sequence[str], name: str) -> tuple[str, ...]:
     """Return the labels of a column, sorted; of several spellings, the prompt's or else the most common."""
     spellings: dict[str, dict[str, int]] = {}
     for value in filter(None, given):
@@ -143,6 +144,8 @@ def _labels_seen(given: Iterable[str], tagged: Sequence[str], name: str) -> tupl
             f"{name}: at least two labels are needed, the column 'label' has {found}: label rows of another class, "
             "or name the labels in the prompt as <label>…</label>"
         )
+    rows = [f"{name}, row {row}" for row in range(1, len(given) + 1)]
+    refuse_doubtful([value or None for value in given], rows, "name all labels in the prompt as <label>…</label>")
     if len(spellings) > MOST_LABELS_TO_GUESS:
         raise LabelError(
             f"{name}: the column 'label' has {len(spellings)} different values, too many for a label set: "

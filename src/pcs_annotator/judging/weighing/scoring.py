@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Grades
-from pcs_annotator.core.votes import Votes, positions_of
+from pcs_annotator.core.votes import Votes, check_votes, positions_of
 from pcs_annotator.core.weights import Evidence, Reading, Weights
 from pcs_annotator.errors import MismatchError, UnknownNameError
 
@@ -29,6 +29,7 @@ def score(votes: Votes, weights: Weights) -> Floats:
     scores of an item sum to 1 whatever is missing; an item without a vote that has weight is uniform. Weights of a
     class-aware optimiser include evidence, and then its posterior is the score.
     """
+    check_votes(votes)
     aligned = _aligned(weights, votes)
     scores = np.empty((len(votes), len(votes.labels)))
     for start in range(0, len(votes), CHUNK):

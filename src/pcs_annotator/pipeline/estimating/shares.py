@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -18,6 +20,7 @@ from pcs_annotator.pipeline.estimating.evidence import Evidence, study_of
 
 LEAST_IN_GROUP = 10
 MOST_GROUPS = 60
+_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?")
 PERIODS = {"year": 4, "month": 7, "day": 10}
 """Period → how many letters of an ISO date name it."""
 
@@ -154,19 +157,25 @@ def _cells(evidence: Evidence, question: Question) -> Array:
 
 def _periods(column: Encoded, question: Question) -> Array:
     """Return the period of every date."""
-    from datetime import datetime
-
     found = column.texts.copy()
     for code, text in enumerate(column.texts.tolist()):
         try:
-            found[code] = text and datetime.fromisoformat(text).isoformat()[: PERIODS[question.every]]
+            found[code] = text and _date(text).isoformat()[: PERIODS[question.every]]
         except ValueError:
             row = int((column.codes == code).argmax()) + 1
             raise ConfigError(
-                f"row {row}, column {question.by!r}: {text!r} is not a date such as 2026-01-31: correct it, or leave "
-                "out --every"
+                f"row {row}, column {question.by!r}: {text!r} is not a date such as 2026-01-31 or 31.01.2026: "
+                "correct it, or leave out --every"
             ) from None
     return found
+
+
+def _date(text: str) -> date:
+    """Return a date that is written as ISO 8601 has it, or with points: day, month, year, as everywhere with points."""
+    if dotted := _DOTTED.fullmatch(text):
+        day, month, year = map(int, dotted.groups())
+        return date(year, month, day)
+    return datetime.fromisoformat(text)
 
 
 def _pairs(groups: int, question: Question) -> list[tuple[int, int]]:

@@ -20,10 +20,11 @@ from pcs_annotator.core.review import Verdict
 from pcs_annotator.core.task import Item, label_lookup, unknown_label
 from pcs_annotator.errors import PcsError, PcsWarning, TableError
 from pcs_annotator.files import human_files, review_log, sources, tables, vote_files
+from pcs_annotator.files.cells import original_cell
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder, signature
 from pcs_annotator.files.table_stream import TableStream
-from pcs_annotator.files.table_writer import TableStyle, original_cell
+from pcs_annotator.files.table_writer import TableStyle
 from pcs_annotator.files.whole_table import WholeTable, read_whole, write_whole
 from pcs_annotator.files.written_votes import VoteAxes
 from pcs_annotator.judging.model import Model
