@@ -90,7 +90,7 @@ def label_question(engine: Engine, ask: Ask) -> LabelQuestion:
     labels = tuple(constraint.choices)
     if not labels:
         raise BadRequest("the embedded model can be restricted to a list of answers, but not to a JSON schema")
-    asked = prompts.parse_question(request.messages)
+    asked = prompts.parts_of(request)
     prompt = prompts.label_prompt(vocabulary, ask.style, asked, labels)
     sequences = tuple(tuple(label) for label in prompts.label_sequences(vocabulary, ask.style, labels))
     _check_length(prompt, max(len(sequence) for sequence in sequences))
