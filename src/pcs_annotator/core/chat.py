@@ -175,8 +175,9 @@ class ChatModel(Protocol):
     """A black-box model behind one method.
 
     A model that adds tokens for thinking to the request's limit gives their number in an attribute `thinking_tokens`,
-    so that budgets count them. A model whose name does not say everything that shapes its answers, such as a function,
-    has an attribute `identity` that does: ledger keys contain it instead of the name.
+    so that budgets count them. A model that works in this process has an attribute `in_process = True`: its answers
+    are waited for without a timeout. A model whose name does not say everything that shapes its answers, such as a
+    function, has an attribute `identity` that does: ledger keys contain it instead of the name.
 
     Attributes:
         name: `provider:model`, the same for the same model wherever it runs; part of a ledger entry's key.

@@ -79,7 +79,10 @@ class Runner:
             for (job, question), logs in zip(questions, found, strict=True):
                 job.answer.set_result(label_reply(job.question.request, logs, question.prompt.length, question.labels))
         for job in texts:
-            job.answer.set_result(_text_reply(engine, job.question.request))
+            try:
+                job.answer.set_result(_text_reply(engine, job.question.request))
+            except Unanswerable as error:
+                job.answer.set_exception(error)
 
 
 def label_question(engine: Engine, ask: Ask) -> LabelQuestion:
