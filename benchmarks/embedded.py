@@ -32,7 +32,7 @@ from pcs_annotator import Annotator, Item, Task, collect
 from pcs_annotator.asking.annotators.annotator import Question
 from pcs_annotator.asking.models.embedded import EmbeddedModel
 from pcs_annotator.asking.models.embedded_engine.engine import Engine
-from pcs_annotator.asking.models.embedded_engine.prompts import label_prompt, label_sequences, parse_question
+from pcs_annotator.asking.models.embedded_engine.prompts import label_prompt, label_sequences, parts_of
 from pcs_annotator.asking.models.embedded_engine.runner import processors
 from pcs_annotator.asking.models.llama import LlamaModel
 from pcs_annotator.asking.models.pull import pull
@@ -203,7 +203,7 @@ class SamePrompt:
         """Return the log-probabilities of the labels' first tokens, among the likeliest thousand."""
         assert request.constraint is not None
         labels = request.constraint.choices
-        prompt = label_prompt(self._vocabulary, "plain", parse_question(request.messages), labels)
+        prompt = label_prompt(self._vocabulary, "plain", parts_of(request), labels)
         payload = {
             "prompt": self._vocabulary.decode(prompt.head) + self._vocabulary.decode(prompt.tail),
             "n_predict": 1,

@@ -21,7 +21,8 @@ PcsError                    base class; the message names the remedy
 ├── Interrupted             the run was stopped; what was paid for is kept
 └── ModelError              a model did not answer; `retryable` says whether asking again can help
     ├── RateLimited         too many requests; may say how long to wait
-    ├── ServerTrouble       5xx, timeout, reset connection, unreadable answer
+    ├── ServerTrouble       5xx, reset connection, unreadable answer
+    │   ├── TimedOut        no answer in time
     │   └── TooManyFiles    this process may open no more connections: fewer calls at once can help
     ├── Unanswerable        this question will never be answered: too long, or filtered
     │   └── BadRequest      the server rejects this question for another reason, or sends too much
@@ -134,9 +135,13 @@ class RateLimited(ModelError):
 
 
 class ServerTrouble(ModelError):
-    """5xx, timeout, reset connection or an answer that cannot be read."""
+    """5xx, reset connection or an answer that cannot be read."""
 
     retryable = True
+
+
+class TimedOut(ServerTrouble):
+    """There was no answer in time."""
 
 
 class TooManyFiles(ServerTrouble):

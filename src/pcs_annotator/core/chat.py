@@ -25,10 +25,32 @@ MOST_TOKENS = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation."""
+    """One turn of a conversation.
+
+    Attributes:
+        role: Who speaks.
+        content: What is said.
+        shared: How many characters at its start are the same for every text of a task, so that a model can keep what
+            it read of them.
+    """
 
     role: Role
     content: str
+    shared: int = field(default=0, compare=False, repr=False)
+
+
+class QuestionParts(NamedTuple):
+    """What the messages that ask for a label say, for models that put the question in words of their own.
+
+    Attributes:
+        instruction: What to decide.
+        menu: The labels with their meanings, one per line; "" if they are not listed.
+        text: The text to label.
+    """
+
+    instruction: str
+    menu: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +85,14 @@ class Request:
         sampling: How to sample the answer.
         constraint: The form of the answer; None for any.
         logprobs: How many alternatives of each answer token to give with their log-probabilities; 0 for none.
+        parts: What the messages were made from, if they ask for a label. They are no part of a ledger entry's key.
     """
 
     messages: tuple[Message, ...]
     sampling: Sampling = field(default_factory=Sampling)
     constraint: Constraint | None = None
     logprobs: int = 0
+    parts: QuestionParts | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +175,9 @@ class ChatModel(Protocol):
     """A black-box model behind one method.
 
     A model that adds tokens for thinking to the request's limit gives their number in an attribute `thinking_tokens`,
-    so that budgets count them. A model whose name does not say everything that shapes its answers, such as a function,
-    has an attribute `identity` that does: ledger keys contain it instead of the name.
+    so that budgets count them. A model that works in this process has an attribute `in_process = True`: its answers
+    are waited for without a timeout. A model whose name does not say everything that shapes its answers, such as a
+    function, has an attribute `identity` that does: ledger keys contain it instead of the name.
 
     Attributes:
         name: `provider:model`, the same for the same model wherever it runs; part of a ledger entry's key.

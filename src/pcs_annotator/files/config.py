@@ -122,7 +122,8 @@ class AskSettings:
         ray_address: Address of the Ray cluster; if not set, that in `RAY_ADDRESS`, else this machine.
         max_per_second: Maximum number of calls per second, to all models and from all workers together; no limit if not
             set.
-        timeout: Seconds to wait for an answer before asking again; slow models on your own machine may need more.
+        timeout: Seconds to wait for a server's answer before asking again; slow servers on your own machine may need
+            more. Models in this process (`embedded:`, `llama:`, `transformers:`) are waited for.
         budget_usd: Maximum cost of all calls in the run folder in US dollars, those of earlier commands included; no
             limit if not set.
         budget_per_day_usd: Maximum cost per day, likewise; a day begins at midnight UTC.

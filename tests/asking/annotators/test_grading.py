@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pcs_annotator.asking.annotators import grading
 from pcs_annotator.asking.annotators.grading import Graded, grade
+from pcs_annotator.asking.annotators.reply import read_label
 from pcs_annotator.core.chat import TokenPosition
 
 MOOD = ("positive", "neutral", "negative")
@@ -132,6 +133,34 @@ def test_probability_goes_to_the_label_that_a_token_leads_to(
     positions: list[TokenPosition], labels: tuple[str, ...], chosen: str, expected: tuple[float, ...]
 ) -> None:
     assert grades(positions, labels, chosen) == pytest.approx(expected)
+
+
+DRESSES = [
+    *"\u00ad\u061c\u200b\u200e\u200f\u202b\u2060\u2067\ufe0f\ufeff",
+    '"',
+    "**",
+    "«",
+    "- ",
+    "• ",
+    "## ",
+    "> **",
+    "\u200f- ",
+]
+
+
+@pytest.mark.parametrize("dress", DRESSES)
+def test_whatever_reading_accepts_around_a_label_grading_accepts_too(dress: str) -> None:
+    labels = ("إيجابي", "سلبي")
+    whole = {f"{dress}{label}": share for label, share in zip(labels, (0.6, 0.3), strict=True)}
+    assert [read_label(text, labels).how for text in whole] == ["bare", "bare"]
+    assert grades([among(next(iter(whole)), whole)], labels, labels[0]) == pytest.approx((0.6, 0.3))
+    gap = " " if dress.endswith(" ") else ""
+    following = among(f"{gap}{labels[0]}", {f"{gap}{labels[0]}": 0.6, f"{gap}{labels[1]}": 0.3})
+    apart = [among(dress.rstrip(), {dress.rstrip(): 1.0}), following]
+    assert grades(apart, labels, labels[0]) == pytest.approx((0.6, 0.3))
+    if not gap:
+        closed = among(f"{labels[0]}{dress}", {f"{labels[0]}{dress}": 0.6, labels[1]: 0.3})
+        assert grades([closed], labels, labels[0]) == pytest.approx((0.6, 0.3))
 
 
 def test_half_characters_are_put_together() -> None:

@@ -487,6 +487,21 @@ def test_a_rewriter_that_does_not_answer_leaves_the_relation_open(tmp_path: Path
     assert settings.tally.failed["no answer"] == 3
 
 
+class Here(ScriptedModel):
+    in_process = True
+
+
+@pytest.mark.parametrize(
+    ("kind", "problems"), [(Here, {}), (ScriptedModel, {"TimedOut": 3, "no answer in time": 3})], ids=["here", "away"]
+)
+def test_only_a_model_in_this_process_is_waited_for_however_long_it_takes(
+    kind: type[ScriptedModel], problems: dict[str, int], tmp_path: Path
+) -> None:
+    settings = CollectSettings(environment={}, patience=Patience(deadline=0.03, attempts=2, first_wait=0.01))
+    ask_scripted(kind("<label>positive</label>", latency=0.1), some_items(3), tmp_path, settings)
+    assert settings.tally.retries + settings.tally.failed == problems
+
+
 def test_more_than_a_thousand_rows_keep_their_order(tmp_path: Path) -> None:
     votes, _ = ask_scripted("scripted:hash", some_items(2500), tmp_path)
     assert votes.ids == tuple(str(row) for row in range(2500))

@@ -27,7 +27,7 @@ def test_the_line_has_rows_calls_rate_cost_time_left_and_problems() -> None:
     tally.failed["no answer"] += 1
     assert how_far(tally, 30.0) == "250 of 1,000 rows · 0:30 left"
     assert describe(tally, spent(), 10.0) == (
-        "500 calls · 50 calls/s · 20 from the ledger · $0.2500 · 3 retries · 2 unreadable · 1 unanswered"
+        "500 calls · 50 calls/s · 20 from the ledger · $0.2500 · 3 retries: 3 rate limits · 2 unreadable · 1 unanswered"
     )
 
 
@@ -35,6 +35,19 @@ def test_the_line_says_that_a_price_is_unknown_and_shows_long_times_in_hours() -
     tally = Tally(rows=1, rows_expected=8, calls=1)
     assert "calls of unknown price" in describe(tally, spent(None), 1000.0)
     assert how_far(tally, 7000.0) == "1 of 8 rows · 1:56:40 left"
+
+
+@pytest.mark.parametrize(
+    ("retries", "said"),
+    [
+        ({"RateLimited": 10, "TimedOut": 60}, "70 retries: 60 time-outs, 10 rate limits"),
+        ({"TimedOut": 1}, "1 retry: 1 time-out"),
+        ({"ServerTrouble": 2, "TooManyFiles": 1}, "3 retries: 2 server errors, 1 connection limit"),
+        ({"odd": 1}, "1 retry: 1 odd"),
+    ],
+)
+def test_the_causes_of_retries_are_named(retries: dict[str, int], said: str) -> None:
+    assert describe(Tally(retries=Counter(retries)), spent(), 1.0) == f"0 calls · $0.2500 · {said}"
 
 
 def test_there_is_no_rate_and_no_time_left_before_the_first_call() -> None:
@@ -80,7 +93,7 @@ def test_the_bar_stays_and_nothing_of_it_is_cut(width: int, monkeypatch: pytest.
     assert max(map(len, lines)) <= width
     last = " ".join(" ".join(lines[-5:]).split())
     assert "━ 2,000,000 of 2,000,000 rows 45,678,901 calls · 12,689 calls/s · 1,234,567 from the ledger" in last
-    assert "$0.0000 and calls of unknown price · 1,234 retries" in last
+    assert "$0.0000 and calls of unknown price · 1,234 retries: 1,234 rate limits" in last
 
 
 def test_a_notebook_gets_a_bar_that_stays_and_plain_lines_without_the_extra(

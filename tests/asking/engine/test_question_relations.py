@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from pcs_annotator import Annotator, CollectSettings, Item, RelationOptions, Task, Votes, collect
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.job import Asking, Job
-from pcs_annotator.asking.models.embedded_engine.prompts import ParsedQuestion, parse_question
 from pcs_annotator.asking.models.scripted import ScriptedModel
-from pcs_annotator.core.chat import Reply, Request, TokenPosition
+from pcs_annotator.core.chat import QuestionParts, Reply, Request, TokenPosition
 from pcs_annotator.core.task import Phrasing
 from pcs_annotator.core.vote import Vote
 from pcs_annotator.errors import BudgetReached, ConfigError
@@ -244,6 +243,6 @@ def test_the_embedded_model_reads_the_order_and_the_wording_but_no_layout(
     model = ScriptedModel(["positive"])
     asked(model, [name], tmp_path / "ledger.db")
     (request,) = model.requests
-    assert parse_question(request.messages) == ParsedQuestion(instruction, menu, items()[0].text)
+    assert request.parts == QuestionParts(instruction, menu, items()[0].text)
     assert request.constraint is not None
     assert "".join(f"\n- {label}" for label in request.constraint.choices).strip() == menu

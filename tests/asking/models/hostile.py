@@ -99,7 +99,7 @@ def usages() -> dict[str, object]:
 
 
 WAITING = "still waiting"
-LARGE, SILENT, UNREADABLE = "the reply is larger than 4 MB", "no answer$", "cannot be read"
+LARGE, SILENT, UNREADABLE = "the reply is larger than 4 MB", "no answer in time$", "cannot be read"
 CHOICES: tuple[object, ...] = ({}, [], "x", [[]], [{"message": "yes"}], None)
 EMPTY: tuple[object, ...] = ({"content": {"a": 1}}, {"content": None, "refusal": 5})
 WAITS = ("999999999", "-5", "Fri, 31 Dec 9999 23:59:59 GMT", "Fri, 31 Dec 99999 23:59:59 GMT", "9" * 400, "1e999")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from pcs_annotator import Annotator, CollectSettings, Item, Task, collect
 from pcs_annotator.asking.annotators.annotator import Question
+from pcs_annotator.asking.engine.ask import Patience
 from pcs_annotator.asking.models import batching, embedded
 from pcs_annotator.asking.models.embedded import EmbeddedModel, EmbeddedProvider
 from pcs_annotator.asking.models.embedded_engine import runner
@@ -152,6 +155,43 @@ def test_free_text_is_generated(tiny_model: tuple[EmbeddedModel, list[str]]) -> 
 
     reply = run(go())
     assert reply.usage.output_tokens == 5 or reply.finish == "stop"
+
+
+def test_rewrites_wait_for_their_turn_without_a_timeout(
+    tiny_model: tuple[EmbeddedModel, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, _ = tiny_model
+    write = runner._text_reply
+
+    def slow(*asked: Any) -> Reply:
+        time.sleep(0.05)
+        return write(*asked)
+
+    monkeypatch.setattr(runner, "_text_reply", slow)
+    items = [Item(id=str(row), text=f"The club won match {row}.") for row in range(12)]
+    settings = CollectSettings(environment={}, rewriter=model, patience=Patience(deadline=0.1, first_wait=0.01))
+    run(
+        collect(
+            TOPICS, items, ["scripted:hash"], ["original", "llm:voice"], ledger=tmp_path / "l.db", settings=settings
+        )
+    )
+    assert settings.tally.rows == len(items)
+    assert not settings.tally.retries
+    assert not settings.tally.failed
+
+
+def test_a_text_that_is_too_long_to_rewrite_does_not_affect_the_others(
+    tiny_model: tuple[EmbeddedModel, list[str]],
+) -> None:
+    model, _ = tiny_model
+    requests = [question(text, sampling=Sampling(max_tokens=2)) for text in ("word " * 3000, *"abc")]
+
+    async def go() -> list[object]:
+        found = await asyncio.gather(*(model.ask(request) for request in requests), return_exceptions=True)
+        await model.close()
+        return list(found)
+
+    assert [type(found) for found in run(go())] == [Unanswerable, Reply, Reply, Reply]
 
 
 @pytest.fixture(scope="module")

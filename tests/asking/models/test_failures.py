@@ -14,7 +14,15 @@ from aiohttp import web
 
 from pcs_annotator.asking.models.failures import CallSite, read_complaint
 from pcs_annotator.asking.models.resolve import resolve_model
-from pcs_annotator.errors import AccessDenied, BadRequest, ModelError, RateLimited, ServerTrouble, Unanswerable
+from pcs_annotator.errors import (
+    AccessDenied,
+    BadRequest,
+    ModelError,
+    RateLimited,
+    ServerTrouble,
+    TimedOut,
+    Unanswerable,
+)
 from tests.asking.models.stub import KEY, Answer, ask_once, completion, run, says, serving
 
 
@@ -114,7 +122,7 @@ def test_a_connection_closed_during_the_answer_is_server_trouble() -> None:
     assert type(failing(cut)) is ServerTrouble
 
 
-def test_a_timeout_is_server_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_timeout_is_a_kind_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pcs_annotator.asking.models.sessions.SILENT_SECONDS", 0.05)
 
     async def hang(request: web.Request) -> web.Response:
@@ -122,7 +130,7 @@ def test_a_timeout_is_server_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
         return web.json_response(completion())
 
     caught = failing(hang)
-    assert type(caught) is ServerTrouble
+    assert type(caught) is TimedOut
     assert "in time" in str(caught)
 
 

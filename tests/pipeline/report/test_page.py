@@ -212,11 +212,11 @@ def test_calls_retries_and_failures_of_the_last_run_are_counted(tmp_path: Path) 
     tally = Tally(
         calls=12,
         from_ledger=3,
-        retries=Counter(timeout=2),
+        retries=Counter(TimedOut=2),
         failed=Counter({"server error": 1}),
     )
     text = Page(render(replace(made_run(tmp_path, Made(tally=tally)), unreadable={"refusal": 4}))).text
-    assert re.search("12 calls; 3 answers .*; 2 retries", text)
+    assert re.search("12 calls; 3 answers .*; 2 retries: 2 time-outs", text)
     assert "Why answers were unreadable 4 refusal" in text
     assert "1 server error" in text
 

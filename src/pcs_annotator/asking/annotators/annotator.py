@@ -11,7 +11,14 @@ from pcs_annotator.asking.annotators.elicitations.base import Elicitation, Messa
 from pcs_annotator.asking.annotators.elicitations.p_true import PTrue
 from pcs_annotator.asking.annotators.grading import IN_PROSE, Graded, grade
 from pcs_annotator.asking.annotators.length import CutPolicy, estimate_tokens, fit_text
-from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages, letters_of, task_prompt
+from pcs_annotator.asking.annotators.prompt import (
+    AnswerFormat,
+    PromptStyle,
+    build_messages,
+    letters_of,
+    question_parts,
+    task_prompt,
+)
 from pcs_annotator.asking.annotators.reply import read_answer
 from pcs_annotator.core.chat import (
     Answers,
@@ -141,6 +148,7 @@ class Annotator:
             sampling=self.sampling,
             constraint=_choices(task.labels, answer) if constrained else None,
             logprobs=_alternatives(len(task.labels)) if plain and self.answers != "hard" and model.can_grade else 0,
+            parts=question_parts(task, text, answer) if plain else None,
         )
         return Question(request=request, text=text, cut=cut)
 

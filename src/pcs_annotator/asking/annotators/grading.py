@@ -8,7 +8,6 @@ first tokens, one may be the start of another, and several tokens (` positive`, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from math import exp
@@ -38,9 +37,6 @@ TOLERANCE = 1e-3
 _OPENERS = frozenset(
     ["A", "An", "As", "Based", "For", "Given", "Here", "I", "In", "It", "Let", "On", "So", "That", "The", "This", "We"]
 )
-_DRESS = " ▁Ġ\t\r\n\f\v\x00\xa0\"'`´“”„‘’‚«»‹›*_~()[]{}<>:=\u200b\u200c\u200d\u2060\ufeff"
-_SEPARATORS = re.compile(r"[\s_\-‐‑–]+")
-_WORD_GOES_ON = "+#'’"
 _KEPT_TEXTS = 10_000
 
 
@@ -194,7 +190,6 @@ class _Continuations(dict[str, int]):
         super().__init__()
         self._words = vocabulary(labels)
         self._bit = {label: 1 << place for place, label in enumerate(labels)}
-        self._forms = [(form, self._bit[label]) for form, label in self._words.forms.items()]
         self._no_label = 1 << len(labels)
 
     def __missing__(self, text: str) -> int:
@@ -212,22 +207,11 @@ class _Continuations(dict[str, int]):
         line, line_break, _ = said.lstrip().partition("\n")
         if line_break:
             return self.ended(line)
-        text = line.casefold()
-        bare = text.lstrip(_DRESS)
-        spaced = _SEPARATORS.sub(" ", bare)
-        mask = done = longest = 0
-        for form, bit in self._forms:
-            if any(_starts(form, start, cut) for start in {text, bare, spaced}):
-                mask |= bit
-            elif len(form) > longest and spaced.startswith(form) and _word_ends(spaced[len(form) :]):
-                done, longest = bit, len(form)
-        if line.lstrip(_DRESS) in _OPENERS and not self._is_word(bare):
-            mask = mask and mask | self._no_label
-        return mask | done
-
-    def _is_word(self, text: str) -> bool:
-        """Return whether a text is a label, or the first word of one."""
-        return any(form.startswith(text) and not form[len(text) : len(text) + 1].isalnum() for form, _ in self._forms)
+        mask = sum(self._bit[label] for label in self._words.starting_with(line, cut))
+        opened = self._words.undressed(line)
+        if mask and opened in _OPENERS and not self._words.has_word(opened):
+            mask |= self._no_label
+        return mask
 
 
 @lru_cache(maxsize=64)
@@ -245,25 +229,6 @@ def _decoded(raw: bytes) -> tuple[str, bytes]:
         # a server that cannot show half a character sends a replacement for it
         return text.partition("\ufffd")[0], raw[len(raw) - cut :]
     return "", b""
-
-
-def _starts(form: str, text: str, cut: bytes) -> bool:
-    if not form.startswith(text):
-        return False
-    if not cut:
-        return True
-    following = form[len(text) : len(text) + 1]
-    return any(letter.encode().startswith(cut) for letter in (following, following.upper()))
-
-
-def _word_ends(rest: str) -> bool:
-    """Return whether a label that has this after it is complete; a space alone may be followed by more of a label."""
-    following = rest.lstrip(" ")
-    if not following:
-        return True
-    if following[0].isalnum() or (following == rest and rest[0] in _WORD_GOES_ON):
-        return False
-    return not (rest[0] in ".," and rest[1:2].isdigit())
 
 
 def _several(mask: int) -> bool:

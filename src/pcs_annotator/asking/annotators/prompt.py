@@ -7,14 +7,14 @@ comes last, between two lines with a marker that its author cannot know.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
 from string import ascii_uppercase
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from pcs_annotator.core.chat import Message, sendable
+from pcs_annotator.core.chat import Message, QuestionParts, sendable
 from pcs_annotator.core.task import Task
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.relations.phrases import Phrases, all_phrases, phrases_around
@@ -32,6 +32,26 @@ _LABEL_TAG = re.compile(r"<\s*+/?\s*+label\s*+>", re.IGNORECASE)
 _FULL_STOPS = ".。।"
 
 
+class OtherAnswer(NamedTuple):
+    """A form of answer that is no label alone.
+
+    Attributes:
+        wanted: What to answer, for the part that is the same for every text.
+        last: What to answer, in a few words, after the text.
+    """
+
+    wanted: str
+    last: str
+
+
+class _FixedPart(NamedTuple):
+    """The part of a prompt that is the same for every text of a task, and what it says of the task."""
+
+    content: str
+    instruction: str
+    menu: str
+
+
 def frame_sentences() -> Iterator[str]:
     """Yield the sentences that are in every prompt, in all languages: a reply that has one of them repeats it."""
     for phrases in all_phrases().values():
@@ -39,7 +59,12 @@ def frame_sentences() -> Iterator[str]:
 
 
 def build_messages(
-    task: Task, text: str, *, style: PromptStyle = "chat", answer: AnswerFormat = "tag", key: bytes = MARKER_KEY
+    task: Task,
+    text: str,
+    *,
+    style: PromptStyle = "chat",
+    answer: AnswerFormat | OtherAnswer = "tag",
+    key: bytes = MARKER_KEY,
 ) -> tuple[Message, ...]:
     """Return the messages that ask for the label of a text; the same question always gives the same messages.
 
@@ -50,17 +75,23 @@ def build_messages(
         text: The text to label; characters that cannot be sent (lone surrogates, NUL) are replaced by U+FFFD.
         style: `chat` puts the fixed part into a system message, `plain` puts everything into one user message.
         answer: `tag` asks for `<label>…</label>`; `bare` for the label alone, for models restricted to the labels;
-            `letter tag` and `bare letter` for the letter under which the label is listed.
+            `letter tag` and `bare letter` for the letter under which the label is listed; or another form of answer.
         key: Key of the hash from which the marker is made.
     """
-    fixed = task_prompt(task, answer)
+    fixed = _fixed_part(task, answer).content
     text = sendable(text)
     marker = _marker(text, key)
     phrases = phrases_around(task.instruction, task.labels)
-    asked = f"{phrases.fenced} {marker}\n{marker}\n{text}\n{marker}\n\n{_last_word(phrases, answer)}"
-    if style == "plain":
-        return (Message("user", f"{fixed}\n\n{asked}"),)
-    return _system_message(fixed), Message("user", asked)
+    start = f"{fixed}\n\n{phrases.fenced} " if style == "plain" else f"{phrases.fenced} "
+    asked = f"{start}{marker}\n{marker}\n{text}\n{marker}\n\n{_last_word(phrases, answer)}"
+    last = Message("user", asked, shared=len(start))
+    return (last,) if style == "plain" else (_system_message(fixed), last)
+
+
+def question_parts(task: Task, text: str, answer: AnswerFormat) -> QuestionParts:
+    """Return what the messages that ask for the label of a text are made from."""
+    _, instruction, menu = _fixed_part(task, answer)
+    return QuestionParts(instruction, menu, sendable(text))
 
 
 @lru_cache(maxsize=256)
@@ -70,33 +101,42 @@ def _system_message(content: str) -> Message:
 
 def task_prompt(task: Task, answer: AnswerFormat = "tag") -> str:
     """Return the part of the prompt that is the same for every text of the task."""
-    return _task_prompt(task.instruction, tuple(task.labels), tuple(task.meanings.items()), answer)
+    return _fixed_part(task, answer).content
+
+
+def _fixed_part(task: Task, answer: AnswerFormat | OtherAnswer) -> _FixedPart:
+    return _make_fixed_part(task.instruction, tuple(task.labels), tuple(task.meanings.items()), answer)
 
 
 @lru_cache(maxsize=256)
-def _task_prompt(
-    instruction: str, labels: tuple[str, ...], meanings: tuple[tuple[str, str], ...], answer: AnswerFormat
-) -> str:
-    meaning = dict(meanings)
+def _make_fixed_part(
+    instruction: str, labels: tuple[str, ...], meanings: tuple[tuple[str, str], ...], answer: AnswerFormat | OtherAnswer
+) -> _FixedPart:
     phrases = phrases_around(instruction, labels)
     lettered = answer in ("letter tag", "bare letter")
-    marks = [f"{letter}." for letter in letters_of(labels)] if lettered else ["-"] * len(labels)
-    listed = "\n".join(
-        f"{mark} {label}: {meaning[label]}" if label in meaning else f"{mark} {label}"
-        for mark, label in zip(marks, labels, strict=True)
-    )
-    if answer in ("bare", "bare letter"):
+    names = letters_of(labels) if lettered else labels
+    menu = sendable(_menu(labels, dict(meanings), [f"{name}." for name in names] if lettered else ["-"] * len(labels)))
+    if answer in ("tag", "letter tag"):
+        wanted = f"{_last_word(phrases, answer).rstrip(_FULL_STOPS)}: {_alternatives(names, phrases)}."
+    else:
         # an instruction that shows tags would contradict an answer without them
         instruction = _LABEL_TAG.sub("", instruction)
-        wanted = _last_word(phrases, answer)
-    else:
-        choices = _menu(letters_of(labels) if lettered else labels, phrases)
-        wanted = f"{_last_word(phrases, answer).rstrip(_FULL_STOPS)}: {choices}."
-    asked = (phrases.role, instruction.strip(), f"{phrases.labels}\n{listed}", wanted, phrases.data)
-    return sendable("\n\n".join(asked))
+        wanted = answer.wanted if isinstance(answer, OtherAnswer) else _last_word(phrases, answer)
+    instruction = sendable(instruction.strip())
+    asked = (phrases.role, instruction, f"{phrases.labels}\n{menu}", sendable(wanted), phrases.data)
+    return _FixedPart("\n\n".join(asked), instruction, menu)
 
 
-def _last_word(phrases: Phrases, answer: AnswerFormat) -> str:
+def _menu(labels: tuple[str, ...], meanings: Mapping[str, str], marks: Sequence[str]) -> str:
+    return "\n".join(
+        f"{mark} {label}: {meanings[label]}" if label in meanings else f"{mark} {label}"
+        for mark, label in zip(marks, labels, strict=True)
+    )
+
+
+def _last_word(phrases: Phrases, answer: AnswerFormat | OtherAnswer) -> str:
+    if isinstance(answer, OtherAnswer):
+        return answer.last
     return phrases.tag if answer in ("tag", "letter tag") else phrases.bare if answer == "bare" else phrases.letter
 
 
@@ -123,7 +163,7 @@ def letters_of(labels: Sequence[str]) -> tuple[str, ...]:
     return letters
 
 
-def _menu(labels: tuple[str, ...], phrases: Phrases) -> str:
+def _alternatives(labels: tuple[str, ...], phrases: Phrases) -> str:
     # Joined by commas and the language's "or", so that `read_label` can distinguish a repeated prompt from a decision.
     if len(labels) > _LONGEST_MENU:
         return phrases.inside

@@ -19,6 +19,7 @@ from html import unescape
 from itertools import chain
 
 from pcs_annotator.asking.annotators.prompt import MARKER, frame_sentences
+from pcs_annotator.asking.annotators.vocabulary import INVISIBLE
 from pcs_annotator.core.chat import Message
 
 Span = tuple[int, int]
@@ -36,13 +37,12 @@ _FEW_WORDS = 40
 # Words that are compared at once.
 _STRIDE = 64
 
-_INVISIBLE = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe0e\ufe0f\ufeff"
-_UNSEEN = re.compile(f"[{_INVISIBLE}]+")
+_UNSEEN = re.compile(f"[{INVISIBLE}]+")
 _LIST_NUMBER = r"(?<![^\W_])\d{1,2}[.)](?!\S)"
 _ASCII_WORD = re.compile(rf"{_LIST_NUMBER}|([a-z0-9]+)")
 # Chinese and Japanese have no spaces, and emoji need none: every character is a word. Accents may be composed or not.
 _SINGLE = "\u2600-\u27bf\u3040-\u30ff\u3400-\u9fff\U0001f000-\U0001faff"
-_WORD = re.compile(rf"{_LIST_NUMBER}|([{_SINGLE}]|(?:(?![{_SINGLE}])[^\W_]|[{_INVISIBLE}\u0300-\u036f])+)")
+_WORD = re.compile(rf"{_LIST_NUMBER}|([{_SINGLE}]|(?:(?![{_SINGLE}])[^\W_]|[{INVISIBLE}\u0300-\u036f])+)")
 # What was escaped twice is unescaped, too.
 _ESCAPE = re.compile(
     r"\\++(?:u([0-9a-f]{4})(?:\\++u(d[c-f][0-9a-f]{2}))?|[nrtbf\"'/])?"

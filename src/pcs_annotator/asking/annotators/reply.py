@@ -28,6 +28,7 @@ from pcs_annotator.asking.annotators.prompt import AnswerFormat, letters_of
 from pcs_annotator.asking.annotators.prose import verdict
 from pcs_annotator.asking.annotators.quotation import ECHO, blanked, collapsed, normal, normal_text, own_words
 from pcs_annotator.asking.annotators.vocabulary import LabelVocabulary, vocabulary
+from pcs_annotator.asking.models.logprobs import ANSWER_KEY, OPENING_TAG
 from pcs_annotator.core.chat import Message
 from pcs_annotator.core.thinking import thinking_spans
 
@@ -44,12 +45,12 @@ _CUT_OFF = re.compile(
 _LIST_STEP = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])?\s*")
 _LONGEST_GAP = 12
 _PAIR = (
-    r"""["'](?:label|answer|category|class|sentiment)["']\s*+:\s*+(\[?+)\s*+"""
+    rf"{ANSWER_KEY}(\[?+)\s*+"
     r"""("(?:[^"\\\n]|\\.)*+"|'[^'\\\n]*+'|-?\d++(?![.\d])|true\b|false\b)\s*+(\]?+)"""
 )
 _KEYED = re.compile(_PAIR, re.IGNORECASE)
 _QUOTES = '"“”„`«»'
-_FORM = rf"<\s*+label\s*+>[^<>]*+<\s*+/\s*+label\s*+>|{_PAIR}"
+_FORM = rf"{OPENING_TAG}[^<>]*+<\s*+/\s*+label\s*+>|{_PAIR}"
 _ANSWER = re.compile(_FORM, re.IGNORECASE)
 _QUOTING = re.compile(f"[<'{_QUOTES}]")
 _QUOTABLE = re.compile(

@@ -1,4 +1,7 @@
-"""The ways in which a set of labels may be spelled in a reply, prepared once per set."""
+"""The ways in which a set of labels may be spelled and decorated in a reply, prepared once per set.
+
+Whole replies, words in prose and the tokens of an answer are all compared with labels here.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-# Direction marks, joiners and emoji variants: invisible, and without meaning at the edge of a label.
-_INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufe0e\ufe0f\ufeff"
-_DRESS = " \t\r\n\f\v\x00\xa0\"'`´“”„‘’‚«»‹›*_~()[]{}<>" + _INVISIBLE
+# Direction marks, joiners, soft hyphens and emoji variants: without meaning at the edge of a label.
+INVISIBLE = "\u00ad\u061c" + "".join(map(chr, (*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A))))
+INVISIBLE += "\ufe0e\ufe0f\ufeff"
+_DRESS = " \t\r\n\f\v\x00\xa0\"'`´“”„‘’‚«»‹›*_~()[]{}<>" + INVISIBLE
 _END = _DRESS + ".,;:!?…。、，！？؟،"
-_BULLET = re.compile(r"(?:[-–—•·+>]|#{1,6})\s+")
-_SEPARATORS = re.compile(r"[\s_\-‐‑–]+")
-_JOINT = re.compile(r"(?<=\w)[\s_\-‐‑–]+(?=\w)")
+# A token may show its space as a sign, and may begin in the markup before the answer.
+_TOKEN_DRESS = _DRESS + "▁Ġ:="
+_MARK = r"(?:[-–—•·+>]|#{1,6})"
+_BULLET = re.compile(rf"{_MARK}\s+")
+_BULLET_BEGUN = re.compile(rf"{_MARK}(?:\s+|\Z)")
+_GAP = r"[\s_\-‐‑–]"
+_SEPARATORS = re.compile(rf"{_GAP}+")
+_JOINT = re.compile(rf"(?<=\w){_GAP}+(?=\w)")
+_WORD_GOES_ON = "+#'’"
 _DRESS_ROOM = 16
 
 # A word ends where no letter or digit follows; an underscore is emphasis, but inside `non_toxic` it acts as a hyphen.
@@ -64,6 +74,36 @@ class LabelVocabulary:
         folded = text.casefold()
         return self.forms.get(folded) or self.forms.get(_plain(folded))
 
+    def starting_with(self, text: str, cut: bytes = b"") -> set[str]:
+        """Return the labels that an answer with this start may be.
+
+        Args:
+            text: The first tokens of the answer.
+            cut: The first bytes of the character after them, if it is not complete.
+        """
+        bare = self.undressed(text).casefold()
+        spaced = _SEPARATORS.sub(" ", bare)
+        found: set[str] = set()
+        complete = ""
+        for form, label in self.forms.items():
+            if any(_starts(form, start, cut) for start in {text.casefold(), bare, spaced}):
+                found.add(label)
+            elif len(form) > len(complete) and spaced.startswith(form) and _word_ends(spaced[len(form) :]):
+                complete = form
+        return found | {self.forms[complete]} if complete else found
+
+    def undressed(self, text: str) -> str:
+        """Return the first tokens of an answer without what may stand before a label."""
+        bare = text.lstrip(_TOKEN_DRESS)
+        if any(form.startswith(bare.casefold()) for form in self.forms):  # with a label -1, a minus is no bullet
+            return bare
+        return _undressed(bare, _TOKEN_DRESS, _BULLET_BEGUN)
+
+    def has_word(self, text: str) -> bool:
+        """Return whether a text is a label, or the first word of one."""
+        text = text.casefold()
+        return any(form.startswith(text) and not form[len(text) : len(text) + 1].isalnum() for form in self.forms)
+
     def mentions(self, text: str) -> Iterator[Mention]:
         """Yield the labels that occur in the text as whole words, from left to right, without overlap."""
         if self.pattern is None:
@@ -98,9 +138,12 @@ def vocabulary(labels: tuple[str, ...]) -> LabelVocabulary:
 
 
 def _spellings(label: str) -> set[str]:
+    return _composed(label.strip().casefold())
+
+
+def _composed(text: str) -> set[str]:
     # Accents may be composed or decomposed; both forms are kept, so that replies need no normalising.
-    folded = label.strip().casefold()
-    return {folded, unicodedata.normalize("NFC", folded), unicodedata.normalize("NFD", folded)}
+    return {text, unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)}
 
 
 def _claim(forms: dict[str, str], wanted: dict[str, set[str]]) -> None:
@@ -114,16 +157,37 @@ def _claim(forms: dict[str, str], wanted: dict[str, set[str]]) -> None:
 
 
 def _plain(folded: str) -> str:
-    text = folded.lstrip(_DRESS)
-    bullet = _BULLET.match(text)
-    text = text[bullet.end() :].lstrip(_DRESS) if bullet else text
-    return _SEPARATORS.sub(" ", text.rstrip(_END))
+    return _SEPARATORS.sub(" ", _undressed(folded, _DRESS, _BULLET).rstrip(_END))
+
+
+def _undressed(text: str, dress: str, bullets: re.Pattern[str]) -> str:
+    text = text.lstrip(dress)
+    bullet = bullets.match(text)
+    return text[bullet.end() :].lstrip(dress) if bullet else text
+
+
+def _starts(form: str, text: str, cut: bytes) -> bool:
+    if not form.startswith(text):
+        return False
+    if not cut:
+        return True
+    following = form[len(text) : len(text) + 1]
+    return any(letter.encode().startswith(cut) for letter in (following, following.upper()))
+
+
+def _word_ends(rest: str) -> bool:
+    """Return whether a label that has this after it is complete; a space alone may be followed by more of a label."""
+    following = rest.lstrip(" ")
+    if not following:
+        return True
+    if following[0].isalnum() or (following == rest and rest[0] in _WORD_GOES_ON):
+        return False
+    return not (rest[0] in ".," and rest[1:2].isdigit())
 
 
 def _whole_word(label: str) -> str:
     core = label.strip()
-    spellings = {core, unicodedata.normalize("NFC", core), unicodedata.normalize("NFD", core)}
-    body = "|".join(sorted(map(_flexible, spellings), key=lambda form: (-len(form), form)))
+    body = "|".join(sorted(map(_flexible, _composed(core)), key=lambda form: (-len(form), form)))
     folded = core.casefold()
     single_letter = len(core) == 1 and core.isalpha()
     body = f"(?-i:{body})" if single_letter or folded in _CAPITALS_MATTER else f"(?:{body})"
@@ -137,5 +201,5 @@ def _whole_word(label: str) -> str:
 def _flexible(label: str) -> str:
     """Return a pattern in which a hyphen may be a space or nothing, and a space a hyphen or a line break."""
     pieces = _JOINT.split(label)
-    joints = [r"[\s_\-‐‑–]{1,3}" if "-" not in joint else r"[\s_\-‐‑–]{0,3}" for joint in _JOINT.findall(label)]
+    joints = [_GAP + ("{1,3}" if "-" not in joint else "{0,3}") for joint in _JOINT.findall(label)]
     return "".join(re.escape(piece) + joint for piece, joint in zip(pieces, [*joints, ""], strict=True))

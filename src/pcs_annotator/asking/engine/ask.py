@@ -7,7 +7,7 @@ import logging
 import random
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -37,7 +37,8 @@ class Patience:
     """Timeout and retries of a call.
 
     Attributes:
-        deadline: Seconds for one attempt.
+        deadline: Seconds for one attempt. Models in this process have none: their questions wait for each other, and
+            asking again would only make the queue longer.
         attempts: Maximum number of attempts; those refused by a rate limit do not count.
         first_wait: The longest wait before the second attempt; it doubles with every further attempt.
         longest_wait: The limit of that doubling.
@@ -261,11 +262,12 @@ class Asker:
             if self._stopped is not None:
                 raise self._stopped
         try:
-            async with deadline(self.patience.deadline):
+            own = getattr(call.model, "in_process", False)
+            async with nullcontext() if own else deadline(self.patience.deadline):
                 reply = await call.model.ask(call.request)
         except TimeoutError as error:
             _LOG.debug("%s: no answer within %g s", name, self.patience.deadline)
-            raise errors.ServerTrouble(f"{name}: no answer within {self.patience.deadline:g} s") from error
+            raise errors.TimedOut(f"{name}: no answer within {self.patience.deadline:g} s") from error
         except errors.ModelError as error:  # its message may have what the server said, so it is not logged
             _LOG.debug("%s: %s", name, type(error).__name__)
             raise

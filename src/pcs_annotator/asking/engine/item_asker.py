@@ -21,7 +21,7 @@ from pcs_annotator.core.task import Item, label_lookup
 from pcs_annotator.core.variant import Variant
 from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED, Vote
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import BudgetReached, PcsError, RateLimited, ServerTrouble, TableError, Unanswerable
+from pcs_annotator.errors import BudgetReached, PcsError, RateLimited, ServerTrouble, TableError, TimedOut, Unanswerable
 from pcs_annotator.relations.base import Context, asks_about_truth
 from pcs_annotator.relations.compose import text_parts
 
@@ -348,5 +348,10 @@ def _as_remembered(job: Job, ledger: CallStore) -> list[Annotator]:
 
 def _short(error: Exception) -> str:
     """Return the kind of error, without the details that differ from call to call."""
-    kinds = {BudgetReached: BUDGET_REACHED, RateLimited: "asked too fast", ServerTrouble: "no answer"}
+    kinds = {
+        BudgetReached: BUDGET_REACHED,
+        RateLimited: "asked too fast",
+        ServerTrouble: "no answer",
+        TimedOut: "no answer in time",
+    }
     return kinds.get(type(error), str(error).partition(" (")[0])

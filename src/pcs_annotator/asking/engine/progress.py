@@ -19,6 +19,12 @@ from pcs_annotator.core.chat import Usage
 from pcs_annotator.core.display import in_notebook
 
 TAKEN = ("calls", "input_tokens", "output_tokens")
+_CAUSES = {
+    "TimedOut": "time-out",
+    "RateLimited": "rate limit",
+    "ServerTrouble": "server error",
+    "TooManyFiles": "connection limit",
+}
 
 
 @dataclass(slots=True)
@@ -86,6 +92,11 @@ class Tally:
         self.from_ledger = max(0, self.from_ledger - calls)
         self.paid += moved
         self.reused -= moved
+
+    def retries_by_cause(self) -> str:
+        """Return how many attempts had to be repeated, and why; "" if none."""
+        causes = [_counted(number, _CAUSES.get(kind, kind)) for kind, number in self.retries.most_common()]
+        return f"{_counted(self.retries.total(), 'retry', 'retries')}: {', '.join(causes)}" if causes else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -228,8 +239,8 @@ def describe(tally: Tally, tracker: BudgetTracker, seconds: float) -> str:
     if tally.from_ledger:
         parts.append(f"{tally.from_ledger:,} from the ledger")
     parts.append(_money(tracker))
+    parts += [tally.retries_by_cause()] if tally.retries else []
     problems = {
-        "retries": tally.retries,
         "did not apply": tally.not_applicable,
         "rejected": tally.rejected,
         "unreadable": tally.unreadable,
@@ -237,6 +248,10 @@ def describe(tally: Tally, tracker: BudgetTracker, seconds: float) -> str:
     }
     parts += [f"{count.total():,} {name}" for name, count in problems.items() if count]
     return " · ".join(parts)
+
+
+def _counted(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def _money(tracker: BudgetTracker) -> str:

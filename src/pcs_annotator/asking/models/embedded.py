@@ -45,10 +45,12 @@ class EmbeddedModel:
         context_tokens: Tokens per question.
         can_constrain: True for choices; other constraints are refused.
         can_grade: True: choices are scored as a whole.
+        in_process: True.
     """
 
     can_constrain = True
     can_grade = True
+    in_process = True
     context_tokens = CONTEXT_TOKENS
 
     def __init__(

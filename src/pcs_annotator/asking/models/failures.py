@@ -19,6 +19,7 @@ from pcs_annotator.errors import (
     ModelError,
     RateLimited,
     ServerTrouble,
+    TimedOut,
     TooManyFiles,
     Unanswerable,
 )
@@ -158,7 +159,7 @@ def _refusal(place: CallSite, status: int, words: str, said: str) -> str:
 def unreachable(place: CallSite, error: Exception) -> ServerTrouble:
     """Return the error for a connection that failed."""
     if isinstance(error, TimeoutError):
-        return ServerTrouble(f"{place.name}: no answer in time from {place.url}")
+        return TimedOut(f"{place.name}: no answer in time from {place.url}")
     reason = place.scrub(f"{type(error).__name__}: {error}")
     if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
         return TooManyFiles(f"{place.name}: too many open files: no connection to {place.url} ({reason})")

@@ -39,10 +39,12 @@ class LlamaModel:
         thinking_tokens: Room for thinking, added to the limit of every request; 0 until a reply shows thinking.
         can_constrain: True: choices become a grammar.
         can_grade: True.
+        in_process: True.
     """
 
     can_constrain = True
     can_grade = True
+    in_process = True
 
     def __init__(self, path: Path, *, slots: int = 4, context_tokens: int = 4096) -> None:
         self.name = f"llama:{path.name}"

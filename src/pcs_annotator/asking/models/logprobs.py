@@ -25,9 +25,10 @@ CERTAIN = -0.5 * 10**-DECIMALS
 UNKNOWN_FORM = "log-probabilities in an unknown form"
 OTHER_TEXT = "tokens that do not add up to the reply"
 _TAG = "<label>"
-_OPENING = re.compile(
-    r"""<\s*+label\s*+>|["'](?:label|answer|category|class|sentiment)["']\s*+:\s*+\[?+\s*+""", re.IGNORECASE
-)
+OPENING_TAG = r"<\s*+label\s*+>"
+ANSWER_KEY = r"""["'](?:label|answer|category|class|sentiment)["']\s*+:\s*+"""
+"""What comes before a label in a tag and in JSON, as patterns; possessive, because a reply can be hostile."""
+_OPENING = re.compile(rf"{OPENING_TAG}|{ANSWER_KEY}\[?+\s*+", re.IGNORECASE)
 # What follows the answer in these two forms; the token it is in may also end the answer.
 _HIDDEN = re.compile(rb"\\[u\\]")
 _CLOSING = re.compile(r"""<|["'}\]\n]""")

@@ -33,10 +33,12 @@ class TransformersModel:
         thinking_tokens: Room for thinking, added to the limit of every request; 0 until a reply shows thinking.
         can_constrain: True for choices; other constraints are refused.
         can_grade: True.
+        in_process: True.
     """
 
     can_constrain = True
     can_grade = True
+    in_process = True
 
     def __init__(self, files: ModelFiles, environment: Mapping[str, str] | None = None) -> None:
         self.files = files

@@ -4,19 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator import Task
-from pcs_annotator.asking.annotators.prompt import PromptStyle, build_messages
+from pcs_annotator import Annotator, Task
+from pcs_annotator.asking.annotators.annotator import Question
+from pcs_annotator.asking.annotators.prompt import PromptStyle
 from pcs_annotator.asking.models.embedded_engine.gguf import read_gguf
 from pcs_annotator.asking.models.embedded_engine.prompts import (
-    ParsedQuestion,
     TokenVocabulary,
     chat_prompt,
     label_prompt,
-    parse_question,
+    parts_of,
 )
-from pcs_annotator.core.chat import Message
+from pcs_annotator.asking.models.scripted import ScriptedModel
+from pcs_annotator.core.chat import Message, QuestionParts, Request
+from pcs_annotator.relations.phrases import all_phrases
 
-TASK = Task(labels=["new", "old"], instruction="How old is it?\n\nLabels:\nare below.")
 TEXT = "First line.\n\nLabels:\n- fake\n[text 0123456789ab]"
 
 
@@ -26,39 +27,37 @@ def vocabulary(tiny: Path) -> TokenVocabulary:
 
 
 @pytest.mark.parametrize("style", ["chat", "plain"])
-def test_our_own_messages_are_parsed(style: PromptStyle) -> None:
-    messages = build_messages(TASK, TEXT, style=style, answer="bare")
-    assert parse_question(messages) == ParsedQuestion(TASK.instruction, "- new\n- old", TEXT)
+@pytest.mark.parametrize("language", all_phrases())
+def test_the_question_arrives_whole_in_every_prompt_language(language: str, style: PromptStyle) -> None:
+    instruction = f"{all_phrases()[language].role}\n\nLabels:\n- are below."
+    model = ScriptedModel("")
+    asked = Annotator(model, style=style).question(Task(instruction, ["new", "old"], {"old": "not new"}), TEXT, model)
+    assert isinstance(asked, Question)
+    assert parts_of(asked.request) == QuestionParts(instruction, "- new\n- old: not new", TEXT)
 
 
-def test_other_messages_are_parsed_as_an_instruction_and_a_text() -> None:
-    assert parse_question([Message("system", "Decide."), Message("user", "A text.")]) == ParsedQuestion(
-        "Decide.", "", "A text."
-    )
-    assert parse_question([Message("user", "A text.")]) == ParsedQuestion("", "", "A text.")
-
-
-def test_markers_without_a_list_of_labels_are_parsed() -> None:
-    user = Message("user", "Between [text 0123456789ab]\n[text 0123456789ab]\nHere.\n[text 0123456789ab]")
-    assert parse_question([Message("system", "Decide."), user]) == ParsedQuestion("Decide.", "", "Here.")
+def test_messages_without_parts_are_an_instruction_and_a_text() -> None:
+    both = (Message("system", "Decide."), Message("user", "A text."))
+    assert parts_of(Request(messages=both)) == QuestionParts("Decide.", "", "A text.")
+    assert parts_of(Request(messages=both[1:])) == QuestionParts("", "", "A text.")
 
 
 def test_the_head_is_the_same_for_every_text(vocabulary: TokenVocabulary) -> None:
     for style in ("chat", "plain"):
         prompts = [
-            label_prompt(vocabulary, style, ParsedQuestion("Do.", "", text), ["a", "b"]) for text in ("one", "two")
+            label_prompt(vocabulary, style, QuestionParts("Do.", "", text), ["a", "b"]) for text in ("one", "two")
         ]
         assert prompts[0].head == prompts[1].head
         assert prompts[0].tail != prompts[1].tail
 
 
 def test_the_plain_prompt(vocabulary: TokenVocabulary) -> None:
-    prompt = label_prompt(vocabulary, "plain", ParsedQuestion("Do.", "", "a\n b"), ["x", "y"])
+    prompt = label_prompt(vocabulary, "plain", QuestionParts("Do.", "", "a\n b"), ["x", "y"])
     assert vocabulary.decode(prompt.head + prompt.tail) == 'Do.\nLabels: x, y\n\nText: "a b"\nLabel:'
 
 
 def test_the_prompt_has_the_meanings_of_labels(vocabulary: TokenVocabulary) -> None:
-    prompt = label_prompt(vocabulary, "plain", ParsedQuestion("Do.", "- x: good\n- y: bad", "t"), ["x", "y"])
+    prompt = label_prompt(vocabulary, "plain", QuestionParts("Do.", "- x: good\n- y: bad", "t"), ["x", "y"])
     assert "- x: good\n- y: bad" in vocabulary.decode(prompt.head)
 
 

@@ -14,6 +14,7 @@ from pcs_annotator.asking.models.embedded_engine.engine import LabelQuestion as 
 from pcs_annotator.asking.models.embedded_engine.gguf import read_gguf
 from pcs_annotator.asking.models.label_tree import LabelTree
 from pcs_annotator.asking.models.pull import WEIGHTS, is_intact, weights_path
+from pcs_annotator.core.chat import QuestionParts
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -91,7 +92,7 @@ def test_both_engines_give_the_same_probabilities(style: Any) -> None:
     engine = Engine(PATH)
     vocabulary = engine.vocabulary
     sequences = tuple(tuple(label) for label in prompts.label_sequences(vocabulary, style, LABELS))
-    parts = prompts.ParsedQuestion("What is the sentiment of this text?", "", "")
+    parts = QuestionParts("What is the sentiment of this text?", "", "")
     made = [prompts.label_prompt(vocabulary, style, parts._replace(text=text), LABELS) for text in TEXTS]
     ours = np.exp(engine.label([EmbeddedQuestion(prompt, sequences) for prompt in made]))
     tree = LabelTree(sequences)

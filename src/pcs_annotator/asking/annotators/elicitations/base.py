@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from pcs_annotator.asking.annotators.prompt import PromptStyle, build_messages, task_prompt
+from pcs_annotator.asking.annotators.prompt import OtherAnswer, PromptStyle, build_messages
 from pcs_annotator.core.chat import Message
 from pcs_annotator.core.elicitations import elicitations, guesses_of, top_k_kind
 from pcs_annotator.core.task import Task
@@ -93,14 +93,7 @@ def opening(task: Task, text: str, *, wanted: str, last: str, style: PromptStyle
         last: What to answer, in a few words, after the text.
         style: `plain` for models without a system role.
     """
-    # the last two paragraphs of the plain question are what to answer, and that the text is data
-    head, _, data = task_prompt(task, "bare").rsplit("\n\n", 2)
-    fixed = f"{head}\n\n{wanted}\n\n{data}"
-    fenced = build_messages(task, text, answer="bare")[-1].content.rpartition("\n\n")[0]
-    asked = f"{fenced}\n\n{last}"
-    if style == "plain":
-        return (Message("user", f"{fixed}\n\n{asked}"),)
-    return Message("system", fixed), Message("user", asked)
+    return build_messages(task, text, style=style, answer=OtherAnswer(wanted, last))
 
 
 def followed_up(question: Messages, answer: str, asked: str) -> Messages:

@@ -10,6 +10,7 @@ from pcs_annotator.asking.annotators.elicitations.base import Messages, Stated, 
 from pcs_annotator.asking.annotators.prompt import AnswerFormat, PromptStyle, build_messages
 from pcs_annotator.asking.annotators.quotation import own_words
 from pcs_annotator.asking.annotators.reply import read_answer, read_label, without_reasoning
+from pcs_annotator.asking.annotators.vocabulary import vocabulary
 from pcs_annotator.core.elicitations import P_TRUE
 from pcs_annotator.core.task import Task
 
@@ -69,9 +70,9 @@ def read_verdict(reply: str) -> bool | str:
     word = read_label(said, ("True", "False")).label
     if word is not None:
         verdicts.add(word == "True")
-    bare = _BARE.get(said.strip(" \t\r\n.!*_\"'`").casefold())
+    bare = vocabulary(tuple(_BARE)).match(said)
     if bare is not None:
-        verdicts.add(bare)
+        verdicts.add(_BARE[bare])
     if len(verdicts) != 1:
         return "says both true and false" if verdicts else "neither true nor false in reply"
     return verdicts.pop()

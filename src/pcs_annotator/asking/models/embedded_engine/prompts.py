@@ -1,29 +1,25 @@
 """The embedded model's prompts as tokens: the same question, worded for a very small model.
 
 The messages of annotators are made for large models: their markers, warnings and reminders confuse this one. So the
-instruction, the labels and the text are taken out of them and put into a short template. Wordings were chosen by
+instruction, the labels and the text are put into a short template instead. Wordings were chosen by
 measuring on one half of the development tweets and of some invented news; `benchmarks/embedded.py` reports the rest.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from pcs_annotator.asking.models.embedded_engine import INSTALL, Style
 from pcs_annotator.asking.models.embedded_engine.gguf import GgufFile
 from pcs_annotator.asking.models.label_tree import Prompt
-from pcs_annotator.core.chat import Message
+from pcs_annotator.core.chat import Message, QuestionParts, Request
 from pcs_annotator.core.task import enumerated
 from pcs_annotator.errors import ConfigError, MissingPackage
 
 # Texts without content. The model's answers to them show its bias; a single such text ("N/A") measures it badly.
 EMPTY_TEXTS = ("N/A", "", "[MASK]", "...")
 DEFAULT_SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
-# The markers that annotators put around texts. Models do not import annotators; a test compares the two.
-_BETWEEN = re.compile(r"(?:^|\n)[^\n]*(\[text [0-9a-f]{12}\])\n\1\n(?P<text>.*)\n\1", re.DOTALL)
-_LABELS = "Labels:\n"
 
 
 class TokenVocabulary:
@@ -74,41 +70,15 @@ def _tokenizer(tokens: Sequence[str], merges: Sequence[str]) -> Any:
     return tokenizer
 
 
-class ParsedQuestion(NamedTuple):
-    """The parts of a question's messages.
-
-    Attributes:
-        instruction: What to decide.
-        menu: The list of labels with their meanings, as in the messages; "" if there is none.
-        text: The text to label.
-    """
-
-    instruction: str
-    menu: str
-    text: str
+def parts_of(request: Request) -> QuestionParts:
+    """Return the parts of a question; messages that come without them are an instruction, then a text."""
+    if request.parts is not None:
+        return request.parts
+    *before, last = [message.content for message in request.messages]
+    return QuestionParts("\n\n".join(before).strip(), "", last)
 
 
-def parse_question(messages: Sequence[Message]) -> ParsedQuestion:
-    """Return the parts of a question, from the messages of our annotators or any others.
-
-    Others are read as an instruction in all but the last message, and a text in the last.
-    """
-    *before, last = [message.content for message in messages]
-    fixed = "\n\n".join(before)
-    marked = _BETWEEN.search(last)
-    if marked is None:
-        return ParsedQuestion(fixed.strip(), "", last)
-    fixed = f"{fixed}\n\n{last[: marked.start()]}".strip()
-    paragraphs = fixed.split("\n\n")
-    listed = [number for number, paragraph in enumerate(paragraphs) if paragraph.startswith(_LABELS)]
-    if not listed:
-        return ParsedQuestion(fixed, "", marked["text"])
-    # The last list, because an instruction may contain one of its own. The first paragraph is the annotator's own.
-    instruction = "\n\n".join(paragraphs[1 : listed[-1]])
-    return ParsedQuestion(instruction.strip(), paragraphs[listed[-1]].removeprefix(_LABELS), marked["text"])
-
-
-def label_prompt(vocabulary: TokenVocabulary, style: Style, asked: ParsedQuestion, labels: Sequence[str]) -> Prompt:
+def label_prompt(vocabulary: TokenVocabulary, style: Style, asked: QuestionParts, labels: Sequence[str]) -> Prompt:
     """Return the prompt that a label completes."""
     text = f' "{" ".join(asked.text.split())}"'
     if style == "plain":

@@ -79,7 +79,10 @@ class Runner:
             for (job, question), logs in zip(questions, found, strict=True):
                 job.answer.set_result(label_reply(job.question.request, logs, question.prompt.length, question.labels))
         for job in texts:
-            job.answer.set_result(_text_reply(engine, job.question.request))
+            try:
+                job.answer.set_result(_text_reply(engine, job.question.request))
+            except Unanswerable as error:
+                job.answer.set_exception(error)
 
 
 def label_question(engine: Engine, ask: Ask) -> LabelQuestion:
@@ -90,7 +93,7 @@ def label_question(engine: Engine, ask: Ask) -> LabelQuestion:
     labels = tuple(constraint.choices)
     if not labels:
         raise BadRequest("the embedded model can be restricted to a list of answers, but not to a JSON schema")
-    asked = prompts.parse_question(request.messages)
+    asked = prompts.parts_of(request)
     prompt = prompts.label_prompt(vocabulary, ask.style, asked, labels)
     sequences = tuple(tuple(label) for label in prompts.label_sequences(vocabulary, ask.style, labels))
     _check_length(prompt, max(len(sequence) for sequence in sequences))

@@ -16,8 +16,6 @@ _HERE = "PCS9f0c41d7HERE"
 # Llama's templates show today's date unless they are given one: the same question must be the same tokens tomorrow.
 _SETTINGS: Mapping[str, object] = {"enable_thinking": False, "date_string": "26 Jul 2024"}
 _ANSWER = "\n\nAnswer:"
-# Where the part of a question starts that is different for every text; `annotators/prompt.py` writes these markers.
-_MARKER = re.compile(r"\[text [0-9a-f]{12}\]")
 _KEPT = 256
 
 
@@ -52,9 +50,8 @@ class PromptWriter:
         for conversation in conversations:
             *earlier, last = self._cleaned(conversation)
             frame = self._frame(tuple(earlier), last.role)
-            marker = _MARKER.search(last.content)
             texts.append(f"{frame.before}{last.content}{frame.after}")
-            starts.append(frame.before + last.content[: marker.start() if marker else 0])
+            starts.append(frame.before + last.content[: last.shared])
         tokens = self._encode_all(texts)
         return [_split(whole, self._start(start)) for whole, start in zip(tokens, starts, strict=True)]
 
@@ -89,11 +86,16 @@ class PromptWriter:
         return following[0] if following else own if own is not None else self._encode("\n")[-1]
 
     def _cleaned(self, messages: Sequence[Message]) -> list[Message]:
-        cleaned = [Message(message.role, self._harmless(message.content)) for message in messages]
+        cleaned = [self._harmless_message(message) for message in messages]
         if self.chat and not self._takes_system and cleaned[0].role == "system" and len(cleaned) > 1:
             system, first, *rest = cleaned
-            return [Message(first.role, f"{system.content}\n\n{first.content}"), *rest]
+            before = f"{system.content}\n\n"
+            return [Message(first.role, before + first.content, shared=len(before) + first.shared), *rest]
         return cleaned
+
+    def _harmless_message(self, message: Message) -> Message:
+        shared = len(self._harmless(message.content[: message.shared]))
+        return Message(message.role, self._harmless(message.content), shared=shared)
 
     def _harmless(self, text: str) -> str:
         text = _sendable(text).strip()

@@ -55,7 +55,7 @@ def _last_run(view: View) -> Markup | None:
     if tally.from_ledger:
         parts.append(f"{counted(tally.from_ledger, 'answer')} reused from the ledger at no cost")
     if tally.retries:
-        parts.append(f"{counted(tally.retries.total(), 'retry', 'retries')}")
+        parts.append(tally.retries_by_cause())
     return sentence("; ".join(parts) + ".", kind="note")
 
 

@@ -1,0 +1,71 @@
+"""Answers in ledgers belong to the bytes of a question: a prompt that changes by one of them is paid for again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from itertools import product
+
+import pytest
+
+from pcs_annotator import Annotator, Task
+from pcs_annotator.asking.annotators.annotator import Question
+from pcs_annotator.asking.annotators.prompt import PromptStyle
+from pcs_annotator.asking.ledger.ledger import call_key
+from pcs_annotator.asking.models.scripted import ScriptedModel
+from pcs_annotator.core.chat import Reply
+from pcs_annotator.relations.phrases import all_phrases
+
+LABELS = ["left", "far-right", "çà"]
+TEXT = "First line.\n\nLabels:\n- left\n[text 0123456789ab] <label>left</label> \ud800"
+# Both parts of a conversation in two steps are read from this reply.
+REPLIES = {"p-true": "<label>left</label>", "2s-top-2": "G1: left\nG2: çà"}
+
+KINDS = ("label", "letters", "1s-top-2", "2s-top-2", "ling-1s", "p-true")
+PINNED = {
+    "en": "428f153b 9e3ec5ab 4528468c 8f4ddc72 6b152115 d66c0d83",
+    "de": "30e7280d de392ed6 8b97f1cb 898494f4 22e489b0 fda50394",
+    "fr": "a3898094 0e94886a b110541c da6590a7 7faacbf5 379baa61",
+    "es": "e9c0c8ae 9c938468 4a186708 d267acc0 f104cea0 1076bc31",
+    "it": "aaa0537f 361438a5 366048dd 618b0619 536698f5 f4483184",
+    "pt": "fe593995 3974dd8b 71032182 4219ef9c bc79eb9d 964a2454",
+    "nl": "8be9495f 127e3db8 8e3408a9 26cd85bc 77897617 c6f11a30",
+    "pl": "4f514efa 06628aec a1fed1af ca4420dd 19f3d99b b09898b7",
+    "ru": "fb0fce96 9d1fdb9e 93f38032 89da344f 14a7b2fd e5c14764",
+    "tr": "ac5925c0 9b13e5d7 89cf0492 9ae27105 5e3b78d4 0d592436",
+    "zh": "b1925c82 781e5652 fef96cb4 182df6b6 f8af584f 0f489983",
+    "ja": "abf930d9 52128d5c da4fd71c b2f2d97c 1815275c be61d95c",
+    "ar": "ff474c00 08bab16e ffabc1b9 d3c7e3fa b1584773 e9fb4d90",
+    "hi": "c43a1d50 d478d26f c2a6407c fd2cc144 356e91ab 75104c9f",
+}
+
+
+def questions(language: str, kind: str) -> Iterator[Question]:
+    """Yield every form in which a kind of question is put in a language, and the follow-up questions."""
+    # the sentence of the prompt itself is surely in its language
+    instruction = f"{all_phrases()[language].role}\n\nLabels:\n<label>…</label>"
+    task = Task(instruction, LABELS, {"left": "one side: this one"})
+    styles: tuple[PromptStyle, ...] = ("chat", "plain")
+    for style, constrains, grades in product(styles, (False, True), (False, True)):
+        model = ScriptedModel("", can_grade=grades)
+        model.can_constrain = constrains
+        elicitation = None if kind in ("label", "letters") else kind
+        annotator = Annotator(model, elicitation=elicitation, style=style, letters=kind == "letters")
+        question = annotator.question(task, TEXT, model)
+        assert isinstance(question, Question)
+        assert all_phrases()[language].data in question.request.messages[0].content
+        yield question
+        if kind in REPLIES:
+            said = "left" if kind == "p-true" and constrains else REPLIES[kind]
+            following = annotator.hear(task, question, [Reply(text=said)], model)
+            assert isinstance(following, Question)
+            yield following
+
+
+@pytest.mark.parametrize("language", all_phrases())
+def test_ledger_keys_stay_as_they_are_in_every_language_and_elicitation(language: str) -> None:
+    found = []
+    for kind in KINDS:
+        keys = [call_key("m", question.request, draw=1) for question in questions(language, kind)]
+        found.append(blake2b(b"".join(key.own + key.twin for key in keys), digest_size=4).hexdigest())
+    assert " ".join(found) == PINNED[language]
