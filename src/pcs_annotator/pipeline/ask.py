@@ -6,7 +6,6 @@ import warnings
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from typing import Any
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.annotators.grading import NOT_GIVEN
 from pcs_annotator.asking.annotators.prompt import letters_of
-from pcs_annotator.asking.engine.ask import Asker, Patience, PriceOf
-from pcs_annotator.asking.engine.budget import AnswerLengths, Budget, BudgetTracker, Earlier, today
+from pcs_annotator.asking.engine.ask import Asker, Patience
+from pcs_annotator.asking.engine.budget import AnswerLengths, Budget, BudgetTracker, Spending
 from pcs_annotator.asking.engine.collect import as_async, prepare_job, run_job
 from pcs_annotator.asking.engine.item_asker import ItemAsker
 from pcs_annotator.asking.engine.job import Job, OnVariant, make_plan, models_of
@@ -23,6 +22,7 @@ from pcs_annotator.asking.engine.pace import MAX_IN_FLIGHT, CallsPerSecond
 from pcs_annotator.asking.engine.progress import Tally, bills_of, showing
 from pcs_annotator.asking.ledger.lock import SharedCalls, lock_ledger, lock_ledger_async
 from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
+from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.asking.models.catalog import price_of
 from pcs_annotator.asking.models.provider import read_environment
 from pcs_annotator.asking.models.resolve import KnownAs, resolve_model
@@ -204,12 +204,9 @@ def open_asker(ledger: AnyLedger, settings: CollectSettings, shared: SharedCalls
 
 def spending_of(ledger: AnyLedger, prices: PriceOf, budget: Budget) -> tuple[BudgetTracker, AnswerLengths]:
     """Return what may be spent and what calls are expected to take, as far as the ledger tells and it matters."""
-    earlier = Earlier()
-    if budget.in_dollars:
-        midnight = datetime.combine(today(), time.min, UTC).timestamp()
-        earlier = Earlier(ledger.spent(prices), ledger.spent(prices, midnight))
     limited = budget.in_dollars or budget.tokens is not None
-    return BudgetTracker(budget, earlier), AnswerLengths(ledger.mean_answers() if limited else {})
+    tracker = BudgetTracker(budget, Spending(ledger, prices).now) if budget.in_dollars else BudgetTracker(budget)
+    return tracker, AnswerLengths(ledger.mean_answers() if limited else {})
 
 
 def warn_about_hard_models(job: Job) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import date
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,14 +15,17 @@ from pcs_annotator.asking.engine.budget import (
     Budget,
     BudgetTracker,
     Cost,
-    Earlier,
+    Elsewhere,
+    Spending,
     Tokens,
     expected_tokens,
 )
 from pcs_annotator.asking.engine.progress import Tally
-from pcs_annotator.asking.ledger.ledger import Ledger
+from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry, entry_of
+from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.asking.models.resolve import resolve_model
-from pcs_annotator.core.chat import THINKING_TOKENS, Message, Request, Sampling, Usage
+from pcs_annotator.core.chat import THINKING_TOKENS, Message, Reply, Request, Sampling, Usage
+from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.errors import BudgetReached
 from tests.stub import Behaviour, stub_process
 
@@ -73,15 +76,47 @@ def test_characters_that_take_many_tokens_are_counted_as_such() -> None:
 
 
 def test_earlier_calls_count_in_the_folder_and_those_of_today_for_the_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    tracker = BudgetTracker(Budget(usd=3, usd_per_day=1), Earlier(usd=1.5, usd_today=0.5))
+    tracker = BudgetTracker(
+        Budget(usd=3, usd_per_day=1), lambda: Elsewhere(usd=1.5, usd_today=0.5 if budgets.today() < 10**6 else 0)
+    )
     tracker.check(Cost(0.5, 1))
     with pytest.raises(BudgetReached, match="--budget-per-day is reached"):
         tracker.check(Cost(0.6, 1))
-    monkeypatch.setattr(budgets, "today", lambda: date(2999, 1, 1))
+    monkeypatch.setattr(budgets, "today", lambda: 10**6)
     tracker.check(Cost(0.6, 1))
     tracker.pay(Cost(0.6, 1))
     with pytest.raises(BudgetReached, match="--budget is reached"):
         tracker.check(Cost(1.0, 1))
+
+
+def test_what_others_pay_beside_a_command_counts_at_once(new_ledger: Callable[[], LedgerAddress]) -> None:
+    def entry(key: bytes, usd: float | None) -> LedgerEntry:
+        return entry_of(key * 16, "m", "label", Reply(text="x", usage=Usage(input_tokens=1, output_tokens=1)), usd)
+
+    async def main() -> None:
+        with open_ledger(address) as here, open_ledger(address) as there:
+            await there.put(entry(b"0", 0.1))
+            await there.put(entry(b"1", None))  # at the price that is known here
+            tracker = BudgetTracker(Budget(usd=1, usd_per_day=1), Spending(here, lambda *_: 0.2).now)
+            await there.put(entry(b"2", 0.1))
+            await there.put(entry(b"2", 0.1))  # paid for twice
+            for key in (b"3", b"4"):
+                await here.claim(key * 16)
+                await here.put(entry(key, 0.1))
+                tracker.pay(Cost(0.1, 2))
+            await asyncio.sleep(2 * budgets.LOOK_EVERY)
+            assert tracker.hold(Cost(0.3, 2))
+            assert not tracker.hold(Cost(0.01, 2))
+            tracker.release(Cost(0.3, 2))
+            there.prune(before=4e9)  # what was paid for stays paid for
+            await there.put(entry(b"5", 0.3))
+            await here.claim(b"6" * 16)
+            await asyncio.sleep(2 * budgets.LOOK_EVERY)
+            with pytest.raises(BudgetReached, match="--budget is reached"):
+                await tracker.reserve(lambda: Cost(0.01, 2))
+
+    address = new_ledger()
+    asyncio.run(main())
 
 
 def test_a_call_that_does_not_fit_waits_for_those_in_flight() -> None:
@@ -126,7 +161,7 @@ def test_a_budget_is_used_and_hardly_passed_however_long_answers_may_be(max_toke
         annotator = Annotator(url, sampling=Sampling(max_tokens=max_tokens))
         asyncio.run(collect(task, items, [annotator], ledger=ledger, budget_usd=usd, settings=settings))
         with Ledger(ledger) as opened:
-            return opened.spent(lambda *_: None), settings.tally
+            return Spending(opened, lambda *_: None).now().usd, settings.tally
 
     with stub_process(Behaviour(latency_s=0.005)) as stub:
         url = f"{stub.url}#m"

@@ -434,8 +434,8 @@ def test_a_ledger_that_fails_during_a_run_stops_it_and_keeps_its_replies(tmp_pat
     async def main() -> None:
         model = ScriptedModel(lambda request: "<label>neutral</label> " + "x" * 3000, latency=0.002)
         with Ledger(tmp_path / "l.db") as ledger:
-            (pages,) = ledger._write_to().execute("PRAGMA page_count").fetchone()
-            ledger._write_to().execute(f"PRAGMA max_page_count = {pages + 50}")  # a disk with little room
+            (pages,) = ledger._connected().execute("PRAGMA page_count").fetchone()
+            ledger._connected().execute(f"PRAGMA max_page_count = {pages + 50}")  # a disk with little room
             tracker = BudgetTracker(Budget())
             asker = Asker(ledger, tracker, Tally(), lambda model, tokens_in, tokens_out: 0.0, max_in_flight=4)
             job = Job(task=TASK, annotators=[(Annotator(model), model)])

@@ -229,6 +229,25 @@ def test_a_user_without_rights_and_a_newer_ledger_are_explained(address: str) ->
     assert "newer version" in refusal(address)
 
 
+def test_a_colleague_adds_to_the_sums_of_a_budget_without_rights_on_them(address: str) -> None:
+    from pcs_annotator.asking.ledger import postgres
+
+    guest = address.replace(f"{USER}@", f"{GUEST}@")
+    with open_ledger(address) as ledger:
+        with postgres.connect(address) as connection:
+            (schema,) = connection.execute("SELECT current_schema()").fetchone() or ("",)
+            connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {GUEST}".encode())
+            connection.execute(
+                f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {GUEST}".encode()
+            )
+        with open_ledger(guest) as other:
+            with pytest.raises(LedgerError, match="its owner must use a budget in dollars there once"):
+                other.keep_sums()
+            ledger.keep_sums()
+            asyncio.run(other.put(paid()))
+            assert [*other.keep_sums().by_day(lambda *_: None).values()] == [0.001]
+
+
 def test_a_server_that_is_starting_up_is_waited_for(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import psycopg
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from pcs_annotator.asking.engine.budget import Spending
+from pcs_annotator.asking.ledger.ledger import Ledger
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder
@@ -243,6 +245,23 @@ def test_the_budget_is_shared_by_all_requests(stub_folder: Path, stub: StubProce
 
     asyncio.run(served())
     assert stub.stats().answered == 3
+
+
+def test_two_services_together_keep_to_the_budget(stub_folder: Path, stub: StubProcess) -> None:
+    def paid() -> float:
+        with Ledger(RunFolder(stub_folder).ledger) as ledger:
+            return Spending(ledger, lambda _, sent, got: (sent + got) / 1e6).now().usd
+
+    before = paid()
+    saving = Saving(budget_usd=before + 0.012, prices={f"{stub.url}#one": (1.0, 1.0)})
+
+    async def served() -> set[int]:
+        async with running(stub_folder, saving=saving) as one, running(stub_folder, saving=saving) as two:
+            # one text at a time, so that no call is in flight when the next one is made
+            return {(await (one, two)[number % 2].classify(f"Text {number}."))[0] for number in range(400)}
+
+    assert asyncio.run(served()) == {200, 503}
+    assert 0.9 * 0.012 < paid() - before <= 0.012
 
 
 def test_metrics_are_in_the_format_of_prometheus(run: Path) -> None:

@@ -17,14 +17,12 @@ from pcs_annotator.asking.engine.pace import LONGEST_PAUSE, MAX_IN_FLIGHT, Pace,
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import CallStore, call_key, entry_of
 from pcs_annotator.asking.ledger.lock import SharedCalls
+from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.asking.models.logprobs import tells
 from pcs_annotator.core.chat import ChatModel, Reply, Request, identity_of
 from pcs_annotator.core.concurrency import deadline
 
 _LOG = logging.getLogger(__name__)
-PriceOf = Callable[[str, int, int], float | None]
-"""Model name, input tokens, output tokens → US dollars; None when the price is unknown."""
-
 Defer = Callable[["Call"], bool]
 """Takes a call for a batch; returns whether it did, and raises what is already known to become of it."""
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
 from typing import NamedTuple
 
 from pcs_annotator.asking.annotators.length import estimate_tokens
+from pcs_annotator.asking.ledger.admin import LedgerAdmin
+from pcs_annotator.asking.ledger.sums import PriceOf, Sums, day_of
 from pcs_annotator.core.chat import ChatModel, Request, Usage
 from pcs_annotator.errors import BudgetReached
 
@@ -20,6 +22,8 @@ FIRST_THINKING_SHARE = 0.25
 """Share of the tokens for thinking to expect before there is any answer."""
 REMEMBERED_ANSWERS = 20
 """Earlier answers of a model count as this many, so that others are soon noticed."""
+LOOK_EVERY = 0.01
+"""Seconds between looks at what other processes pay: their replies of this time count as still in flight."""
 ROUNDING = 1e-9
 """Relative error in sums of costs."""
 
@@ -76,11 +80,36 @@ class Tokens(NamedTuple):
     output: int
 
 
-class Earlier(NamedTuple):
-    """Dollars spent in a ledger before this command: in total, and today."""
+class Elsewhere(NamedTuple):
+    """Dollars spent in a ledger before this command, or by other processes beside it: in total, and today."""
 
     usd: float = 0.0
     usd_today: float = 0.0
+
+
+class Spending:
+    """What is spent in a ledger elsewhere: before this command, and by other processes while it runs."""
+
+    def __init__(self, ledger: LedgerAdmin, price_of: PriceOf) -> None:
+        self._ledger, self._price_of = ledger, price_of
+        sums = ledger.keep_sums()
+        self._first_day, self._own_before = today(), dict(sums.own)
+        self._by_day = self._dollars(sums)
+        self._next_look, self._found = 0.0, Elsewhere()
+
+    def now(self) -> Elsewhere:
+        """Return what is known now; the sums are read again if another process may have paid for something."""
+        if time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + LOOK_EVERY
+            if (sums := self._ledger.changed_sums(self._first_day)) is not None:
+                self._by_day |= self._dollars(sums)
+            self._found = Elsewhere(sum(self._by_day.values()), self._by_day.get(today(), 0.0))
+        return self._found
+
+    def _dollars(self, sums: Sums) -> dict[int, float]:
+        """Return day → dollars, without those that this command has paid."""
+        by_day = sums.by_day(self._price_of).items()
+        return {day: usd - sums.own.get(day, 0.0) + self._own_before.get(day, 0.0) for day, usd in by_day}
 
 
 def expected_tokens(model: ChatModel, request: Request) -> Tokens:
@@ -90,9 +119,9 @@ def expected_tokens(model: ChatModel, request: Request) -> Tokens:
     return Tokens(asked, answer + getattr(model, "thinking_tokens", 0))
 
 
-def today() -> date:
+def today() -> int:
     """Return the day for budgets per day."""
-    return datetime.now(UTC).date()
+    return day_of(time.time())
 
 
 @dataclass(slots=True)
@@ -148,18 +177,18 @@ class BudgetTracker:
     """Reserves what a call is expected to cost before it, and counts what was paid after.
 
     So calls in flight pass the budget together by no more than they cost above what was expected. A call that does not
-    fit waits for those in flight, which may turn out cheaper.
+    fit waits for those in flight, which may turn out cheaper. What other processes pay is looked up before every call.
     """
 
-    def __init__(self, budget: Budget, earlier: Earlier | None = None) -> None:
+    def __init__(self, budget: Budget, elsewhere: Callable[[], Elsewhere] = Elsewhere) -> None:
         self.budget, self.limited = budget, budget != Budget()
         self.usd = 0.0
         self.tokens = 0
         self.output_tokens = 0
         self.calls = 0
         self.price_unknown = False
-        self._earlier = earlier or Earlier()
-        self._day, self._usd_today = today(), self._earlier.usd_today
+        self._look, self._elsewhere = elsewhere, elsewhere()
+        self._day, self._usd_today = today(), 0.0
         self._held_usd = 0.0
         self._held_tokens = 0
         self._held_calls = 0
@@ -180,14 +209,22 @@ class BudgetTracker:
 
     def check(self, expected: Cost) -> None:
         """Raise BudgetReached if a call would pass the budget."""
-        for limit, cost in self._limits(expected):
-            if _beyond(limit.spent + cost, limit.most):
-                raise BudgetReached(
-                    f"{limit.option} is reached; paid answers are kept: set it higher to continue, or leave it out"
-                )
+        if self._reached(expected):
+            self._elsewhere = self._look()  # a new day may have begun
+        if option := self._reached(expected):
+            raise BudgetReached(
+                f"{option} is reached; paid answers are kept: set it higher to continue, or leave it out"
+            )
+
+    def _reached(self, expected: Cost) -> str:
+        """Return which limit a call would pass even without the calls in flight; empty if none."""
+        limits = self._limits(expected)
+        return next((limit.option for limit, cost in limits if _beyond(limit.spent + cost, limit.most)), "")
 
     def hold(self, expected: Cost) -> bool:
         """Reserve the expected cost; return False if that and the calls in flight could pass the budget."""
+        if self.budget.in_dollars:
+            self._elsewhere = self._look()
         for limit, cost in self._limits(expected):
             if _beyond(limit.spent + limit.held + cost, limit.most):
                 return False
@@ -216,7 +253,8 @@ class BudgetTracker:
             self.price_unknown = True
         else:
             self.usd += paid.usd
-            self._usd_today = self._spent_today() + paid.usd if self.limited else 0.0
+            if self.limited:
+                self._usd_today = self._paid_today() + paid.usd
 
     def calls_left(self) -> float:
         """Return about how many more calls the budget allows, at their average cost so far; infinity when unknown."""
@@ -228,7 +266,7 @@ class BudgetTracker:
         unused = [] if self.budget.calls is None or self.calls else [float(self.budget.calls)]
         return min([*lefts, *unused], default=float("inf"))
 
-    def _spent_today(self) -> float:
+    def _paid_today(self) -> float:
         day = today()
         if day != self._day:
             self._day, self._usd_today = day, 0.0
@@ -238,9 +276,10 @@ class BudgetTracker:
         """Yield every limit, and what a call is expected to cost of it."""
         budget, usd, held = self.budget, expected.usd or 0.0, self._held_usd
         if budget.usd is not None:
-            yield _Limit("--budget", budget.usd, self._earlier.usd + self.usd, self.usd, held), usd
+            yield _Limit("--budget", budget.usd, self._elsewhere.usd + self.usd, self.usd, held), usd
         if budget.usd_per_day is not None:
-            yield _Limit("--budget-per-day", budget.usd_per_day, self._spent_today(), self.usd, held), usd
+            spent_today = self._elsewhere.usd_today + self._paid_today()
+            yield _Limit("--budget-per-day", budget.usd_per_day, spent_today, self.usd, held), usd
         if budget.tokens is not None:
             tokens = self.tokens
             yield _Limit("--max-tokens", budget.tokens, tokens, tokens, self._held_tokens), expected.tokens

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple, TextIO
 
 from pcs_annotator.asking.engine.budget import BudgetTracker
-from pcs_annotator.asking.ledger.admin import PriceOf
+from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.chat import Usage
 from pcs_annotator.core.display import in_notebook

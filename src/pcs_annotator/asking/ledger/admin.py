@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from math import inf
 from typing import Any
 
+from pcs_annotator.asking.ledger.sums import Sums
 from pcs_annotator.core.bill import Bill
 
 # Calls that are in a ledger, and those that were paid for and are not: asked twice, deleted, or set aside.
@@ -25,8 +26,6 @@ RECALL = "INSERT INTO models (model, gives_logprobs) VALUES (?, ?) ON CONFLICT D
 COPIED_TOGETHER = 1000
 
 Row = tuple[Any, ...]
-PriceOf = Callable[[str, int, int], float | None]
-"""Model, tokens in, tokens out → dollars; None if the price is unknown."""
 
 
 class LedgerAdmin(ABC):
@@ -80,15 +79,13 @@ class LedgerAdmin(ABC):
             for model, purpose, calls, sent, got, usd in sorted(rows, key=lambda row: row[:2])
         ]
 
-    def spent(self, price_of: PriceOf, since: float = 0.0) -> float:
-        """Return the dollars paid since a time; calls whose price was unknown count at the price that is known now."""
-        unpriced = "CAST(SUM(CASE WHEN usd IS NULL THEN {} ELSE 0 END) AS BIGINT)".format
-        rows = self._rows(
-            f"""SELECT model, SUM(usd), {unpriced("input_tokens")}, {unpriced("output_tokens")}
-            FROM ({PAID}) AS paid WHERE asked_at >= ? GROUP BY model""",
-            (since,),
-        )
-        return sum((usd or 0.0) + (price_of(model, sent or 0, got or 0) or 0.0) for model, usd, sent, got in rows)
+    @abstractmethod
+    def keep_sums(self) -> Sums:
+        """Have the ledger keep sums of what is paid for, by whichever process, and return them."""
+
+    @abstractmethod
+    def changed_sums(self, since: int) -> Sums | None:
+        """Return the sums from a day on, if other processes may have paid for something since; else None."""
 
     def spending_by_day(self) -> list[Row]:
         """Return rows for the table `spent` of another ledger with all that was paid for in this one."""

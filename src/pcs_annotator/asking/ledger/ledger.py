@@ -14,7 +14,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from pcs_annotator.asking.ledger.admin import SPEND, LedgerAdmin, Row
+from pcs_annotator.asking.ledger.admin import PAID, SPEND, LedgerAdmin, Row
+from pcs_annotator.asking.ledger.sums import FILE_DAY, FileSums, Sums, add_own
 from pcs_annotator.asking.models.logprobs import pack, unpack
 from pcs_annotator.core.chat import Finish, Message, Reply, Request, Sampling, Usage
 from pcs_annotator.errors import LedgerError
@@ -191,12 +192,13 @@ class Ledger(LedgerAdmin):
     would cost more than it saves.
     """
 
-    _day = "date(asked_at, 'unixepoch')"
+    _day = FILE_DAY
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self._connection: sqlite3.Connection | None = None
         self._pending: list[tuple[LedgerEntry, asyncio.Future[None]]] = []
+        self._kept_sums: FileSums | None = None
 
     def __enter__(self) -> Ledger:
         with self._explained():
@@ -212,7 +214,7 @@ class Ledger(LedgerAdmin):
             self._pending = []
         if self._connection is not None:
             self._connection.close()
-            self._connection = None
+            self._connection = self._kept_sums = None
 
     def _connect(self) -> sqlite3.Connection:
         if self.path.exists() and not os.access(self.path.parent, os.W_OK):
@@ -254,7 +256,7 @@ class Ledger(LedgerAdmin):
         with self._explained():
             for start in range(0, len(keys), KEYS_PER_QUERY):
                 some = keys[start : start + KEYS_PER_QUERY]
-                rows = self._read().execute(query.format(",".join("?" * len(some))), some)
+                rows = self._connected().execute(query.format(",".join("?" * len(some))), some)
                 found.update((row[0], reply_of(*row[1:])) for row in rows)
         return found
 
@@ -295,36 +297,52 @@ class Ledger(LedgerAdmin):
                 stored.set_exception(error)
 
     def _write(self, entries: Sequence[LedgerEntry]) -> None:
-        with self._explained(), self._write_to() as connection:
-            if connection.executemany(INSERT, entries).rowcount == len(entries):
-                return
-            connection.rollback()
-            for entry in entries:
-                if (
-                    not connection.execute(INSERT, entry).rowcount
-                    and not connection.execute(SAME, entry[::9]).fetchone()
-                ):
-                    # paid for twice: the first reply is kept
-                    again = (entry.asked_at, entry.model, entry.purpose, 1, *entry[5:8])
-                    connection.execute(SPEND, again)
+        new = entries
+        with self._explained(), self._connected() as connection:
+            if connection.executemany(INSERT, entries).rowcount < len(entries):
+                connection.rollback()
+                new = [entry for entry in entries if self._write_one(connection, entry)]
+        if self._kept_sums is not None:
+            add_own(self._kept_sums.own, ((entry.asked_at, entry.usd) for entry in new))
+
+    def _write_one(self, connection: sqlite3.Connection, entry: LedgerEntry) -> bool:
+        """Store a call; return whether it is new, and not stored already because its message was sent twice."""
+        if connection.execute(INSERT, entry).rowcount:
+            return True
+        if connection.execute(SAME, entry[::9]).fetchone():
+            return False
+        # paid for twice: the first reply is kept
+        connection.execute(SPEND, (entry.asked_at, entry.model, entry.purpose, 1, *entry[5:8]))
+        return True
+
+    def keep_sums(self) -> Sums:
+        """Have the ledger keep sums of what is paid for, by whichever process, and return them."""
+        with self._explained():
+            self._kept_sums = self._kept_sums or FileSums(self._connected(), PAID)
+            return self._kept_sums.read()
+
+    def changed_sums(self, since: int) -> Sums | None:
+        """Return the sums from a day on, if another process has written to the file since the last time; else None."""
+        with self._explained():
+            return None if self._kept_sums is None else self._kept_sums.changed(since)
 
     def _rows(self, query: str, values: Sequence[object] = ()) -> list[Row]:
         with self._explained():
-            return self._read().execute(query, values).fetchall()
+            return self._connected().execute(query, values).fetchall()
 
     def _change(self, *statements: tuple[str, Sequence[object]]) -> list[int]:
-        with self._explained(), self._write_to() as connection:
+        with self._explained(), self._connected() as connection:
             return [connection.execute(statement, values).rowcount for statement, values in statements]
 
     def _insert(self, calls: Sequence[Row]) -> int:
-        with self._explained(), self._write_to() as connection:
+        with self._explained(), self._connected() as connection:
             return connection.executemany(INSERT, calls).rowcount
 
     def restore(
         self, calls: Iterable[LedgerEntry], models: Iterable[tuple[str, bool]], spent: Iterable[Sequence[object]]
     ) -> None:
         """Write the rows that were saved from another ledger."""
-        with self._explained(), self._write_to() as connection:
+        with self._explained(), self._connected() as connection:
             connection.executemany(INSERT, calls)
             connection.executemany("INSERT INTO models VALUES (?, ?)", models)
             connection.executemany(SPEND, spent)
@@ -332,7 +350,7 @@ class Ledger(LedgerAdmin):
     def entries(self) -> Iterator[LedgerEntry]:
         """Yield every call, in no particular order."""
         with self._explained():
-            for row in self._read().execute(f"SELECT {COLUMNS} FROM calls"):
+            for row in self._connected().execute(f"SELECT {COLUMNS} FROM calls"):
                 yield LedgerEntry(*row)
 
     def take_over_spending(self, other: Path) -> None:
@@ -344,17 +362,14 @@ class Ledger(LedgerAdmin):
         """Delete the calls of a model, or those made before a time, and shrink the file; return how many."""
         deleted = super().prune(model=model, before=before)
         with self._explained():
-            self._write_to().execute("VACUUM")
+            self._connected().execute("VACUUM")
         return deleted
 
     def bytes_used(self) -> int:
         """Return the size of the file."""
         return self.path.stat().st_size
 
-    def _read(self) -> sqlite3.Connection:
-        return self._write_to()
-
-    def _write_to(self) -> sqlite3.Connection:
+    def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
             raise LedgerError(f"{self.path} is not open: use the ledger in a with block")
         return self._connection

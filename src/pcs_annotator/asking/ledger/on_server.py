@@ -28,6 +28,7 @@ from pcs_annotator.asking.ledger import postgres
 from pcs_annotator.asking.ledger.admin import REMEMBER, LedgerAdmin, Row
 from pcs_annotator.asking.ledger.ledger import COLUMNS, Ledger, LedgerEntry, reply_of
 from pcs_annotator.asking.ledger.lock import lock_ledger
+from pcs_annotator.asking.ledger.sums import Sums, add_own
 from pcs_annotator.asking.ledger.wishes import Claim, Close, Find, GiveUp, Group, Put, Wish, Work, settle
 from pcs_annotator.core.chat import Reply
 from pcs_annotator.core.ledger_address import without_password
@@ -59,7 +60,7 @@ class PostgresLedger(LedgerAdmin):
     call fails, or when its process is gone. A server that restarts is waited for.
     """
 
-    _day = "floor(asked_at / 86400)"
+    _day = postgres.DAY
 
     def __init__(self, address: str, successor_of: str | None = None) -> None:
         self.address, self.shown = address, without_password(address)
@@ -75,6 +76,10 @@ class PostgresLedger(LedgerAdmin):
         self._next_sign_of_life = 0.0
         self._own: set[bytes] = set()
         self._waiting: list[Claim] = []
+        self._paid: dict[int, float] | None = None
+        self._newest: Sums | None = None
+        self._taken: Sums | None = None
+        self._since = 0
 
     def __enter__(self) -> PostgresLedger:
         self._connection = self._open()
@@ -137,6 +142,22 @@ class PostgresLedger(LedgerAdmin):
         while rows := self._do(lambda connection: _all(connection, query, [last])):  # noqa: B023  # done at once
             yield from (LedgerEntry._make([*row[:3], row[3].decode(), *row[4:]]) for row in rows)
             last = rows[-1][0]
+
+    def keep_sums(self) -> Sums:
+        """Have the server keep sums of what is paid for, by whichever process, and return them."""
+
+        def keep(connection: postgres.Connection) -> Sums:
+            postgres.keep_sums(connection)
+            self._paid = self._paid or {}
+            return Sums(_all(connection, postgres.READ_SUMS, [0]), dict(self._paid))
+
+        return self._do(keep)
+
+    def changed_sums(self, since: int) -> Sums | None:
+        """Return the sums from a day on as of the last claim or reply; None if those were returned before."""
+        self._since, before = since, self._taken
+        self._taken = self._newest
+        return None if self._taken is before else self._taken
 
     def bytes_used(self) -> int:
         """Return how much room the calls take on the server."""
@@ -253,7 +274,8 @@ class PostgresLedger(LedgerAdmin):
         """Store, claim and find calls in one transaction, and pass on what was found."""
         claimed = [claim.key for claim in group.claims]
         wanted = list({key for find in group.finds for key in find.keys} | set(claimed))
-        taken, found = (connection.cursor(binary=True) for _ in range(2))
+        look = self._paid is not None and bool(claimed or group.puts)
+        taken, found, sums = (connection.cursor(binary=True) for _ in range(3))
         with connection.pipeline():
             if group.given_up:
                 connection.execute(postgres.GIVE_UP, (self._worker, group.given_up))
@@ -264,6 +286,11 @@ class PostgresLedger(LedgerAdmin):
                 connection.execute(postgres.PUT, [*_columns(entries), [entry.key for entry in entries]])
             if wanted:
                 found.execute(postgres.FIND, [wanted])
+            if look:
+                sums.execute(postgres.READ_SUMS, [self._since])
+        if self._paid is not None and look:
+            add_own(self._paid, ((put.entry.asked_at, put.entry.usd) for put in group.puts))
+            self._newest = Sums(sums.fetchall(), dict(self._paid))
         known = {key: reply_of(reply.decode(), *rest) for key, reply, *rest in _fetched(found, wanted)}
         self._pass_on(group, known, {key for (key,) in _fetched(taken, claimed)})
 

@@ -8,8 +8,9 @@ import psycopg
 from psycopg import conninfo, errors
 from psycopg.types.numeric import Int8BinaryDumper
 
-from pcs_annotator.asking.ledger.admin import SPENT_COLUMNS
+from pcs_annotator.asking.ledger.admin import PAID, SPENT_COLUMNS
 from pcs_annotator.asking.ledger.ledger import COLUMNS, FOUND
+from pcs_annotator.asking.ledger.sums import OF_ROWS, READ
 from pcs_annotator.core.ledger_address import without_password
 from pcs_annotator.errors import LedgerError
 
@@ -59,6 +60,34 @@ ON CONFLICT (worker) DO UPDATE SET alive_until = excluded.alive_until"""
 # After a restart of the server, every worker gets time to come back.
 BURY = "DELETE FROM workers WHERE greatest(alive_until, pg_postmaster_start_time() + make_interval(secs => %s)) < now()"
 FREE = "DELETE FROM claims WHERE worker NOT IN (SELECT worker FROM workers)"
+
+DAY = "floor(asked_at / 86400)::bigint"
+# Workers that pay at the same time write to different rows, and so do not wait for each other. Colleagues who may write
+# calls need no rights on the sums.
+CREATE_SUMS = (
+    "LOCK TABLE calls, spent IN SHARE ROW EXCLUSIVE MODE",
+    """CREATE TABLE sums (day BIGINT, model TEXT, part INTEGER, usd DOUBLE PRECISION NOT NULL, sent BIGINT NOT NULL,
+    got BIGINT NOT NULL, PRIMARY KEY (day, model, part))""",
+    "GRANT SELECT ON sums TO PUBLIC",
+    f"INSERT INTO sums SELECT {DAY}, model, 0, {OF_ROWS} FROM ({PAID}) AS paid GROUP BY 1, 2",
+    f"""CREATE FUNCTION add_to_sums() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT
+    AS $$
+    DECLARE sign INTEGER := CASE TG_OP WHEN 'DELETE' THEN -1 ELSE 1 END;
+    BEGIN
+        INSERT INTO sums AS known SELECT day, model, pg_backend_pid() % 16, sign * usd, sign * sent, sign * got
+        FROM (SELECT {DAY}, model, {OF_ROWS} FROM changed GROUP BY 1, 2 ORDER BY 1, 2)
+        AS new (day, model, usd, sent, got)
+        ON CONFLICT (day, model, part) DO UPDATE SET
+        usd = known.usd + excluded.usd, sent = known.sent + excluded.sent, got = known.got + excluded.got;
+        RETURN NULL;
+    END $$""",
+    *(
+        f"""CREATE TRIGGER {event}_sums AFTER {event} ON {table} REFERENCING {rows} TABLE AS changed
+        FOR EACH STATEMENT EXECUTE FUNCTION add_to_sums()"""
+        for event, table, rows in (("INSERT", "calls", "NEW"), ("INSERT", "spent", "NEW"), ("DELETE", "calls", "OLD"))
+    ),
+)
+READ_SUMS = READ.format("%s")
 
 # psycopg logs that a lost connection could not be closed; without any handler, Python would print that
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
@@ -113,6 +142,21 @@ def _prepare_tables(connection: Connection, shown: str) -> None:
                 connection.execute(statement)
         connection.execute("DELETE FROM version")
         connection.execute("INSERT INTO version VALUES (%s)", [SCHEMA])
+
+
+def keep_sums(connection: Connection) -> None:
+    """Make the sums of what is paid for, if they are not there."""
+    try:
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", [CREATING])
+            if connection.execute("SELECT to_regclass('sums')").fetchone() == (None,):
+                for statement in CREATE_SUMS:
+                    connection.execute(statement.encode())
+    except errors.InsufficientPrivilege as error:
+        raise LedgerError(
+            f"the ledger does not keep sums yet, which a budget in dollars needs, and this user may not make them "
+            f"({' '.join(str(error).split())}): its owner must use a budget in dollars there once"
+        ) from None
 
 
 def _version(connection: Connection, shown: str) -> int:
