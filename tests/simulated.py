@@ -86,11 +86,12 @@ def simulated_run(
     gold_rows: int = 150,
     learn: LearnSettings = QUICK,
     graded: Collection[str] = (),
+    models: Sequence[str] = MODELS,
 ) -> RunResult:
     """Label simulated texts; the run folder is `folder / "run"`."""
     config = Config(
         task=TaskSettings(labels=("good", "bad")),
-        ask=AskSettings(models=MODELS),
+        ask=AskSettings(models=tuple(models)),
         relations=RelationSettings(use=RELATIONS),
         learn=learn,
     )

@@ -18,12 +18,17 @@ from pcs_annotator.core.vote import ABSTAINED, NOT_ASKED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval, Weights
 from pcs_annotator.faces.cli.main import main
+from pcs_annotator.judging.evaluation.agreement import Scale, against_gold
 from pcs_annotator.judging.evaluation.compare import Figures
 from pcs_annotator.judging.metrics.metrics import Estimate
 from pcs_annotator.judging.model import Model
-from pcs_annotator.pipeline.findings import Facts, what_to_look_at
+from pcs_annotator.judging.promising.acceptance import Promise
+from pcs_annotator.judging.promising.certificate import Certificate
+from pcs_annotator.pipeline.findings.facts import Facts
+from pcs_annotator.pipeline.findings.look_at import what_to_look_at
 from pcs_annotator.pipeline.learn import Learned
 from tests.pipeline.report.reading import section
+from tests.simulated import simulated_run
 
 LABELS = ("bad", "good")
 
@@ -118,10 +123,124 @@ def test_an_auroc_that_chance_could_reach_is_said(low: float, high: float, said:
     assert [(kind, detail.partition(" on ")[0]) for kind, detail in flags.items()] == ([said] if said else [])
 
 
-def test_a_mean_confidence_below_that_of_the_commonest_label_is_said() -> None:
-    detail = found(facts_of(mixed(70, 30), mixed(70, 30), 0.55))["confidence below chance"]
-    assert detail.startswith("the mean confidence is 55 %, but 70 % of 100 gold rows say 'good'")
-    assert not found(facts_of(mixed(7, 3), mixed(7, 3), 0.55))
+def measured(facts: Facts, right: int, gold: Sequence[str]) -> Facts:
+    """Facts with held-out labels of which the first `right` agree with gold."""
+    truth = np.array([LABELS.index(label) for label in gold], dtype=np.int8)
+    given = np.where(np.arange(len(gold)) < right, truth, 1 - truth).astype(np.int8)
+    found = against_gold(given, truth, LABELS, Scale())
+    return replace(facts, learned=replace(facts.learned, against_gold=found))
+
+
+@pytest.mark.parametrize(
+    ("right", "said"),
+    [
+        (49, "the labels are no better than always giving 'good': 49 % of 100 held-out gold rows are right, against 6"),
+        (66, "the labels are not clearly better than always giving 'good': 66 % of 100 held-out gold rows are right,"),
+        (90, None),
+    ],
+)
+def test_labels_no_better_than_one_label_for_all_are_said_to_be_so(right: int, said: str | None) -> None:
+    gold = ["good", "bad", "good", "bad", "good"] * 20
+    detail = found(measured(facts_of(gold, gold), right, gold)).get("no better than one label")
+    assert (detail is None) if said is None else detail is not None and detail.startswith(said)
+
+
+def promising(facts: Facts, accepted: int, **more: Any) -> Facts:
+    certificate = Certificate(promise=Promise(max_error=0.05), gold_rows=50, **{"thresholds": {}, **more})
+    outcomes = [
+        replace(one, decision="accept" if row < accepted else "review") for row, one in enumerate(facts.outcomes)
+    ]
+    model = replace(facts.learned.model, certificate=certificate)
+    return replace(facts, outcomes=outcomes, learned=replace(facts.learned, model=model))
+
+
+def test_a_promise_that_accepts_nothing_or_almost_nothing_is_said_with_what_to_do() -> None:
+    facts = facts_of(mixed(60, 40), mixed(30, 20))
+    nothing = found(promising(facts, 0, why_not="50 gold rows are too few"))["nothing accepted"]
+    assert nothing.startswith("none of 100 labels is accepted, because there is no promise: ")
+    assert "--max-error" in nothing
+    little = found(promising(facts, 3, thresholds={"any": 0.99}))
+    assert little["nothing accepted"].startswith("only 3 of 100 labels are accepted")
+    assert not found(promising(facts, 30, thresholds={"any": 0.9}))
+
+
+def test_a_label_that_is_never_given_is_named() -> None:
+    with_gold = found(facts_of(["good"] * 100, mixed(40, 10)))
+    assert with_gold["label never given"].startswith("none of 100 rows is labelled 'bad', but 20 % of the 50 gold rows")
+    assert "label given too rarely" not in with_gold
+    assert "label never given" not in found(facts_of(["good"] * 100, mixed(49, 1)))
+    without_gold = found(facts_of(["good"] * 100, []))
+    assert without_gold["label never given"].startswith("none of 100 rows is labelled 'bad': if there are such texts")
+    assert "label never given" not in found(facts_of(["good"] * 12, []))
+
+
+def test_of_two_labels_only_the_one_given_too_often_is_named() -> None:
+    assert "label given too rarely" not in found(facts_of(mixed(80, 20), mixed(30, 60)))
+
+
+def test_a_label_given_far_too_rarely_is_named() -> None:
+    detail = found(facts_of(mixed(20, 980), mixed(25, 275)))["label given too rarely"]
+    assert detail.startswith("'good' is the label of 2 % of 1,000 rows, but of 8 % of the 300 gold rows")
+
+
+def test_thirty_gold_rows_show_that_a_label_is_given_to_half_of_the_rows_instead_of_a_fifth() -> None:
+    assert "label given too often" in found(facts_of(mixed(53, 47), mixed(6, 25)))
+
+
+def flipping(share: float, gold: Sequence[str] = ()) -> Facts:
+    """Facts about a run in which `b` gives that share of the texts another label under synonym."""
+    facts = facts_of(mixed(60, 60), gold)
+    codes = facts.votes.codes.copy()
+    rows = slice(0, round(share * len(codes)))
+    codes[rows, 1, 2] = 1 - codes[rows, 1, 2]
+    return replace(facts, votes=replace(facts.votes, codes=codes))
+
+
+@pytest.mark.parametrize("gold", [[], mixed(40, 40)])
+def test_labels_that_flip_with_the_question_are_said_with_and_without_gold(gold: list[str]) -> None:
+    detail = found(flipping(0.35, gold))["label flips"]
+    assert detail.startswith("b changes 35 % of its 120 answers under synonym: ")
+    assert "label flips" not in found(flipping(0.15, gold))
+
+
+def test_flips_that_a_promise_has_allowed_for_are_not_said() -> None:
+    assert not found(promising(flipping(0.35, mixed(40, 40)), 60, thresholds={"any": 0.9}))
+
+
+def with_models(agreement: Sequence[float], rows: int = 100) -> Facts:
+    """Facts about models, each of which gives the common label of a text on that share of the texts."""
+    facts = facts_of(mixed(rows // 2, rows // 2), mixed(rows // 2, rows // 2))
+    common = facts.votes.codes[:, 0]
+    dice = np.random.default_rng(0)
+    codes = [np.where(dice.random(rows)[:, None, None] < share, common, 1 - common) for share in agreement]
+    names = [f"model-{place}" for place in range(len(agreement))]
+    votes = replace(facts.votes, codes=np.stack(codes, axis=1).astype(np.int8), annotators=names)
+    learned = replace(facts.learned, model=Model(weights=Weights.uniform(votes), calibrator=None))
+    return replace(facts, votes=votes, learned=learned)
+
+
+def test_a_model_that_disagrees_with_all_others_is_named() -> None:
+    detail = found(with_models([0.95, 0.5, 0.95]))["disagreeing annotator"]
+    assert re.match(
+        r"model-1 agrees with the other models on 4\d % of 100 texts, and they with each other on 8\d %", detail
+    )
+
+
+@pytest.mark.parametrize("agreement", [[0.95, 0.5], [0.9, 0.75, 0.65], [0.95, 0.9, 0.95, 0.85]])
+def test_models_that_are_merely_weaker_and_one_of_two_are_not_named(agreement: Sequence[float]) -> None:
+    assert "disagreeing annotator" not in found(with_models(agreement))
+
+
+def test_nothing_stands_out_in_a_good_run_with_gold(tmp_path: Path) -> None:
+    result = simulated_run(tmp_path)
+    assert result.certificate is not None
+    assert result.certificate.holds
+    assert found(result.facts) == {}
+
+
+def test_in_a_good_run_without_gold_only_the_missing_gold_stands_out(tmp_path: Path) -> None:
+    models = ("simulated:large@97", "simulated:middle@96", "simulated:small@95")
+    assert list(found(simulated_run(tmp_path, gold_rows=0, models=models).facts)) == ["no gold labels"]
 
 
 def without(facts: Facts, relation: int, rows: slice, code: int = NOT_ASKED) -> Facts:

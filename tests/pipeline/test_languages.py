@@ -14,7 +14,7 @@ import pytest
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
-from pcs_annotator.pipeline.findings import what_to_look_at
+from pcs_annotator.pipeline.findings.look_at import what_to_look_at
 from pcs_annotator.pipeline.languages import languages_of, usual_text_relation
 from pcs_annotator.pipeline.plan import plan
 from pcs_annotator.pipeline.run import run

@@ -14,7 +14,7 @@ from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.errors import ConfigError, GoldError, LabelError, TableError
 from pcs_annotator.files.runs import read_json, write_json
 from pcs_annotator.judging.promising.certificate import Certificate
-from pcs_annotator.pipeline.findings import what_to_look_at
+from pcs_annotator.pipeline.findings.look_at import what_to_look_at
 from pcs_annotator.pipeline.fit import fit_run, open_run
 from pcs_annotator.pipeline.human_review import FromPeople
 from pcs_annotator.pipeline.run_result import RunResult

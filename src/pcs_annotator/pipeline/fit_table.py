@@ -24,7 +24,7 @@ from pcs_annotator.files.result_columns import with_outcomes
 from pcs_annotator.files.table_writer import WRITTEN, TableStyle
 from pcs_annotator.files.workbook import excel_dialect
 from pcs_annotator.pipeline import human_review
-from pcs_annotator.pipeline.findings import Facts
+from pcs_annotator.pipeline.findings.facts import Facts
 from pcs_annotator.pipeline.learn import KnownRows, Learned, learn_if_possible, model_file
 
 if TYPE_CHECKING:

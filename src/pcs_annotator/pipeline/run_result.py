@@ -23,7 +23,7 @@ from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.pipeline import human_review
 from pcs_annotator.pipeline.certificate_text import promised, without_gold
-from pcs_annotator.pipeline.findings import Facts
+from pcs_annotator.pipeline.findings.facts import Facts
 from pcs_annotator.pipeline.learn import Learned
 from pcs_annotator.pipeline.own_objects import OwnObjects
 from pcs_annotator.pipeline.verdicts import Verdicts

@@ -15,7 +15,8 @@ from pcs_annotator.core.result_names import LABEL
 from pcs_annotator.core.table_files import STDIO
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
-from pcs_annotator.pipeline import findings, label, resolve_config
+from pcs_annotator.pipeline import label, resolve_config
+from pcs_annotator.pipeline.findings.answers import texts_cut
 from pcs_annotator.pipeline.run_request import RunRequest
 
 
@@ -90,7 +91,7 @@ def labelled_json(labelled: label.Labelled, notes: Sequence[str]) -> dict[str, A
         "questions": tally.questions,
         "questions_spared": tally.spared,
         **learned_view.promise_json(labelled),
-        "look_at": [flag._asdict() for flag in findings.texts_cut(tally.cut, labelled.counts.rows)],
+        "look_at": [flag._asdict() for flag in texts_cut(tally.cut, labelled.counts.rows)],
         "warnings": list(notes),
         "out": str(labelled.out),
         "label_column": LABEL,
@@ -112,7 +113,7 @@ def print_labelled(labelled: label.Labelled, notes: Sequence[str]) -> None:
             "[dim]--ask-all asks them too[/]"
         )
     learned_view.print_promise(labelled, labelled.counts, console)
-    cut = [flag.detail for flag in findings.texts_cut(tally.cut, labelled.counts.rows)]
+    cut = [flag.detail for flag in texts_cut(tally.cut, labelled.counts.rows)]
     learned_view.print_notes([*notes, *cut], console, labelled.counts)
     if not to_stdout:
         console.print(f"\nlabels  {labelled.out} (column {LABEL})", style="bold", markup=False)

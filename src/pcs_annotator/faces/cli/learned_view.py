@@ -17,7 +17,9 @@ from pcs_annotator.core.result_table import Figure, ResultTable
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Interval, Share
 from pcs_annotator.faces.cli.result_view import DASH, ShortNames, plain_table, print_rows, room_for_names
-from pcs_annotator.pipeline import certificate_text, findings, fit_table, learn
+from pcs_annotator.pipeline import certificate_text, fit_table, learn
+from pcs_annotator.pipeline.findings.facts import Facts
+from pcs_annotator.pipeline.findings.look_at import what_to_look_at
 
 if TYPE_CHECKING:  # this module imports the code that asks models
     from pcs_annotator.pipeline import label
@@ -246,14 +248,14 @@ def print_fit(fitted: fit_table.FittedTable, files: fit_table.FitFiles, notes: S
     console.print(f"\nwrote {files.model}" + (f" and {files.labels_out} (column {LABEL})" if files.labels_out else ""))
 
 
-def look_at_json(facts: findings.Facts) -> list[dict[str, str]]:
+def look_at_json(facts: Facts) -> list[dict[str, str]]:
     """Return what to look at as plain values."""
-    return [flag._asdict() for flag in findings.what_to_look_at(facts)]
+    return [flag._asdict() for flag in what_to_look_at(facts)]
 
 
-def print_look_at(facts: findings.Facts, notes: Sequence[str], console: Console) -> None:
+def print_look_at(facts: Facts, notes: Sequence[str], console: Console) -> None:
     """Print warnings, and what is or may be wrong; a fit has also warned about some of it."""
-    found = findings.what_to_look_at(facts)
+    found = what_to_look_at(facts)
     print_notes([note for note in notes if note not in {flag.detail for flag in found}], console)
     if not found:
         return

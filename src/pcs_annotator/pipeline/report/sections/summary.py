@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pcs_annotator.judging.promising.certificate import Certificate
 from pcs_annotator.pipeline.certificate_text import Promised, about_confidence, promised, without_gold
-from pcs_annotator.pipeline.findings import what_to_look_at
+from pcs_annotator.pipeline.findings.look_at import what_to_look_at
 from pcs_annotator.pipeline.report.formats import capital, count, counted, interval, number, percent, stack, total_cost
 from pcs_annotator.pipeline.report.markup import Child, Markup, joined, section, sentence, tag, tile, user_text
 from pcs_annotator.pipeline.report.view import View
@@ -205,5 +205,5 @@ def look_at(view: View) -> Markup:
         tag("li", tag("span", flag.kind, class_="chip warn"), " ", tag("span", f"{flag.detail}."))
         for flag in what_to_look_at(view.result.facts)
     ]
-    none = sentence("Nothing stood out: every row has a label, and no model or relation behaves strangely.")
+    none = sentence("Nothing stood out. How good the labels are is below, under Promise and Quality.")
     return section("look-at", "What to look at", tag("ul", *entries, class_="notices") if entries else none)
