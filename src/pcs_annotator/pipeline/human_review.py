@@ -92,7 +92,7 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
             kinds = drawn.get((items[place].id, text_hash(items[place].text)), set()) if drawn else set()
             random_sample[place] = kinds <= {"at random"}
             assumed[place] = not kinds
-    for place, one in _labels_by_people(folder, items).items():
+    for place, one in labels_by_people(folder, items).items():
         if labels[place] is None or one.kind != "by a person":
             random_sample[place] = one.kind == "at random"
             assumed[place] = False
@@ -113,7 +113,7 @@ def _kinds_by_row(folder: RunFolder | None) -> dict[tuple[str, str], set[str]]:
     return found
 
 
-def _labels_by_people(folder: RunFolder | None, items: Sequence[Item]) -> dict[int, human_files.GivenGold]:
+def labels_by_people(folder: RunFolder | None, items: Sequence[Item]) -> dict[int, human_files.GivenGold]:
     """Return row → the label that a person gave; labels of texts that have changed are left out, with a warning."""
     if folder is None or not folder.gold.exists():
         return {}
@@ -146,7 +146,7 @@ def _warn_of_other_texts(file: str, ids: Sequence[str]) -> None:
 
 def check_gold(folder: RunFolder | None, dataset: Dataset) -> None:
     """Raise if gold labels contradict each other: of people and data for one row, or of rows with the same text."""
-    _check_gold(dataset, _labels_by_people(folder, dataset.items), None, folder.gold.name if folder else "")
+    _check_gold(dataset, labels_by_people(folder, dataset.items), None, folder.gold.name if folder else "")
 
 
 def _check_gold(
