@@ -89,7 +89,8 @@ def reusable_votes(
     try:
         axes = VoteAxes(ids, annotators, relations, job.task.labels, job.draws)
         votes = vote_files.read_votes(folder.votes, axes)
-    except PcsError:
+    except PcsError as error:
+        _warn_of_damaged_votes(error)
         return None
     run_sync(lambda: ask.close_models(job))
     tally.take_over(counted)
@@ -125,8 +126,12 @@ def _filed_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], id
     try:
         return vote_files.read_votes(folder.votes, axes)
     except PcsError as error:
-        warnings.warn(f"{error}; votes are taken from the ledger instead", PcsWarning, stacklevel=4)
+        _warn_of_damaged_votes(error)
         return None
+
+
+def _warn_of_damaged_votes(error: PcsError) -> None:
+    warnings.warn(f"{error}; votes are taken from the ledger instead", PcsWarning, stacklevel=5)
 
 
 def _from_ledger(folder: RunFolder, config: Config, items: Sequence[Item], digest: str) -> Votes:

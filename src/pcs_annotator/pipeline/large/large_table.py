@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Collection
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -92,8 +91,10 @@ def open_large(stream: TableStream, folder: RunFolder, config: Config) -> LargeT
 
 
 def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> LargeTable | None:
-    """Return the sample that a run folder has; None if it has none that can be read."""
-    with suppress(PcsError):
+    """Return the sample that a run folder has; None if it has none, or, warned, none that can be read."""
+    if not folder.settings.exists():
+        return None
+    try:
         _, start = started(folder)
         if SAMPLED in start:
             columns = resolve_config.columns_of(config)
@@ -101,6 +102,8 @@ def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> L
             sample = replace(sample, name=stream.name)
             data = start.get("data_hash", "")
             return LargeTable(stream=stream, data=data, rows=start[SAMPLED], sample=sample, known=sample.items)
+    except PcsError as error:
+        warnings.warn(f"{error}; a new sample of the rows is drawn", PcsWarning, stacklevel=3)
     return None
 
 
@@ -253,7 +256,8 @@ def read_finished(folder: RunFolder, ledger: LedgerAddress, made_from: str) -> W
     """Return what is known about all rows if they have been labelled from the very same, and all questions answered."""
     try:
         whole = read_whole(folder)
-    except TableError:
+    except TableError as error:  # which says that it is written again
+        warnings.warn(str(error), PcsWarning, stacklevel=3)
         return None
     if whole is None or whole.made_from != made_from or not folder.all_votes.exists():
         return None
