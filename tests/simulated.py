@@ -94,15 +94,19 @@ def simulated_run(
     coders: Sequence[str] = (),
 ) -> RunResult:
     """Label simulated texts; the run folder is `folder / "run"`."""
-    config = Config(
+    data = write_texts(folder / "data.csv", range(rows), gold_rows, coders=coders)
+    with simulated_models(graded):
+        return run(RunRequest(data=data, folder=folder / "run", config=simulated_config(learn)))
+
+
+def simulated_config(learn: LearnSettings = QUICK) -> Config:
+    """Return the settings of a simulated run."""
+    return Config(
         task=TaskSettings(labels=("good", "bad")),
         ask=AskSettings(models=MODELS),
         relations=RelationSettings(use=RELATIONS),
         learn=learn,
     )
-    data = write_texts(folder / "data.csv", range(rows), gold_rows, coders=coders)
-    with simulated_models(graded):
-        return run(RunRequest(data=data, folder=folder / "run", config=config))
 
 
 def copy_run(made: Path, to: Path) -> Path:

@@ -159,7 +159,7 @@ def count_variants(path: Path) -> Iterator[VariantCount]:
 
 
 def _variant_table(path: Path, columns: Sequence[str] = VARIANT_COLUMNS) -> pa.Table | None:
-    """Return some columns of the table that `writing_variants` wrote; None without one, or, warned, for a damaged one."""
+    """Return some columns of a file of variants; None without a file, or, warned, for a damaged one."""
     if not path.exists():
         return None
     try:
