@@ -99,16 +99,21 @@ def dataset_of(table: pa.Table, source: str, columns: Columns, limit: int | None
 def chunk_of(table: pa.Table, source: str, columns: Columns, numbers: Sequence[int]) -> Dataset:
     """Return some rows of a table; those without an id get their number in the whole table."""
     texts, ids = (text_column(name, table[name]).to_pylist() if name else None for name in (columns.text, columns.id))
-    used = (columns.gold,) if columns.gold else columns.coders
-    given = [_labels(name, table) for name in used]
     names = item_ids([None] * len(table) if ids is None else ids, numbers)
     return Dataset(
         name=source,
         table=table,
         items=tuple(Item(id=name, text=text or "") for name, text in zip(names, texts or (), strict=True)),
-        gold=tuple(given[0] if len(given) == 1 else majority_labels(given)),
+        gold=gold_in(table, columns),
         columns=columns,
     )
+
+
+def gold_in(table: pa.Table, columns: Columns) -> tuple[str | None, ...]:
+    """Return the gold label of every row; nothing without a column of gold."""
+    used = (columns.gold,) if columns.gold else columns.coders
+    given = [_labels(name, table) for name in used]
+    return tuple(given[0] if len(given) == 1 else majority_labels(given))
 
 
 def _labels(name: str, table: pa.Table) -> list[str | None]:
@@ -188,14 +193,18 @@ def same_id(table: str, first: int, second: int, column: str | None, name: str) 
 
 
 def with_outcomes(
-    table: object, outcomes: Iterable[Outcome], labels: Sequence[str], people: Sequence[Reviewed | None] = ()
+    table: object,
+    outcomes: Iterable[Outcome],
+    labels: Sequence[str],
+    people: Sequence[Reviewed | None] = (),
+    gold: Sequence[str | None] = (),
 ) -> pa.Table:
     """Return the user's columns, then label, confidence, decision, reason and `pcs_<label>` for every label.
 
     If labels have a confidence, `p_<label>` is the probability of every label. If label sets were requested,
     `label_set` lists the labels that cannot be ruled out, separated by `|`. If `people` have reviewed rows, `verdict`
-    is the label that they gave, `reviewer` who decided, and `final_label` the verdict or, where there is none, the
-    models' label.
+    is the label that they gave, `reviewer` who decided, and `final_label` the verdict or, where there is none, the gold
+    label or, where that is missing too, the models' label.
 
     A table with several rows per item is replaced by one with only an `id` column. A new column whose name is already
     taken gets the prefix `pcs_`.
@@ -219,17 +228,31 @@ def with_outcomes(
     for label in labels if any(outcome.probabilities for outcome in given) else ():
         columns[f"p_{label}"] = pa.array([_rounded(one.probabilities.get(label)) for one in given], pa.float64())
     if people:
-        columns |= people_columns(people, [outcome.label for outcome in given])
+        columns |= people_columns(people, gold, [outcome.label for outcome in given], labels)
     return with_columns(arrow, columns)
 
 
-def people_columns(people: Sequence[Reviewed | None], labels: Sequence[str | None]) -> dict[str, pa.Array]:
-    """Return verdict, reviewer and final label of rows that people reviewed, given the models' labels of all rows."""
+def people_columns(
+    people: Sequence[Reviewed | None],
+    gold: Sequence[str | None],
+    found: Sequence[str | None],
+    labels: Sequence[str],
+) -> dict[str, pa.Array]:
+    """Return verdict, reviewer and final label of rows that people reviewed.
+
+    Args:
+        people: What people said about every row.
+        gold: The gold label of every row; nothing if none has one.
+        found: The models' label of every row.
+        labels: The label set.
+    """
     import pyarrow as pa
 
+    spelled = {label.casefold(): label for label in labels}
+    known = [one and spelled.get(one.casefold()) for one in gold] or [None] * len(found)
     deciding = [one and one.deciding for one in people]
     verdicts = [one and one.label for one in deciding]
-    final = [verdict or label for verdict, label in zip(verdicts, labels, strict=True)]
+    final = [verdict or label or machine for verdict, label, machine in zip(verdicts, known, found, strict=True)]
     reviewers = [one and one.reviewer for one in deciding]
     named = {"verdict": verdicts, "reviewer": reviewers, "final_label": final}
     return {name: pa.array(values, pa.string()) for name, values in named.items()}

@@ -155,7 +155,7 @@ class Recorded:
         self.write_learned(learned, settings, fits)
         outcomes = list(learned.model.judge(self.votes))
         people = self.gold.verdicts.by_place(len(outcomes))
-        labelled = tables.with_outcomes(self.dataset.table, outcomes, self.votes.labels, people)
+        labelled = tables.with_outcomes(self.dataset.table, outcomes, self.votes.labels, people, self.gold.labels)
         tables.write_table(self.folder.labels, labelled, TableStyle(spreadsheet_safe=spreadsheet_safe))
         return outcomes
 

@@ -29,9 +29,12 @@ from pcs_annotator.pipeline.human_review import FromPeople
 from pcs_annotator.pipeline.label import Saving, label
 from pcs_annotator.pipeline.large import large_table, stream, survey
 from pcs_annotator.pipeline.merge import merge
+from pcs_annotator.pipeline.review.session import Review
+from pcs_annotator.pipeline.review.values import Query, ReviewOptions
 from pcs_annotator.pipeline.run import run
 from pcs_annotator.pipeline.run_request import RunRequest
 from pcs_annotator.pipeline.run_result import RunResult
+from tests.pipeline.review.reviewing import verdict
 from tests.simulated import (
     MODELS,
     RELATIONS,
@@ -148,6 +151,23 @@ def test_a_second_run_of_a_finished_job_only_reads(data: Path, tmp_path: Path, s
     assert second.tally.from_ledger == first.tally.calls
     kept = {path.name for path in (tmp_path / "run").iterdir() if path.stat().st_mtime_ns == written[path.name]}
     assert {"labels.csv", "all-votes.parquet", "votes.parquet", "whole.json"} <= kept
+
+
+def test_after_a_review_the_final_label_of_rows_with_gold_is_their_gold(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampling: None
+) -> None:
+    monkeypatch.setattr(survey, "SAMPLE_ROWS", GOLD // 2)  # so that not all gold rows are in the sample
+    first = made(data, tmp_path / "run", ONE)
+    with Review.open(tmp_path / "run", ReviewOptions(refit_every=0, seed=1)) as review:
+        shown = review.find(Query()).rows[0]
+        review.submit(verdict(review.show(shown.id, "ann"), "good"))
+    for again in (lambda: fit_run(tmp_path / "run"), lambda: made(data, tmp_path / "run", ONE)):
+        again()
+        rows = labels_of(tmp_path / "run")
+        with_gold = [row for row in rows if row["gold"] and not row["verdict"]]
+        assert any(row["label"] != row["gold"] for row in with_gold)
+        assert [row["final_label"] for row in with_gold] == [row["gold"] for row in with_gold]
+        assert len(rows) == first.counts.rows > len(with_gold) > GOLD // 2
 
 
 DAMAGED = {

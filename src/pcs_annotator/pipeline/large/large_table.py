@@ -158,7 +158,7 @@ def label_whole(
     job = job_of(recorded, settings)
     fitted = FittedRun(job=job, settings=settings, model=model, frugal=None)
     graded = any(one.can_grade and annotator.answers != "hard" for annotator, one in job.annotators)
-    maker = RowMaker(model=model, graded=graded, people=_people(recorded))
+    maker = RowMaker(model=model, graded=graded, people=_people(recorded), gold=_gold(recorded))
     out = OutFiles(_labels_file(folder, large.stream), folder.all_votes, TableStyle(spreadsheet_safe=spreadsheet_safe))
 
     async def label() -> Counts:
@@ -190,14 +190,14 @@ def relabel_whole(recorded: Recorded, learned: Learned, *, spreadsheet_safe: boo
         return learned
     _, start = started(folder)
     axes = VoteAxes((), recorded.votes.annotators, start["relations"], recorded.votes.labels, recorded.config.ask.draws)
-    people = _people(recorded)
+    maker = RowMaker(model=learned.model, people=_people(recorded), gold=_gold(recorded))
     out = OutFiles(folder.labels, None, TableStyle(spreadsheet_safe=spreadsheet_safe))
     rows = _RowReader(folder.labels, whole)
     with writing_rows(out) as writer:
         for votes in vote_files.read_parts(folder.all_votes, axes):
             items = tuple(Item(id=name, text="") for name in votes.ids)
             chunk = replace(recorded.dataset, table=rows.take(len(votes)), items=items, gold=())
-            writer.write(RowMaker(model=learned.model, people=people).rows(chunk, votes))
+            writer.write(maker.rows(chunk, votes))
         rows.refuse_more()
     data, verdicts = start.get("data_hash", ""), recorded.gold.verdicts.last
     made_from = _digest(data, start["asked"], _judging(learned.model), spreadsheet_safe, verdicts)
@@ -296,6 +296,10 @@ def _people(recorded: Recorded) -> dict[str, Any]:
     reviewed = recorded.gold.verdicts.by_place(len(recorded.dataset.items))
     pairs = zip(recorded.dataset.items, reviewed, strict=False)
     return {item.id: one for item, one in pairs if one is not None}
+
+
+def _gold(recorded: Recorded) -> dict[str, str | None]:
+    return dict(zip(recorded.votes.ids, recorded.gold.labels, strict=True))
 
 
 def _labels_file(folder: RunFolder, stream: TableStream) -> Path:
