@@ -68,14 +68,19 @@ def truth_of(row: int) -> str:
     return "good" if pick(2, "truth", str(row)) else "bad"
 
 
-def write_texts(path: Path, rows: Sequence[int], gold_rows: int = 0, truths: Sequence[str] = ()) -> Path:
-    """Write texts with these numbers; the first `gold_rows` have gold."""
+def write_texts(
+    path: Path, rows: Sequence[int], gold_rows: int = 0, truths: Sequence[str] = (), coders: Sequence[str] = ()
+) -> Path:
+    """Write texts with these numbers; the first `gold_rows` have gold, of coders who differ on the first if named."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["id", "text", "gold"])
+        writer.writerow(["id", "text", *([f"gold_{name}" for name in coders] or ["gold"])])
         for place, row in enumerate(rows):
             truth = truths[place] if truths else truth_of(row)
-            writer.writerow([f"t{row}", f"Case {row} looks {truth}.", truth if place < gold_rows else ""])
+            given = [truth if place < gold_rows else ""] * max(len(coders), 1)
+            if coders and place == 0:
+                given[-1] = {"good": "bad", "bad": "good"}[truth]
+            writer.writerow([f"t{row}", f"Case {row} looks {truth}.", *given])
     return path
 
 
@@ -87,17 +92,22 @@ def simulated_run(
     learn: LearnSettings = QUICK,
     graded: Collection[str] = (),
     models: Sequence[str] = MODELS,
+    coders: Sequence[str] = (),
 ) -> RunResult:
     """Label simulated texts; the run folder is `folder / "run"`."""
-    config = Config(
+    data = write_texts(folder / "data.csv", range(rows), gold_rows, coders=coders)
+    with simulated_models(graded):
+        return run(RunRequest(data=data, folder=folder / "run", config=simulated_config(learn, models)))
+
+
+def simulated_config(learn: LearnSettings = QUICK, models: Sequence[str] = MODELS) -> Config:
+    """Return the settings of a simulated run."""
+    return Config(
         task=TaskSettings(labels=("good", "bad")),
         ask=AskSettings(models=tuple(models)),
         relations=RelationSettings(use=RELATIONS),
         learn=learn,
     )
-    data = write_texts(folder / "data.csv", range(rows), gold_rows)
-    with simulated_models(graded):
-        return run(RunRequest(data=data, folder=folder / "run", config=config))
 
 
 def copy_run(made: Path, to: Path) -> Path:

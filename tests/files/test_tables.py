@@ -193,3 +193,11 @@ def test_verdicts_of_people_are_kept_apart_from_the_labels_of_models() -> None:
     assert table["pcs_verdict"].to_pylist() == ["real", None, None, None]
     assert table["pcs_reviewer"].to_pylist() == ["anna", None, None, None]
     assert table["pcs_final_label"].to_pylist() == ["real", "fake", "fake", None]
+
+
+def test_the_final_label_is_the_verdict_else_gold_as_the_task_spells_it_else_that_of_the_models() -> None:
+    people = [reviewed("real", "anna"), None, reviewed("real", "anna", "fake"), None]
+    outcomes = [outcome(name) for name in "abcd"]
+    gold = ["fake", "REAL", "real", None]
+    table = with_outcomes({"id": list("abcd")}, outcomes, ["fake", "real"], people, gold)
+    assert table["pcs_final_label"].to_pylist() == ["real", "real", "real", "fake"]

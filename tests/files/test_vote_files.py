@@ -202,13 +202,21 @@ def test_variants_of_one_item_are_found_without_reading_all(tmp_path: Path, monk
     path = file_with_variants(tmp_path)
     found = VariantsByItem(path, [item.id for item in ITEMS])
     assert found.of(0) == [CHANGED, REFUSED]
+    assert found.of(1) == [IDLE, REFUSED]  # the first batch of its group of rows has none of them
     assert found.of(2) == [IDLE, REFUSED]
     assert VariantsByItem(path, ["other"]).of(0) == []
     with writing_variants(path) as note:
         note(ITEMS[1], CHANGED)
     assert found.of(0) == []
     assert found.of(1) == [CHANGED]
-    path.write_bytes(b"nothing")
-    assert found.of(1) == []
     path.unlink()
     assert found.of(1) == []
+
+
+def test_variants_that_cannot_be_read_are_an_error_and_not_none(tmp_path: Path) -> None:
+    path = file_with_variants(tmp_path)
+    found = VariantsByItem(path, [item.id for item in ITEMS])
+    for spoil in (lambda: path.write_bytes(b"nothing"), lambda: write_table(pa.table({"id": ["a"]}), path)):
+        spoil()
+        with pytest.raises(TableError, match=r"variants\.parquet is damaged or not a file of .*pcs run writes"):
+            found.of(0)

@@ -6,7 +6,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow.parquet import read_table, write_table
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.core.votes import Votes
@@ -81,6 +83,26 @@ def test_a_finished_run_is_read_back_instead_of_asked_again(request_: RunRequest
     assert second.folder.labels.read_bytes() == labels
     assert (second.tally.calls, second.tally.from_ledger) == (0, first.tally.calls + first.tally.from_ledger)
     assert (second.tally.not_applicable, second.tally.questions) == (first.tally.not_applicable, first.tally.questions)
+
+
+def test_damaged_votes_are_made_again_from_the_ledger_and_that_is_said(
+    request_: RunRequest, asked: list[Tally]
+) -> None:
+    first = run(request_)
+    path = RunFolder(request_.folder).votes
+    table = read_table(path)
+    write_table(table.set_column(4, "label", pa.array(["ugly"] * len(table))), path)
+    with pytest.warns(PcsWarning, match="'ugly' is not one of the labels.*; votes are taken from the ledger instead"):
+        again = run(request_)
+    assert same(first.votes, again.votes)
+    assert asked[-1].calls == 0
+
+
+def test_a_ledger_whose_spending_cannot_be_taken_over_is_named(request_: RunRequest) -> None:
+    run(request_)
+    RunFolder(request_.folder).ledger.write_bytes(b"this is no database" * 100)
+    with pytest.warns(PcsWarning, match=r"what was spent before does not count for budgets: .*ledger-.*db.*damaged"):
+        ledgers.set_ledger_aside(RunFolder(request_.folder).ledger)
 
 
 def test_what_was_deleted_from_the_ledger_is_asked_again(request_: RunRequest, asked: list[Tally]) -> None:

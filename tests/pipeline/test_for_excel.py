@@ -103,7 +103,7 @@ def test_gold_is_also_taken_from_the_labels_of_the_run(folder: Path) -> None:
 def test_rows_drawn_with_known_probabilities_are_also_in_the_workbook(folder: Path) -> None:
     fill(folder / "to_label.xlsx", "gold", {"005": "no"})
     with pytest.warns(PcsWarning, match="to_label.xlsx was filled in but not read"):
-        assert draw_gold(folder, 2, "simple") == folder / "to_label.xlsx"
+        assert draw_gold(folder, 2, "simple").file == folder / "to_label.xlsx"
     sheet = openpyxl.load_workbook(folder / "to_label.xlsx")["to_label"]
     assert [cell.value for cell in sheet["A"][1:]] == [row["id"] for row in read_csv(folder / "to_label.csv")]
 

@@ -10,7 +10,18 @@ from pcs_annotator.files.config import LearnSettings
 from pcs_annotator.files.tables import Columns, read_dataset
 from pcs_annotator.pipeline.fit import fit_run
 from pcs_annotator.pipeline.human_review import MOST_ROWS_TO_LABEL, FromPeople, gold_of
-from tests.simulated import QUICK, read_csv, simulated_run, truth_of, write_csv
+from pcs_annotator.pipeline.run import run
+from pcs_annotator.pipeline.run_request import RunRequest
+from tests.simulated import (
+    QUICK,
+    read_csv,
+    simulated_config,
+    simulated_models,
+    simulated_run,
+    truth_of,
+    write_csv,
+    write_texts,
+)
 
 
 def labelled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
@@ -26,6 +37,25 @@ def test_without_gold_the_most_informative_rows_are_written(tmp_path: Path) -> N
     assert {row["gold"] for row in rows} == {""}
     assert len({row["id"] for row in rows}) == 30
     assert all(row["text"].startswith(f"Case {row['id'].removeprefix('t')} looks") for row in rows)
+
+
+@pytest.mark.parametrize(("gold_rows", "kind"), [(0, "informative"), (30, "at random"), (100, "for review")])
+def test_rows_to_label_have_each_text_once_and_none_that_has_gold(gold_rows: int, kind: str, tmp_path: Path) -> None:
+    data = read_csv(write_texts(tmp_path / "data.csv", range(120), gold_rows))
+    copies = [{"id": f"copy{row['id']}", "text": row["text"].upper(), "gold": ""} for row in data]
+    config = simulated_config(replace(QUICK, max_error=None) if kind == "at random" else QUICK)
+    request = RunRequest(
+        data=write_csv(tmp_path / "twice.csv", [*data, *copies]), folder=tmp_path / "run", config=config, to_label=200
+    )
+    with simulated_models():
+        result = run(request)
+    rows = read_csv(tmp_path / "run" / "to_label.csv")
+    assert result.to_label == (len(rows), kind)
+    texts = [row["text"].casefold() for row in rows]
+    assert len(set(texts)) == len(texts)
+    assert not set(texts) & {row["text"].casefold() for row in data[:gold_rows]}
+    if kind != "for review":
+        assert len(rows) == 120 - gold_rows
 
 
 def test_informative_rows_support_no_promise_and_the_random_rows_written_next_do(tmp_path: Path) -> None:

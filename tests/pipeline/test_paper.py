@@ -12,7 +12,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from pcs_annotator.errors import ConfigError, GoldError, LabelError
+from pcs_annotator.errors import ConfigError, GoldError, LabelError, PcsWarning
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.files.config import AskSettings, Config, LearnSettings, RelationSettings, TaskSettings
 from pcs_annotator.files.runs import read_json
@@ -145,6 +145,14 @@ def test_the_methods_paragraph_has_what_readers_need(paper: Paper) -> None:
         assert part in paper.methods
     assert re.search(r"(Promise: at most|No promise that at most) 40 %", paper.methods)
     assert re.search(r"\d+ calls were made, (of unknown price|at a cost of)", paper.methods)
+
+
+def test_a_ledger_that_cannot_be_read_is_named_instead_of_the_days(made: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(made, tmp_path / "run")
+    result = open_run(folder)
+    (folder / "ledger.db").write_bytes(b"this is no database" * 100)
+    with pytest.warns(PcsWarning, match=r"the days of the calls are not known: .*ledger\.db.*damaged"):
+        assert "on days that are not recorded" in paper_of(result).methods
 
 
 # Every special character of LaTeX that is not escaped, and every command that we do not write ourselves.

@@ -89,7 +89,11 @@ def result_schema(labels: Sequence[str], *, probable: bool, sets: bool) -> pa.Sc
 
 
 def with_outcomes(
-    table: object, outcomes: Iterable[Outcome], labels: Sequence[str], people: Sequence[Reviewed | None] = ()
+    table: object,
+    outcomes: Iterable[Outcome],
+    labels: Sequence[str],
+    people: Sequence[Reviewed | None] = (),
+    gold: Sequence[str | None] = (),
 ) -> pa.Table:
     """Return the user's columns, then those of `Results`, and what `people` who have reviewed rows decided.
 
@@ -114,7 +118,7 @@ def with_outcomes(
         sets=sets if any(one.label_set for one in given) else None,
     ).columns()
     if people:
-        columns |= people_columns(people, [outcome.label for outcome in given])
+        columns |= people_columns(people, gold, [outcome.label for outcome in given], labels)
     return with_columns(arrow, columns, labels)
 
 
@@ -122,17 +126,32 @@ def _by_label(rows: Sequence[Mapping[str, float]], labels: Sequence[str]) -> Flo
     return np.array([[row.get(label, np.nan) for label in labels] for row in rows]).reshape(len(rows), len(labels))
 
 
-def people_columns(people: Sequence[Reviewed | None], labels: Sequence[str | None]) -> dict[str, pa.Array]:
-    """Return the verdict of every row, who decided, and the verdict or, where there is none, the models' label."""
+def people_columns(
+    people: Sequence[Reviewed | None],
+    gold: Sequence[str | None],
+    found: Sequence[str | None],
+    labels: Sequence[str],
+) -> dict[str, pa.Array]:
+    """Return verdict, reviewer and final label of rows that people reviewed.
+
+    Args:
+        people: What people said about every row.
+        gold: The gold label of every row; nothing if none has one.
+        found: The models' label of every row.
+        labels: The label set.
+    """
     import pyarrow as pa
 
+    spelled = {label.casefold(): label for label in labels}
+    known = [one and spelled.get(one.casefold()) for one in gold] or [None] * len(found)
     deciding = [one and one.deciding for one in people]
     verdicts = [one and one.label for one in deciding]
-    final = [verdict or label for verdict, label in zip(verdicts, labels, strict=True)]
     named = {
         result_names.VERDICT: verdicts,
         result_names.REVIEWER: [one and one.reviewer for one in deciding],
-        result_names.FINAL_LABEL: final,
+        result_names.FINAL_LABEL: [
+            verdict or label or machine for verdict, label, machine in zip(verdicts, known, found, strict=True)
+        ],
     }
     return {name: pa.array(values, pa.string()) for name, values in named.items()}
 

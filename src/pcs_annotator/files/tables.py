@@ -96,16 +96,21 @@ def dataset_of(table: pa.Table, source: str, columns: Columns, limit: int | None
 def chunk_of(table: pa.Table, source: str, columns: Columns, numbers: Sequence[int]) -> Dataset:
     """Return some rows of a table; those without an id get their number in the whole table."""
     texts, ids = (text_column(name, table[name]).to_pylist() if name else None for name in (columns.text, columns.id))
-    used = (columns.gold,) if columns.gold else columns.coders
-    given = [_labels(name, table) for name in used]
     names = item_ids([None] * len(table) if ids is None else ids, numbers)
     return Dataset(
         name=source,
         table=table,
         items=tuple(Item(id=name, text=text or "") for name, text in zip(names, texts or (), strict=True)),
-        gold=tuple(given[0] if len(given) == 1 else majority_labels(given)),
+        gold=gold_in(table, columns),
         columns=columns,
     )
+
+
+def gold_in(table: pa.Table, columns: Columns) -> tuple[str | None, ...]:
+    """Return the gold label of every row; nothing without a column of gold."""
+    used = (columns.gold,) if columns.gold else columns.coders
+    given = [_labels(name, table) for name in used]
+    return tuple(given[0] if len(given) == 1 else majority_labels(given))
 
 
 def _labels(name: str, table: pa.Table) -> list[str | None]:

@@ -95,35 +95,41 @@ class VariantsByItem:
         self._rows: Array = self._items
 
     def of(self, place: int) -> list[Variant]:
-        """Return the variants of the item at a position, in the order of the file; none without a readable file."""
-        from pyarrow import ArrowException, parquet
+        """Return the variants of the item at a position, in the order of the file; none without a file.
 
-        try:
-            self.index()
-            first, last = np.searchsorted(self._items, [place, place + 1])
-            with parquet.ParquetFile(self.path) as file:
-                return [_variant(one) for one in _rows_of(file, np.sort(self._rows[first:last]).tolist())]
-        except (OSError, ArrowException, KeyError):
-            return []
-
-    def index(self) -> None:
-        """Find the rows of every item, unless that was done since the file was written."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
+        Raises:
+            TableError: The file is damaged.
+        """
         from pyarrow import parquet
 
+        if not self.path.exists():
+            return []
+        self.index()
+        first, last = np.searchsorted(self._items, [place, place + 1])
+        with _reading_variants(self.path), parquet.ParquetFile(self.path) as file:
+            return [_variant(one) for one in _rows_of(file, np.sort(self._rows[first:last]).tolist())]
+
+    def index(self) -> None:
+        """Find the rows of every item, unless that was done since the file was written; see `of`."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not self.path.exists():
+            return
         about = self.path.stat()
         if self._indexed == (about.st_mtime_ns, about.st_size):
             return
-        self._indexed = (about.st_mtime_ns, about.st_size)
-        names = parquet.read_table(self.path, columns=["id"])["id"]
+        names = _variant_columns(self.path, ["id"])["id"]
         items = pc.index_in(names, value_set=pa.array(self.ids, pa.string())).fill_null(-1).to_numpy()
         self._rows = np.argsort(items, kind="stable")
         self._items = items[self._rows]
+        self._indexed = (about.st_mtime_ns, about.st_size)
 
 
 def _rows_of(file: ParquetFile, rows: Sequence[int]) -> Iterator[dict[str, str | None]]:
     """Yield some rows of a file, given in order; of long texts, few are in memory at a time."""
+    import pyarrow as pa
+
     start = 0
     for group in range(file.num_row_groups):
         end = start + file.metadata.row_group(group).num_rows
@@ -131,7 +137,8 @@ def _rows_of(file: ParquetFile, rows: Sequence[int]) -> Iterator[dict[str, str |
         # threads cost more than they gain on so few rows
         batches = file.iter_batches(ROWS_IN_MEMORY, row_groups=[group], use_threads=False) if wanted else ()
         for batch in batches:
-            yield from batch.take([row - start for row in wanted if start <= row < start + len(batch)]).to_pylist()
+            here = [row - start for row in wanted if start <= row < start + len(batch)]
+            yield from batch.take(pa.array(here, pa.int64())).to_pylist()  # an empty list alone has no type
             start += len(batch)
             if start > wanted[-1]:
                 break
@@ -152,25 +159,37 @@ def count_variants(path: Path) -> Iterator[VariantCount]:
 
 
 def _variant_table(path: Path, columns: Sequence[str] = VARIANT_COLUMNS) -> pa.Table | None:
-    """Return some columns of the table that `writing_variants` wrote; None without one, or, warned, for a damaged one.
-
-    An earlier version wrote no causes.
-    """
-    from pyarrow import ArrowException, parquet
-
+    """Return some columns of a file of variants; None without a file, or, warned, for a damaged one."""
     if not path.exists():
         return None
     try:
+        return _variant_columns(path, columns)
+    except TableError as error:
+        warnings.warn(f"{error}; rewrites are not shown", PcsWarning, stacklevel=3)
+        return None
+
+
+def _variant_columns(path: Path, columns: Sequence[str]) -> pa.Table:
+    """Return some columns of the table that `writing_variants` wrote; an earlier version wrote no causes."""
+    from pyarrow import parquet
+
+    with _reading_variants(path):
         schema = parquet.read_schema(path)
-        if tuple(schema.names) not in (VARIANT_COLUMNS, VARIANT_COLUMNS[:-1]) or {*map(str, schema.types)} != {
-            "string"
-        }:
+        known = tuple(schema.names) in (VARIANT_COLUMNS, VARIANT_COLUMNS[:-1])
+        if not known or {*map(str, schema.types)} != {"string"}:
             raise ValueError("other columns")
         return parquet.read_table(path, columns=[name for name in columns if name in schema.names])
+
+
+@contextmanager
+def _reading_variants(path: Path) -> Iterator[None]:
+    """Turn what goes wrong with a file of variants into an error that names the file and the remedy."""
+    from pyarrow import ArrowException
+
+    try:
+        yield
     except (OSError, ValueError, ArrowException) as error:
-        found = f"{path} is damaged or not a file of variants ({error})"
-        warnings.warn(f"{found}: pcs run writes it again; rewrites are not shown", PcsWarning, stacklevel=3)
-        return None
+        raise TableError(f"{path} is damaged or not a file of variants ({error}): pcs run writes it again") from error
 
 
 def _variant(row: dict[str, str | None]) -> Variant:

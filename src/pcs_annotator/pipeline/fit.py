@@ -10,7 +10,7 @@ from typing import Any
 from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
 from pcs_annotator.errors import MismatchError, TableError
 from pcs_annotator.files.runs import RunFolder, clear_leftovers, expecting, read_json
-from pcs_annotator.pipeline import human_review, learn
+from pcs_annotator.pipeline import audit_file, human_review, learn
 from pcs_annotator.pipeline.for_excel import write_workbooks
 from pcs_annotator.pipeline.large.large_table import relabel_whole
 from pcs_annotator.pipeline.report.page import write_report
@@ -58,7 +58,7 @@ def _fit_run(
     learned = recorded.learn(settings, spare_looks=spare_looks)
     if people.verdicts is not None:
         outcomes = list(learned.model.judge(recorded.votes))
-        model = human_review.with_verdicts(learned.model, people, recorded.folder, items, outcomes)
+        model = audit_file.with_verdicts(learned.model, people, recorded.folder, items, outcomes)
         learned = replace(learned, model=model)
         if not (learned.model.certificate and learned.model.certificate.holds):
             learned = replace(learned, model=learned.model.with_coverage(recorded.votes))
@@ -71,7 +71,7 @@ def _fit_run(
         outcomes = recorded.write(learned, settings, fits, spreadsheet_safe=spreadsheet_safe)
     audited = 0
     if people.audit:
-        audited = human_review.hand_out_audit(recorded.folder, items, outcomes, recorded.gold, people.audit)
+        audited = audit_file.hand_out_audit(recorded.folder, items, outcomes, recorded.gold, people.audit)
     to_label = recorded.hand_out(learned, people.to_label)
     result = recorded.result(learned, outcomes, to_label=to_label, to_audit=audited)
     write_workbooks(result, wanted=people.excel)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -89,7 +89,8 @@ def reusable_votes(
     try:
         axes = VoteAxes(ids, annotators, relations, job.task.labels, job.draws)
         votes = vote_files.read_votes(folder.votes, axes)
-    except PcsError:
+    except PcsError as error:
+        _warn_of_damaged_votes(error)
         return None
     run_sync(lambda: ask.close_models(job))
     tally.take_over(counted)
@@ -97,25 +98,18 @@ def reusable_votes(
     return FolderVotes(votes, note["written_wording"])
 
 
-def recorded_votes(
-    folder: RunFolder,
-    config: Config,
-    start: Mapping[str, Any],
-    ids: Sequence[str],
-    items: Callable[[], Sequence[Item]],
-) -> Votes:
+def recorded_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], items: Sequence[Item]) -> Votes:
     """Return the votes of a run: those in its file or, after a stop, all that the ledger has; no model is called.
 
     Args:
         folder: The run.
         config: Its settings.
         start: Its `run.json`.
-        ids: The IDs of its rows.
-        items: Returns the rows themselves, which only the ledger needs.
+        items: Its rows.
     """
-    votes = _filed_votes(folder, config, start, ids)
+    votes = _filed_votes(folder, config, start, [item.id for item in items])
     if votes is None and ledgers.ledger_exists(ledgers.ledger_of(folder, config)):
-        votes = _from_ledger(folder, config, items(), start.get("asked", ""))
+        votes = _from_ledger(folder, config, items, start.get("asked", ""))
     if votes is None or (votes.codes == NOT_ASKED).all():
         raise TableError(f"{folder.path} has no answers yet: pcs run asks for them")
     _warn_of_open_questions(folder, votes, vote_files.read_note(folder.votes))
@@ -132,8 +126,12 @@ def _filed_votes(folder: RunFolder, config: Config, start: Mapping[str, Any], id
     try:
         return vote_files.read_votes(folder.votes, axes)
     except PcsError as error:
-        warnings.warn(f"{error}; votes are taken from the ledger instead", PcsWarning, stacklevel=4)
+        _warn_of_damaged_votes(error)
         return None
+
+
+def _warn_of_damaged_votes(error: PcsError) -> None:
+    warnings.warn(f"{error}; votes are taken from the ledger instead", PcsWarning, stacklevel=5)
 
 
 def _from_ledger(folder: RunFolder, config: Config, items: Sequence[Item], digest: str) -> Votes:

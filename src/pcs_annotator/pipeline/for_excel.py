@@ -73,7 +73,8 @@ def _labelled(result: RunResult) -> Iterator[pa.Table]:
     """Yield the rows with their labels; those of a large table from its file."""
     if result.whole is None:
         people = result.verdicts.by_place(len(result.outcomes))
-        yield with_outcomes(result.dataset.table, result.outcomes, result.votes.labels, people)
+        dataset = result.dataset
+        yield with_outcomes(dataset.table, result.outcomes, result.votes.labels, people, dataset.gold)
         return
     columns = tables.Columns(text=next(iter(result.whole.columns)), numbered=True)
     for chunk in sources.open_stream(result.folder.labels, columns).chunks():

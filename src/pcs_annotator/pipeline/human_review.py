@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from pcs_annotator.core.arrays import Integers, Mask
+from pcs_annotator.core.copies import same_texts
 from pcs_annotator.core.gold import (
     UNLABELLED,
     as_known,
@@ -21,7 +22,6 @@ from pcs_annotator.core.gold import (
     same_text,
     text_hash,
 )
-from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.table_files import AS_FOUND, Reading
 from pcs_annotator.core.task import Item, label_lookup, unknown_label
 from pcs_annotator.core.votes import Votes
@@ -30,7 +30,7 @@ from pcs_annotator.files import human_files
 from pcs_annotator.files.runs import RunFolder, set_aside
 from pcs_annotator.files.tables import Columns, Dataset
 from pcs_annotator.judging.model import Model
-from pcs_annotator.judging.promising.certificate import audit, draw_rows
+from pcs_annotator.judging.promising.certificate import draw_rows
 from pcs_annotator.judging.promising.informative import review_order, rows_to_label
 from pcs_annotator.pipeline.verdicts import Verdicts, read_verdicts
 
@@ -86,13 +86,13 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
     items = dataset.items
     labels: list[str | None] = list(dataset.gold) if dataset.gold else [None] * len(items)
     random_sample, assumed = np.zeros((2, len(items)), dtype=np.bool_)
-    drawn = _kinds_by_row(folder)
+    drawn = kinds_by_row(folder)
     for place, label in enumerate(labels):
         if label is not None:
             kinds = drawn.get((items[place].id, text_hash(items[place].text)), set()) if drawn else set()
             random_sample[place] = kinds <= {"at random"}
             assumed[place] = not kinds
-    for place, one in _labels_by_people(folder, items).items():
+    for place, one in labels_by_people(folder, items).items():
         if labels[place] is None or one.kind != "by a person":
             random_sample[place] = one.kind == "at random"
             assumed[place] = False
@@ -105,7 +105,7 @@ def gold_of(folder: RunFolder | None, dataset: Dataset, until: int | None = None
     return Gold(tuple(labels), random_sample, assumed, verdicts)
 
 
-def _kinds_by_row(folder: RunFolder | None) -> dict[tuple[str, str], set[str]]:
+def kinds_by_row(folder: RunFolder | None) -> dict[tuple[str, str], set[str]]:
     """Return id and text hash → how the row was chosen, of all rows that were ever written out for people."""
     found: dict[tuple[str, str], set[str]] = {}
     for one in drawn_before(folder) if folder else ():
@@ -113,7 +113,7 @@ def _kinds_by_row(folder: RunFolder | None) -> dict[tuple[str, str], set[str]]:
     return found
 
 
-def _labels_by_people(folder: RunFolder | None, items: Sequence[Item]) -> dict[int, human_files.GivenGold]:
+def labels_by_people(folder: RunFolder | None, items: Sequence[Item]) -> dict[int, human_files.GivenGold]:
     """Return row → the label that a person gave; labels of texts that have changed are left out, with a warning."""
     if folder is None or not folder.gold.exists():
         return {}
@@ -146,7 +146,7 @@ def _warn_of_other_texts(file: str, ids: Sequence[str]) -> None:
 
 def check_gold(folder: RunFolder | None, dataset: Dataset) -> None:
     """Raise if gold labels contradict each other: of people and data for one row, or of rows with the same text."""
-    _check_gold(dataset, _labels_by_people(folder, dataset.items), None, folder.gold.name if folder else "")
+    _check_gold(dataset, labels_by_people(folder, dataset.items), None, folder.gold.name if folder else "")
 
 
 def _check_gold(
@@ -199,7 +199,7 @@ def take_gold(people: FromPeople, folder: RunFolder, dataset: Dataset, labels: S
         if one.label.casefold() not in lookup:
             raise unknown_label(one.label, labels, f"{path.name}, row {one.row}, column gold")
     before = human_files.read_gold(folder.gold) if folder.gold.exists() else []
-    drawn = _kinds_by_row(folder) if folder.drawn.exists() else None
+    drawn = kinds_by_row(folder) if folder.drawn.exists() else None
     merged = {one.id: one for one in before}
     for one in given:
         hashed = text_hash(texts[one.id])
@@ -263,20 +263,23 @@ class HandedOut(NamedTuple):
 
 
 def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Model, gold: Gold, rows: int) -> HandedOut:
-    """Write the rows that a person should label next.
+    """Write the rows that a person should label next, each text once, and none whose text has gold.
 
     Without a confidence, these are the most informative rows. With a confidence but no promise, they are drawn at
     random, because only random rows can support a promise. With a promise, they are all rows left for review, the
     least certain first.
     """
     codes = gold_codes(votes, gold.labels)
-    unlabelled = codes == UNLABELLED
+    labelled = codes != UNLABELLED
+    unlabelled = _first_of_texts(items, labelled)
     # The seed changes when rows get labels, so that other rows are drawn; rows left empty may be drawn again.
-    seed = int((~unlabelled).sum())
+    seed = int(labelled.sum())
     certificate = model.certificate
     kind: human_files.SampleKind
     if model.calibrator is None:
-        kind, chosen = "informative", rows_to_label(votes, rows, gold=codes, seed=seed)
+        among = np.flatnonzero(labelled | unlabelled)
+        chosen = among[rows_to_label(votes.take(among), rows, gold=codes[among], seed=seed)]
+        kind = "informative"
     elif certificate is None or not certificate.holds:
         needed = certificate and certificate.rows_needed
         missing = needed.likely - certificate.gold_rows if certificate and needed else 0
@@ -284,23 +287,40 @@ def hand_out(folder: RunFolder, items: Sequence[Item], votes: Votes, model: Mode
         kind, chosen = "at random", draw_rows(unlabelled, wanted, seed)
     else:
         kind, chosen = "for review", _review_queue(votes, model, unlabelled)
-    write_to_label(folder, items, gold, [_drawn(items[row], kind) for row in chosen])
+    write_to_label(folder, items, gold, [drawn_row(items[row], kind) for row in chosen])
     return HandedOut(len(chosen), kind)
 
 
-def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: Sequence[human_files.Drawn]) -> None:
-    """Write rows for a person to label, and note how they were drawn; without any, there is no such file."""
+def _first_of_texts(items: Sequence[Item], labelled: Mask) -> Mask:
+    """Return one row for every text that has no gold label in any row."""
+    same = same_texts([item.text for item in items])
+    found = np.zeros(len(items), dtype=np.bool_)
+    found[np.unique(same, return_index=True)[1]] = True
+    return found & ~np.isin(same, same[labelled])
+
+
+def write_to_label(folder: RunFolder, items: Sequence[Item], gold: Gold, rows: Sequence[human_files.Drawn]) -> int:
+    """Note how rows were drawn, and write those for a person to label, each text once, and none whose text has gold.
+
+    Returns how many were written; without any, there is no such file.
+    """
     known = {(item.id, label) for item, label in zip(items, gold.labels, strict=True)}
     keep_filled(folder.to_label, "gold", known)
-    _remember(folder, rows)
-    if rows:
-        texts = {item.id: item.text for item in items}
-        human_files.write_to_label(folder.to_label, ((one.id, texts[one.id], one.kind) for one in rows))
+    remember_drawn(folder, rows)
+    texts = {item.id: item.text for item in items}
+    same = dict(zip(texts, same_texts(list(texts.values())).tolist(), strict=True))
+    seen = {same[item.id] for item, label in zip(items, gold.labels, strict=True) if label}
+    first = {same[one.id]: one for one in reversed(rows) if same[one.id] not in seen}
+    shown = [one for one in rows if first.get(same[one.id]) is one]
+    if shown:
+        human_files.write_to_label(folder.to_label, ((one.id, texts[one.id], one.kind) for one in shown))
     else:
         folder.to_label.unlink(missing_ok=True)
+    return len(shown)
 
 
-def _drawn(item: Item, kind: human_files.SampleKind) -> human_files.Drawn:
+def drawn_row(item: Item, kind: human_files.SampleKind) -> human_files.Drawn:
+    """Return the note that a row is written out for people."""
     return human_files.Drawn(item.id, kind, text_hash(item.text))
 
 
@@ -326,7 +346,7 @@ def drawn_before(folder: RunFolder) -> list[human_files.Drawn]:
     return human_files.read_drawn(folder.drawn) if folder.drawn.exists() else []
 
 
-def _remember(folder: RunFolder, rows: Sequence[human_files.Drawn]) -> None:
+def remember_drawn(folder: RunFolder, rows: Sequence[human_files.Drawn]) -> None:
     """Note which rows are written out for people; without any, too, so that the folder is known to have such a note."""
     before = drawn_before(folder)
     merged = dict.fromkeys([*before, *rows])
@@ -341,58 +361,3 @@ def _review_queue(votes: Votes, model: Model, unlabelled: Mask) -> Integers:
     confidence = verdicts.probabilities[np.arange(len(votes)), verdicts.best]
     order = review_order(votes, confidence)
     return order[(unlabelled & ~verdicts.accepted)[order]]
-
-
-def hand_out_audit(folder: RunFolder, items: Sequence[Item], outcomes: Sequence[Outcome], gold: Gold, rows: int) -> int:
-    """Write accepted rows, drawn at random, for a person to check, and return how many.
-
-    Rows with gold are left out: the promise was made from them, so they could only confirm it.
-    """
-    pairs = zip(outcomes, gold.labels, strict=True)
-    open_rows = np.array([one.decision == "accept" and not label for one, label in pairs], dtype=np.bool_)
-    if not open_rows.any():
-        raise GoldError("no row without gold is accepted, so there is nothing to audit: label more rows until some are")
-    drawn = draw_rows(open_rows, rows, seed=len(items))
-    keep_filled(folder.audit, "verdict")
-    _remember(folder, [_drawn(items[row], "for audit") for row in drawn])
-    rows_to_check = ((items[row].id, items[row].text, outcomes[row].label or "") for row in drawn)
-    human_files.write_audit(folder.audit, rows_to_check)
-    return len(drawn)
-
-
-def with_verdicts(
-    model: Model, people: FromPeople, folder: RunFolder, items: Sequence[Item], outcomes: Sequence[Outcome]
-) -> Model:
-    """Return the model with its certificate confirmed, revoked or left open by a person's verdicts."""
-    assert people.verdicts is not None
-    path, certificate = people.verdicts, model.certificate
-    if certificate is None or not certificate.thresholds:
-        raise GoldError(f"{path.name}: there is no promise for these verdicts to confirm or revoke")
-    now = {outcome.id: (outcome, item.text) for outcome, item in zip(outcomes, items, strict=True)}
-    drawn = _kinds_by_row(folder) if folder.drawn.exists() else None
-    checked: dict[str, human_files.AuditedLabel] = {}
-    known_id, known_label = as_known(now), as_known(one.label for one in outcomes if one.label)
-    for cells in human_files.read_verdicts(path, people.reading):
-        one = cells._replace(id=known_id(cells.id), label=known_label(cells.label))
-        outcome, text = now.get(one.id, (None, ""))
-        if outcome is None or outcome.decision != "accept" or outcome.label != one.label:
-            why = f"is not accepted as {one.label!r}: the labels have changed since these rows were drawn"
-        elif one.text and not same_text(one.text, text):
-            why = "has another text in the run"
-        elif drawn is not None and "for audit" not in drawn.get((one.id, text_hash(text)), ()):
-            why = "was not drawn for an audit"
-        elif checked.setdefault(one.id, one).right != one.right:
-            why = f"has another verdict in row {checked[one.id].row}"
-        else:
-            continue
-        raise GoldError(
-            f"{path.name}, row {one.row}: {one.id!r} {why}: correct the file, or draw new rows with --audit"
-        )
-    if certificate.audit is not None and certificate.audit.rows > len(checked):
-        raise GoldError(
-            f"{path.name}: an earlier audit checked {certificate.audit.rows} rows and this file has verdicts on "
-            f"{len(checked)}: give all of them, because leaving some out would change what the audit finds"
-        )
-    wrong = sum(not one.right for one in checked.values())
-    found = audit(certificate.promise, certificate.accepted_share, len(checked), wrong)
-    return replace(model, certificate=replace(certificate, audit=found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,7 +16,7 @@ from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
 from pcs_annotator.asking.ledger.repair import is_sound, salvage
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
-from pcs_annotator.errors import ConfigError, LedgerError
+from pcs_annotator.errors import ConfigError, LedgerError, PcsWarning
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import (
     RunFolder,
@@ -182,8 +183,11 @@ def set_ledger_aside(path: Path) -> Path:
     with suppress(LedgerError), Ledger(path):
         pass  # a ledger that is opened and closed leaves no such file, unless somebody else reads it or it is damaged
     kept = _set_aside(path)
-    with suppress(LedgerError), Ledger(path) as ledger:
-        ledger.take_over_spending(kept)
+    try:
+        with Ledger(path) as ledger:
+            ledger.take_over_spending(kept)
+    except LedgerError as error:
+        warnings.warn(f"what was spent before does not count for budgets: {error}", PcsWarning, stacklevel=3)
     return kept
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from pcs_annotator.core.result_table import Content, Figure, ResultTable
-from pcs_annotator.errors import ConfigError, GoldError, LedgerError
+from pcs_annotator.errors import ConfigError, GoldError, LedgerError, PcsWarning
 from pcs_annotator.files.result_tables import latex, to_csv, to_latex, to_markdown, without_intervals
 from pcs_annotator.files.runs import atomic_path, check_ending, make_way, read_origin, refuse_existing
 from pcs_annotator.files.workbook import Sheet, write_workbook
@@ -128,12 +128,15 @@ def _sentences(result: RunResult) -> Iterator[str]:
 
 def _when(result: RunResult) -> str:
     """Return the days of the first and the last call."""
-    with suppress(LedgerError):
+    try:
         found = asked_between(ledger_of(result.folder, result.config))
-        if found is not None:
-            first, last = (datetime.fromtimestamp(time, UTC).date().isoformat() for time in found)
-            return f"on {first}" if first == last else f"from {first} to {last}"
-    return "on days that are not recorded"
+    except LedgerError as error:
+        warnings.warn(f"the days of the calls are not known: {error}", PcsWarning, stacklevel=2)
+        found = None
+    if found is None:
+        return "on days that are not recorded"
+    first, last = (datetime.fromtimestamp(time, UTC).date().isoformat() for time in found)
+    return f"on {first}" if first == last else f"from {first} to {last}"
 
 
 def _about_gold(result: RunResult) -> Iterator[str]:

@@ -66,10 +66,7 @@ class Recorded:
     def read(cls, folder: RunFolder, ledger: str = "") -> Recorded:
         """Read a run folder; `ledger` says where its answers are now, if that has changed."""
         config, start = started(folder, ledger)
-        dataset = tables.read_dataset(folder.items, resolve_config.columns_of(config))
-        dataset = replace(dataset, name=read_origin(folder).data or dataset.name)
-        ids = [item.id for item in dataset.items]
-        answers = folder_votes.recorded_votes(folder, config, start, ids, lambda: dataset.items)
+        dataset, answers = recorded_rows(folder, config, start)
         gold = human_review.gold_of(folder, dataset)
         sampled = SAMPLED in start
         return cls(folder=folder, config=config, dataset=dataset, answers=answers, gold=gold, sampled=sampled)
@@ -159,7 +156,7 @@ class Recorded:
         self.write_learned(learned, settings, fits)
         outcomes = list(learned.model.judge(self.votes))
         people = self.gold.verdicts.by_place(len(outcomes))
-        labelled = with_outcomes(self.dataset.table, outcomes, self.votes.labels, people)
+        labelled = with_outcomes(self.dataset.table, outcomes, self.votes.labels, people, self.gold.labels)
         tables.write_table(self.folder.labels, labelled, TableStyle(spreadsheet_safe=spreadsheet_safe))
         return outcomes
 
@@ -283,6 +280,15 @@ def started(folder: RunFolder, ledger: str = "") -> tuple[Config, Mapping[str, A
         if not all(isinstance(name, str) for name in names):
             raise TypeError("names must be texts")
     return replace(config, ask=replace(config.ask, ledger=ledger or config.ask.ledger)), start
+
+
+def recorded_rows(folder: RunFolder, config: Config, start: Mapping[str, Any]) -> tuple[tables.Dataset, Votes]:
+    """Return the rows of a run that has started, with the gold of its data, and all votes on them."""
+    if not folder.items.exists():
+        raise TableError(f"{folder.path} has no {folder.items.name}: pcs run, once more, writes it")
+    dataset = tables.read_dataset(folder.items, resolve_config.columns_of(config))
+    dataset = replace(dataset, name=read_origin(folder).data or dataset.name)
+    return dataset, folder_votes.recorded_votes(folder, config, start, dataset.items)
 
 
 def refuse_lost_ledger(folder: RunFolder, config: Config) -> None:

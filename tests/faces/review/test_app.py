@@ -188,6 +188,14 @@ def test_a_row_shows_why_its_variants_and_every_vote(run: Path) -> None:
     assert re.search(r"<del>[^<]*good", order)
 
 
+def test_variants_that_cannot_be_read_are_not_called_missing(run: Path) -> None:
+    with page_of(run) as url:
+        (run / "variants.parquet").write_bytes(b"nothing")
+        page = Client(url).ask("/row?id=t90").text
+    assert "variants.parquet is damaged or not a file of variants" in page
+    assert "no variant recorded" not in page
+
+
 def test_guidelines_of_ones_own_are_shown_as_text_and_nothing_more(run: Path, tmp_path: Path) -> None:
     file = tmp_path / "guidelines.md"
     file.write_text(f"# Rules\n\n{ATTACK}\n\n![x](http://elsewhere.example/x.png) [y](javascript:alert(1))\n")

@@ -49,9 +49,16 @@ def rows_with_groups(gold_rows: int = 200) -> list[dict[str, str]]:
     return found
 
 
-def make_run(folder: Path, gold_rows: int = 200, rows: int = ROWS, *, id_column: str = "id") -> Path:
-    """Label the rows, or the first of them; return the run folder. Without a name of their column, ids are left out."""
-    given = [{id_column: row.pop("id"), **row} for row in rows_with_groups(gold_rows)[:rows]]
+def make_run(
+    folder: Path, gold_rows: int = 200, rows: int = ROWS, *, id_column: str = "id", twice: bool = False
+) -> Path:
+    """Label the rows, or the first of them, or each twice; return the run folder.
+
+    Without a name of their column, ids are left out. Of rows that are there twice, the second has no gold.
+    """
+    found = rows_with_groups(gold_rows)[:rows]
+    found += [{**row, "id": f"copy{row['id']}", "gold": ""} for row in found] if twice else []
+    given = [{id_column: row.pop("id"), **row} for row in found]
     data = write_csv(folder / "data.csv", [{name: cell for name, cell in row.items() if name} for row in given])
     config = Config(
         task=TaskSettings(labels=("good", "bad")),

@@ -52,7 +52,7 @@ def test_without_gold_the_worst_is_assumed(bare: Path) -> None:
 def test_drawn_rows_come_back_as_gold_with_their_probabilities(made: Path, tmp_path: Path, drawing: Drawing) -> None:
     folder = copy_run(made, tmp_path / "run")
     before = estimate_run(folder, Question()).lines[0]
-    assert draw_gold(folder, 60, drawing) == folder / "to_label.csv"
+    assert draw_gold(folder, 60, drawing) == (60, folder / "to_label.csv")
     label(folder, leave_empty=10)
     found = estimate_run(folder, Question()).lines[0]
     assert found.gold_rows == 250
@@ -99,6 +99,29 @@ def test_no_row_is_drawn_twice(made: Path, tmp_path: Path) -> None:
     second = {row["id"] for row in read_csv(folder / "to_label.csv")}
     assert not first & second
     assert not second & {row["id"] for row in rows_with_groups()[:200]}
+
+
+def test_drawn_rows_whose_text_has_gold_count_without_being_labelled_again(made: Path, tmp_path: Path) -> None:
+    folder = copy_run(made, tmp_path / "run")
+    rows = rows_with_groups()
+    chosen = [{"id": row["id"], "gold": truth(row)} for row in rows[200:300]]  # by a person, not at random
+    fit_run(folder, people=FromPeople(gold=write_csv(tmp_path / "mine.csv", chosen)))
+    drawn = draw_gold(folder, 200, "simple")
+    to_label = read_csv(drawn.file)
+    again = {row["id"] for row in to_label} & {row["id"] for row in chosen}
+    noted = {row["id"] for row in read_csv(folder / "drawn.csv") if row["probability"]}
+    assert not again
+    assert drawn.rows == len(to_label) < 200 == len(noted)
+    label(folder)
+    assert estimate_run(folder, Question()).lines[0].gold_rows == 400
+
+
+def test_a_text_that_was_drawn_in_several_rows_is_labelled_once(tmp_path: Path) -> None:
+    folder = make_run(tmp_path, gold_rows=50, rows=150, twice=True)
+    drawn = draw_gold(folder, 250, "simple")
+    assert drawn.rows == len(read_csv(drawn.file)) == 100
+    label(folder)
+    assert estimate_run(folder, Question()).lines[0].gold_rows == 300
 
 
 def test_what_cannot_be_drawn_says_why(made: Path, bare: Path) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,12 @@ from pcs_annotator.pipeline.human_review import FromPeople
 from pcs_annotator.pipeline.label import Saving, label
 from pcs_annotator.pipeline.large import large_table, stream, survey
 from pcs_annotator.pipeline.merge import merge
+from pcs_annotator.pipeline.review.session import Review
+from pcs_annotator.pipeline.review.values import Query, ReviewOptions
 from pcs_annotator.pipeline.run import run
 from pcs_annotator.pipeline.run_request import RunRequest
 from pcs_annotator.pipeline.run_result import RunResult
+from tests.pipeline.review.reviewing import verdict
 from tests.simulated import (
     MODELS,
     RELATIONS,
@@ -176,13 +180,39 @@ def test_a_second_run_of_a_finished_job_only_reads(data: Path, tmp_path: Path, s
     assert {"labels.csv", "all-votes.parquet", "votes.parquet", "whole.json"} <= kept
 
 
+def test_after_a_review_the_final_label_of_rows_with_gold_is_their_gold(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampling: None
+) -> None:
+    monkeypatch.setattr(survey, "SAMPLE_ROWS", GOLD // 2)  # so that not all gold rows are in the sample
+    first = made(data, tmp_path / "run", ONE)
+    with Review.open(tmp_path / "run", ReviewOptions(refit_every=0, seed=1)) as review:
+        shown = review.find(Query()).rows[0]
+        review.submit(verdict(review.show(shown.id, "ann"), "good"))
+    for again in (lambda: fit_run(tmp_path / "run"), lambda: made(data, tmp_path / "run", ONE)):
+        again()
+        rows = labels_of(tmp_path / "run")
+        with_gold = [row for row in rows if row["gold"] and not row["pcs_verdict"]]
+        assert any(row["pcs_label"] != row["gold"] for row in with_gold)
+        assert [row["pcs_final_label"] for row in with_gold] == [row["gold"] for row in with_gold]
+        assert len(rows) == first.counts.rows > len(with_gold) > GOLD // 2
+
+
+DAMAGED = {
+    "labels.csv": "",
+    "all-votes.parquet": "",
+    "whole.json": "whole.json cannot be read .*: pcs run writes it again, from the answers in the ledger",
+    "items.parquet": "items.parquet .*; a new sample of the rows is drawn",
+}
+
+
 def test_a_damaged_or_missing_file_is_written_again_without_calls(data: Path, tmp_path: Path, sampling: None) -> None:
     made(data, tmp_path / "run", ONE)
     before = (tmp_path / "run" / "labels.csv").read_bytes()
-    for damage in ("labels.csv", "all-votes.parquet", "whole.json", "items.parquet"):
+    for damage, said in DAMAGED.items():
         path = tmp_path / "run" / damage
         path.unlink() if damage.startswith("all") else path.write_bytes(b"{damaged")
-        again = made(data, tmp_path / "run", ONE)
+        with pytest.warns(PcsWarning, match=said) if said else nullcontext():
+            again = made(data, tmp_path / "run", ONE)
         assert again.tally.calls == 0
         assert (tmp_path / "run" / "labels.csv").read_bytes() == before
 

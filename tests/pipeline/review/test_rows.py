@@ -16,7 +16,8 @@ from pyarrow.parquet import read_table, write_table
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.gold import text_hash
 from pcs_annotator.core.review import Verdict
-from pcs_annotator.errors import ConfigError, LabelError, TableError
+from pcs_annotator.errors import ConfigError, LabelError, PcsWarning, TableError
+from pcs_annotator.files import vote_files
 from pcs_annotator.files.config import Config, RelationSettings, TaskSettings
 from pcs_annotator.files.human_files import GivenGold, write_gold
 from pcs_annotator.files.review_log import append_events
@@ -25,8 +26,10 @@ from pcs_annotator.pipeline.fit import fit_run, open_run
 from pcs_annotator.pipeline.review.record import Record
 from pcs_annotator.pipeline.review.rows import DECISIONS, Rows, asked_questions
 from pcs_annotator.pipeline.review.search import counts, matching
-from pcs_annotator.pipeline.review.values import Query
-from tests.simulated import simulated_models
+from pcs_annotator.pipeline.review.session import Review
+from pcs_annotator.pipeline.review.values import Query, ReviewOptions
+from tests.pipeline.review.reviewing import judge
+from tests.simulated import simulated_models, simulated_run
 
 
 def rows_of(run: Path) -> Rows:
@@ -54,6 +57,44 @@ def test_rows_say_what_the_run_says(run: Path) -> None:
     assert gold == list(result.dataset.gold)
 
 
+@pytest.fixture
+def coded(tmp_path: Path) -> Path:
+    """Return a run with gold of two people, who differ on the first row."""
+    simulated_run(tmp_path, rows=60, gold_rows=20, coders=("anna", "ben"))
+    return tmp_path / "run"
+
+
+def test_gold_of_several_coders_is_the_same_as_in_a_fit_and_no_column_to_show(coded: Path) -> None:
+    rows, result = rows_of(coded), open_run(coded)
+    gold = [None if code < 0 else rows.labels[code] for code in rows.data_gold]
+    assert gold == list(result.dataset.gold)
+    assert sum(label is not None for label in gold) == 19
+    assert rows.gold.tolist() == rows.data_gold.tolist()
+    assert rows.own_columns == []
+    assert rows.columns(0) == {}
+
+
+def test_random_verdicts_beside_gold_of_several_coders_support_a_promise(coded: Path) -> None:
+    with Review.open(coded, ReviewOptions(refit_every=0, seed=1)) as review:
+        assert review.progress("ann").queues["random"] == (0, 41)
+        seen = [judge(review, "random", "good").id for _ in range(5)]
+    verdicts = fit_run(coded).verdicts
+    assert verdicts.counts["at_random"] == 5
+    assert not {f"t{row}" for row in range(1, 20)} & set(seen)
+
+
+def test_variants_of_every_row_are_shown_from_a_file_of_several_groups(run: Path) -> None:
+    path = run / "variants.parquet"
+    table = read_table(path)
+    write_table(table, path, row_group_size=7)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vote_files, "ROWS_IN_MEMORY", 3)
+        rows = rows_of(run)
+        shown = [one.text for place in range(len(rows)) for one in rows.variants(place)]
+    assert len(shown) == len(rows) == 60
+    assert shown == table["text"].to_pylist()
+
+
 def test_details_of_a_row(run: Path) -> None:
     rows = rows_of(with_columns(run))
     place = rows.place("t7")
@@ -72,7 +113,8 @@ def test_details_of_a_row(run: Path) -> None:
 def test_questions_are_shown_as_they_were_asked() -> None:
     task = TaskSettings(labels=("good", "bad"), instruction="Is it good, bad?")
     use = ("original", "frame", "order", "layout", "wording", "no-longer-known")
-    found = asked_questions(Config(task=task, relations=RelationSettings(use=use)))
+    with pytest.warns(PcsWarning, match="what no-longer-known asked is not shown: .*no-longer-known"):
+        found = asked_questions(Config(task=task, relations=RelationSettings(use=use)))
     assert sorted(found) == ["layout", "order", "wording"]
     assert "- bad\n- good" in found["order"]
     assert found["layout"].startswith("One message")
@@ -98,7 +140,8 @@ def test_labels_that_people_gave_in_a_file_are_gold(run: Path) -> None:
         GivenGold(3, "gone", "bad"),
     ]
     write_gold(run / "gold.csv", given)
-    rows = rows.refitted()
+    with pytest.warns(PcsWarning, match=r"gold.csv: labels given for other texts are not used: 1 \('t31'\)"):
+        rows = rows.refitted()
     assert rows.labels[rows.gold[same]] == "bad"
     assert rows.gold[other] == -1
     assert rows.data_gold[same] == -1

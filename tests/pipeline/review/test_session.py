@@ -43,6 +43,16 @@ def test_a_row_is_shown_with_everything_about_it(review: Review) -> None:
     assert review.show("t3", "ann").gold in ("good", "bad")
 
 
+def test_variants_that_cannot_be_read_are_said_to_be(review: Review, run: Path) -> None:
+    (run / "variants.parquet").write_bytes(b"nothing")
+    shown = review.show("t3", "ann")
+    assert shown.variants == []
+    assert "variants.parquet is damaged or not a file of variants" in shown.unread
+    review.close()
+    with Review.open(run, OPTIONS) as again:
+        assert any("variants.parquet is damaged" in note and "rewrites are not shown" in note for note in again.notes)
+
+
 def test_verdicts_are_stored_with_all_that_is_known(review: Review, run: Path) -> None:
     shown = review.next_row("Ann  Lee ", "learn")
     assert shown is not None

@@ -38,11 +38,15 @@ def command(*, folder: Path, rows: int | None, draw: Any, by: str, to_json: bool
     The design is kept in the run folder, and pcs estimate uses it. Fill in to_label.csv, and pass it to pcs fit --gold.
     """
     if rows is not None:
-        place = gold.draw_gold(folder, rows, draw, by)
+        written, place = gold.draw_gold(folder, rows, draw, by)
         if to_json:
-            options.echo_json({"rows": rows, "file": str(place)})
-        else:
-            click.echo(f"wrote {rows} rows to {place}: fill in the column gold, then pcs fit {folder} --gold {place}")
+            options.echo_json({"rows": written, "drawn": rows, "file": str(place)})
+            return
+        if written < rows:
+            click.echo(f"the texts of {rows - written} of {rows} rows have gold, or were drawn twice: they count, too")
+        if written:
+            then = f"pcs fit {folder} --gold {place}"
+            click.echo(f"wrote {written} rows to {place}: fill in the column gold, then {then}")
         return
     found = gold.plan_gold(folder, gold.Wish(by=by, **wish))
     options.show(gold.GoldPlan.to_dict, print_plan, found, to_json=to_json)

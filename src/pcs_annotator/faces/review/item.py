@@ -223,7 +223,8 @@ def answers_view(shown: Shown) -> Markup:
     ]
     whole = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *lines), class_="votes")
     scrolled = tag("div", whole, class_="scroll", tabindex="0", role="region", aria_labelledby="answers-title")
-    return section("answers", "Variants and votes", scrolled)
+    unread = tag("p", f"Variants are not shown: {shown.unread}", class_="quiet") if shown.unread else None
+    return section("answers", "Variants and votes", unread, scrolled)
 
 
 def _breakable(name: str) -> Markup:
@@ -236,7 +237,7 @@ def _variant(shown: Shown, relation: str, variant: ShownVariant | None) -> Child
     if relation == ORIGINAL:
         return tag("span", "the text as it is", class_="quiet")
     if variant is None:
-        return tag("span", "no variant recorded", class_="quiet")
+        return tag("span", "not shown" if shown.unread else "no variant recorded", class_="quiet")
     if variant.question is not None:
         return marked(shown.question, variant.question, ROOM_FOR_QUESTION)
     if variant.status == "original":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Array, Codes, Floats, Integers, Mask
+from pcs_annotator.core.copies import same_texts
 from pcs_annotator.core.gold import UNLABELLED, gold_codes, text_hash
 from pcs_annotator.core.result_names import probability_name
 from pcs_annotator.core.tabular import text_column
@@ -75,7 +76,7 @@ def evidence_of(
         columns: Those of a large table that will be needed; None for all.
     """
     votes, folder = recorded.votes, recorded.folder
-    gold = gold_codes(votes, recorded.gold.labels)
+    gold = gold_with_copies(recorded)
     _refuse_one_label(gold, votes.labels)
     known = expected_labels(votes, gold, recorded.settings, recorded.texts)
     if known is None:
@@ -108,6 +109,20 @@ def evidence_of(
         sample=sample,
         notes=chosen.notes,
     )
+
+
+def gold_with_copies(recorded: Recorded) -> Codes:
+    """Return the gold label of every row; a row that was drawn has that of its text, which people label once."""
+    gold = gold_codes(recorded.votes, recorded.gold.labels)
+    draws = with_probability(recorded)
+    if not draws:
+        return gold
+    same = same_texts(recorded.texts)
+    known = dict(zip(same[gold != UNLABELLED].tolist(), gold[gold != UNLABELLED].tolist(), strict=True))
+    for row in draws:
+        if gold[row] == UNLABELLED:
+            gold[row] = known.get(int(same[row]), UNLABELLED)
+    return gold
 
 
 class _Whole(NamedTuple):

@@ -19,7 +19,7 @@ from pcs_annotator.judging.estimating.planning import Design, Foretold
 from pcs_annotator.judging.estimating.sampling import allocate, by_confidence, draw_with
 from pcs_annotator.pipeline import for_excel, human_review
 from pcs_annotator.pipeline.estimating.cells import cells_of
-from pcs_annotator.pipeline.estimating.evidence import with_probability
+from pcs_annotator.pipeline.estimating.evidence import gold_with_copies, with_probability
 from pcs_annotator.pipeline.estimating.shares import label_values
 from pcs_annotator.pipeline.run_folder import Recorded
 
@@ -133,8 +133,15 @@ def plan_gold(path: Path, wish: Wish) -> GoldPlan:
     )
 
 
-def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> Path:
-    """Draw rows for a person to label, note their probabilities, and return the file to fill in.
+class ToLabel(NamedTuple):
+    """How many rows a person has to label, and the file to fill in; rows whose text has gold are not in it."""
+
+    rows: int
+    file: Path
+
+
+def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> ToLabel:
+    """Draw rows, note their probabilities, and write those for a person to label whose text has no gold label.
 
     Args:
         path: The run folder.
@@ -146,7 +153,7 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> Path:
     folder = RunFolder(path)
     recorded = Recorded.read(folder)
     before, items = human_review.drawn_before(folder), recorded.dataset.items
-    known = gold_codes(recorded.votes, recorded.gold.labels) != UNLABELLED
+    known = gold_with_copies(recorded) != UNLABELLED
     # a row that a person chose may be drawn, too: if it never were, other rows could not speak for it
     counted = recorded.gold.random_sample | np.isin(np.arange(len(items)), [*with_probability(recorded)])
     open_rows = np.flatnonzero(~(known & counted))
@@ -161,10 +168,10 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> Path:
         Drawn(items[row].id, "with probability", text_hash(items[row].text), float(chance), stratum, turn)
         for row, chance, stratum in zip(chosen, chances, strata, strict=True)
     ]
-    human_review.write_to_label(folder, items, recorded.gold, drawn)
+    written = human_review.write_to_label(folder, items, recorded.gold, drawn)
     known_gold = replace(recorded.dataset, gold=recorded.gold.labels)
     for_excel.write_to_label(folder, known_gold, recorded.votes.labels)
-    return folder.for_people(folder.to_label)
+    return ToLabel(written, folder.for_people(folder.to_label))
 
 
 def _draw(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Collection
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -94,8 +93,10 @@ def open_large(stream: TableStream, folder: RunFolder, config: Config) -> LargeT
 
 
 def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> LargeTable | None:
-    """Return the sample that a run folder has; None if it has none that can be read."""
-    with suppress(PcsError):
+    """Return the sample that a run folder has; None if it has none, or, warned, none that can be read."""
+    if not folder.settings.exists():
+        return None
+    try:
         _, start = started(folder)
         if SAMPLED in start:
             columns = resolve_config.columns_of(config)
@@ -103,6 +104,8 @@ def _earlier_sample(folder: RunFolder, stream: TableStream, config: Config) -> L
             sample = replace(sample, name=stream.name)
             data = start.get("data_hash", "")
             return LargeTable(stream=stream, data=data, rows=start[SAMPLED], sample=sample, known=sample.items)
+    except PcsError as error:
+        warnings.warn(f"{error}; a new sample of the rows is drawn", PcsWarning, stacklevel=3)
     return None
 
 
@@ -156,7 +159,7 @@ def label_whole(
     job = job_of(recorded, settings)
     fitted = FittedRun(job=job, settings=settings, model=model, frugal=None)
     graded = any(one.can_grade and annotator.answers != "hard" for annotator, one in job.annotators)
-    maker = RowMaker(model=model, graded=graded, people=_people(recorded))
+    maker = RowMaker(model=model, graded=graded, people=_people(recorded), gold=_gold(recorded))
     out = OutFiles(_labels_file(folder, large.stream), folder.all_votes, TableStyle(spreadsheet_safe=spreadsheet_safe))
 
     async def label() -> Counts:
@@ -188,14 +191,14 @@ def relabel_whole(recorded: Recorded, learned: Learned, *, spreadsheet_safe: boo
         return learned
     _, start = started(folder)
     axes = VoteAxes((), recorded.votes.annotators, start["relations"], recorded.votes.labels, recorded.config.ask.draws)
-    people = _people(recorded)
+    maker = RowMaker(model=learned.model, people=_people(recorded), gold=_gold(recorded))
     out = OutFiles(folder.labels, None, TableStyle(spreadsheet_safe=spreadsheet_safe))
     rows = _RowReader(folder.labels, whole)
     with writing_rows(out) as writer:
         for votes in vote_files.read_parts(folder.all_votes, axes):
             items = tuple(Item(id=name, text="") for name in votes.ids)
             chunk = replace(recorded.dataset, table=rows.take(len(votes)), items=items, gold=())
-            writer.write(RowMaker(model=learned.model, people=people).rows(chunk, votes))
+            writer.write(maker.rows(chunk, votes))
         rows.refuse_more()
     data = start.get("data_hash", "")
     again = replace(
@@ -257,7 +260,8 @@ def read_finished(folder: RunFolder, ledger: LedgerAddress, made_from: str) -> W
     """Return what is known about all rows if they have been labelled from the very same, and all questions answered."""
     try:
         whole = read_whole(folder)
-    except TableError:
+    except TableError as error:  # which says that it is written again
+        warnings.warn(str(error), PcsWarning, stacklevel=3)
         return None
     if whole is None or whole.made_from != made_from or not folder.all_votes.exists():
         return None
@@ -299,6 +303,10 @@ def _people(recorded: Recorded) -> dict[str, Any]:
     reviewed = recorded.gold.verdicts.by_place(len(recorded.dataset.items))
     pairs = zip(recorded.dataset.items, reviewed, strict=False)
     return {item.id: one for item, one in pairs if one is not None}
+
+
+def _gold(recorded: Recorded) -> dict[str, str | None]:
+    return dict(zip(recorded.votes.ids, recorded.gold.labels, strict=True))
 
 
 def _labels_file(folder: RunFolder, stream: TableStream) -> Path:

@@ -26,7 +26,7 @@ from pcs_annotator.files import vote_files
 from pcs_annotator.files.result_columns import people_columns, with_columns
 from pcs_annotator.files.table_stream import CHUNK_ROWS, TableStream
 from pcs_annotator.files.table_writer import PLAIN, TableStyle, writing_table
-from pcs_annotator.files.tables import Dataset
+from pcs_annotator.files.tables import Dataset, gold_in
 from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.pipeline import ask
 from pcs_annotator.pipeline.batch.waves import ask_in_waves
@@ -69,12 +69,14 @@ class RowMaker:
         model: What judges the votes.
         graded: Whether votes are written with columns for grades, whether or not a chunk has some.
         people: Item → what people said about it.
+        gold: Item → its gold label, also from a person's file; of rows outside the sample, gold is in their table.
         is_sampled: Which rows of a chunk are in the sample, if one is wanted.
     """
 
     model: Model
     graded: bool = False
     people: Mapping[str, Reviewed] = field(default_factory=dict)
+    gold: Mapping[str, str | None] = field(default_factory=dict)
     is_sampled: Callable[[Dataset], Mask] | None = None
 
     def rows(self, chunk: Dataset, votes: Votes, judged: Verdicts | None = None) -> LabelledRows:
@@ -86,7 +88,9 @@ class RowMaker:
         empty = sum(not one and is_empty(item.text) for one, item in zip(answered, chunk.items, strict=True))
         if self.people:
             reviewed = [self.people.get(item.id) for item in chunk.items]
-            columns |= people_columns(reviewed, columns[LABEL].to_pylist())
+            given = gold_in(chunk.table, chunk.columns) or [None] * len(votes)
+            gold = [self.gold.get(item.id) or label for item, label in zip(chunk.items, given, strict=True)]
+            columns |= people_columns(reviewed, gold, columns[LABEL].to_pylist(), votes.labels)
         sampled = None
         if self.is_sampled is not None and (some := self.is_sampled(chunk)).any():
             rows = np.flatnonzero(some)

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pcs_annotator.asking.annotators.prompt import task_prompt
 from pcs_annotator.core.arrays import Codes, Floats, Mask
-from pcs_annotator.core.gold import UNLABELLED, text_hash
+from pcs_annotator.core.gold import gold_codes, text_hash
 from pcs_annotator.core.outcome import Outcome
-from pcs_annotator.core.tabular import as_arrow, columns_of, text_column
-from pcs_annotator.core.task import Phrasing, Task, label_lookup, unknown_label
+from pcs_annotator.core.tabular import text_column
+from pcs_annotator.core.task import Phrasing, Task
 from pcs_annotator.core.vote import NOT_ASKED
-from pcs_annotator.core.vote_columns import indexed
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.errors import PcsError, TableError, UnknownRow
-from pcs_annotator.files import human_files, tables, vote_files
+from pcs_annotator.errors import PcsError, PcsWarning, TableError, UnknownRow
+from pcs_annotator.files import vote_files
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder, read_json
+from pcs_annotator.files.tables import Dataset
 from pcs_annotator.judging.model import Model, Verdicts
-from pcs_annotator.pipeline import folder_votes, run_folder
+from pcs_annotator.pipeline import human_review, run_folder
 from pcs_annotator.pipeline.relations import relation_options_of
-from pcs_annotator.pipeline.resolve_config import columns_of as columns_of_settings
 from pcs_annotator.pipeline.resolve_config import task_of
 from pcs_annotator.pipeline.review.values import ShownVariant, ShownVote
 from pcs_annotator.relations.base import rephrased
@@ -90,6 +89,7 @@ class Rows:
     Attributes:
         folder: The run folder.
         config: The settings of the run.
+        dataset: The rows, with the gold labels of the data.
         own: The user's columns that hold neither IDs nor texts nor gold: whoever sees gold does not judge the text.
         texts: The texts, as an Arrow array.
         answers: All votes, also of annotators that state a confidence.
@@ -104,6 +104,7 @@ class Rows:
 
     folder: RunFolder
     config: Config
+    dataset: Dataset
     own: pa.Table
     texts: pa.Array
     answers: Votes
@@ -117,44 +118,35 @@ class Rows:
 
     @classmethod
     def read(cls, folder: RunFolder) -> Rows:
-        """Read a run folder; no row becomes an object of its own.
+        """Read a run folder.
 
         Raises:
             ConfigError: It is not a run folder.
             TableError: A file is missing or damaged, or the model was fitted with other labels.
         """
-        from pyarrow import ArrowException
-
         config, start = run_folder.started(folder)
-        if not folder.items.exists():
-            raise TableError(f"{folder.path} has no {folder.items.name}: pcs run, once more, writes it")
-        table = as_arrow(folder.items)
-        columns = columns_of(table)
-        used = tables.find_columns(columns, folder.items.name, columns_of_settings(config))
-        texts = text_column(used.text or "", columns[used.text or ""]).fill_null("")
-        names = [None] * len(texts) if used.id is None else text_column(used.id, columns[used.id]).to_pylist()
-        ids = [name or str(row) for row, name in enumerate(names, 1)]
-        items = partial(tables.read_dataset, folder.items, columns_of_settings(config))
-        answers = folder_votes.recorded_votes(folder, config, start, ids, lambda: items().items)
-        votes = answers.plain()
-        places = {name: place for place, name in enumerate(answers.ids)}
-        data_gold = _data_gold(columns, used.gold, votes, folder.items.name)
+        dataset, answers = run_folder.recorded_rows(folder, config, start)
+        table, used, votes = dataset.table, dataset.columns, answers.plain()
+        data_gold = gold_codes(votes, dataset.gold or [None] * len(votes))
         rows = cls(
             folder=folder,
             config=config,
-            own=table.drop_columns([name for name in (used.text, used.id, used.gold) if name]),
-            texts=texts,
+            dataset=dataset,
+            own=table.drop_columns([name for name in (used.text, used.id, used.gold, *used.coders) if name]),
+            texts=text_column(used.text or "", table[used.text]).fill_null(""),
             answers=answers,
             votes=votes,
             gold=data_gold,
             data_gold=data_gold,
-            places=places,
+            places={name: place for place, name in enumerate(answers.ids)},
             rewrites=vote_files.VariantsByItem(folder.variants, answers.ids),
             questions=asked_questions(config),
             judgement=Judgement.of(folder, votes),
         )
-        with suppress(OSError, ArrowException):
+        try:
             rows.rewrites.index()
+        except TableError as error:
+            warnings.warn(f"{error}; rewrites are not shown", PcsWarning, stacklevel=2)
         return replace(rows, gold=rows.known_gold())
 
     def __len__(self) -> int:
@@ -196,12 +188,10 @@ class Rows:
 
     def known_gold(self) -> Codes:
         """Return the gold of the data, overridden by what people gave in files, where the text is still the same."""
-        codes, lookup = self.data_gold.copy(), label_lookup(self.labels)
-        for one in human_files.read_gold(self.folder.gold) if self.folder.gold.exists() else ():
-            place = self.places.get(one.id)
-            if place is not None and one.text_hash in ("", self.text_hash(place)):
-                codes[place] = lookup.get(one.label.casefold(), codes[place])
-        return codes
+        labels = list(self.dataset.gold) or [None] * len(self)
+        for place, one in human_review.labels_by_people(self.folder, self.dataset.items).items():
+            labels[place] = one.label
+        return gold_codes(self.votes, labels)
 
     def place(self, name: str) -> int:
         """Return the position of a row."""
@@ -211,7 +201,7 @@ class Rows:
 
     def text(self, place: int) -> str:
         """Return the text of a row."""
-        return str(self.texts[place].as_py())
+        return self.dataset.items[place].text
 
     def text_hash(self, place: int) -> str:
         """Return the hash of a row's text."""
@@ -279,7 +269,8 @@ def asked_questions(config: Config) -> dict[str, str]:
             [relation] = choose_relations([name], relation_options_of(config.relations, rewriter=rewriter))
             plain = Phrasing(task=task_of(config))
             phrasing = rephrased(relation, plain)
-        except PcsError:
+        except PcsError as error:
+            warnings.warn(f"what {name} asked is not shown: {error}", PcsWarning, stacklevel=3)
             continue
         if phrasing != plain:
             found[relation.name] = asked(phrasing, letters=config.ask.letters)
@@ -290,17 +281,3 @@ def asked(phrasing: Phrasing, *, letters: bool) -> str:
     """Return what is asked, without the text: who gets to read it, then the words."""
     where = "One message, with the text at its end" if phrasing.one_message else "System message; the text comes alone"
     return f"{where}\n\n{task_prompt(phrasing.task, 'letter tag' if letters else 'tag')}"
-
-
-def _data_gold(columns: Mapping[str, pa.ChunkedArray], name: str | None, votes: Votes, source: str) -> Codes:
-    if name is None:
-        return np.full(len(votes), UNLABELLED, dtype=np.int8)
-    column, lookup = indexed(name, columns[name]), label_lookup(votes.labels)
-    codes = [UNLABELLED] * (len(column.distinct) + 1)  # the last one stands for an empty cell
-    for position, text in enumerate(column.distinct):
-        if text.strip():
-            code = lookup.get(text.strip().casefold())
-            if code is None:
-                raise unknown_label(text, votes.labels, f"{source}, column {name}")
-            codes[position] = code
-    return np.array(codes, dtype=np.int8)[column.positions]

@@ -18,7 +18,7 @@ from pcs_annotator.core.arrays import Integers
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.review import Queue, Reviewed, Undo, Verdict
 from pcs_annotator.core.task import Task, label_lookup, unknown_label
-from pcs_annotator.errors import ChangedMeanwhile, ConfigError, LeaseExpired, PcsWarning, UserError
+from pcs_annotator.errors import ChangedMeanwhile, ConfigError, LeaseExpired, PcsWarning, TableError, UserError
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.judging.metrics.agreement import cohens_kappa, krippendorffs_alpha
 from pcs_annotator.pipeline.review import search
@@ -37,6 +37,7 @@ from pcs_annotator.pipeline.review.values import (
     ReviewOptions,
     Saved,
     Shown,
+    ShownVariant,
     Undone,
 )
 
@@ -140,12 +141,18 @@ class Review:
         lease = self._queues.leases.take(place, reviewer).token if free else ""
         self._trails.setdefault(reviewer, {}).setdefault(rows.ids[place])
         gold = int(rows.gold[place])
+        variants, unread = list[ShownVariant](), ""
+        try:
+            variants = rows.variants(place)
+        except TableError as error:  # the row can be judged without them
+            unread = str(error)
         return Shown(
             id=rows.ids[place],
             text=rows.text(place),
             outcome=rows.outcome(place),
             probabilities=rows.probabilities(place),
-            variants=rows.variants(place),
+            variants=variants,
+            unread=unread,
             question=rows.question,
             votes=rows.votes_on(place),
             gold=None if gold == UNLABELLED else rows.labels[gold],

@@ -72,6 +72,7 @@ class Shown:
         outcome: What the models say: label, confidence, decision and reason.
         probabilities: Label and probability, the most probable first; scores where there is no confidence.
         variants: What relations made of it.
+        unread: Why variants cannot be shown; empty if they can.
         question: What was asked about the original text.
         votes: All answers; questions that were not asked are left out.
         gold: The gold label of the data or of an earlier file; verdicts are in `reviewed`.
@@ -97,6 +98,7 @@ class Shown:
     queue: Queue
     lease: str
     version: int
+    unread: str = ""
     held_by: str = ""
     draw: Draw | None = None
 
