@@ -225,6 +225,8 @@ def test_every_kind_of_column_gives_the_same_values(given: object) -> None:
         (pl.DataFrame({"a": [1], "b": [2]}), "x is a DataFrame with the columns a, b: give one of them"),
         (pa.table({"a": [1], "b": [2]}), "x is a Table with the columns a, b: give one of them"),
         (["a", None, float("nan"), 7], "number 4 of x is a int, not a text"),
+        (["a", object()], "number 2 of x is a object, not a text"),
+        (["a", "\ud800"], "x: .*surrogates not allowed"),
     ],
 )
 def test_what_is_no_column_of_texts_is_refused_with_its_type(given: object, problem: str) -> None:

@@ -82,7 +82,7 @@ def values_of(given: object, name: str) -> list[Any]:
         InputError: It is something else; the message says what.
     """
     shape = getattr(given, "shape", ())
-    if isinstance(given, np.ndarray) and given.ndim == 2 and shape[1] == 1:
+    if isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] == 1:
         given = given[:, 0]
     if not is_column(given):
         kind = type(given).__name__
@@ -104,11 +104,13 @@ def texts_of(column: object, name: str = "the list") -> list[str | None]:
     try:
         texts: list[str | None] = pa.array(values, pa.string(), from_pandas=True).to_pylist()
     except (TypeError, ValueError, pa.ArrowException) as error:
-        present = (pa.scalar(one, from_pandas=True).is_valid if not isinstance(one, str) else False for one in values)
-        number = next(at for at, odd in enumerate(present) if odd)
-        raise InputError(
-            f"number {number + 1} of {name} is a {type(values[number]).__name__}, not a text: give texts, or a table"
-        ) from error
+        gaps = ("None", "nan", "<NA>", "NaT")
+        given = enumerate(values, 1)
+        odd = next((at for at, one in given if not isinstance(one, str) and str(one) not in gaps), None)
+        what = (
+            f"number {odd} of {name} is a {type(values[odd - 1]).__name__}, not a text" if odd else f"{name}: {error}"
+        )
+        raise InputError(f"{what}: give texts, or a table") from error
     return texts
 
 
