@@ -12,6 +12,7 @@ import pytest
 
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.vote import NOT_ASKED
+from pcs_annotator.errors import ConfigError
 from pcs_annotator.files.config import AskSettings, Config, RelationSettings, TaskSettings
 from pcs_annotator.pipeline.default_panel import DefaultPanel, default_panel
 from pcs_annotator.pipeline.plan import RunPlan, plan
@@ -102,7 +103,13 @@ def test_without_log_probabilities_the_question_is_put_in_several_ways(request_o
     with stub_process(Behaviour(logprobs="ignored")) as stub:
         planned = plan(request_of(f"{stub.url}#m"))
         assert planned.panel is not None
-        assert planned.panel.relations == GRADED  # not known before the first answer
+        assert planned.panel.relations == GRADED
+        assert planned.panel.reasons == (
+            f"only its first answer will tell whether {stub.url}#m gives log-probabilities: if so, it is asked "
+            "2 graded questions: original, order; if not, the question is put in 5 ways: " + ", ".join(HARD),
+        )
+        assert planned.without_logprobs is not None
+        assert (planned.plan.calls, planned.without_logprobs.calls) == (12, 30)
         with pytest.warns(UserWarning, match="no log-probabilities"):
             result = run(request_of(f"{stub.url}#m"))
         assert result.votes.relations == HARD
@@ -110,6 +117,27 @@ def test_without_log_probabilities_the_question_is_put_in_several_ways(request_o
         planned = plan(request_of(f"{stub.url}#m"))  # the ledger remembers
         assert planned.panel is not None
         assert planned.panel.relations == HARD
+        assert planned.without_logprobs is None
+
+
+@pytest.mark.parametrize(
+    ("model", "environment", "unsure"),
+    [
+        ("openai:gpt-4o-mini", {}, False),
+        ("openai:gpt-4o-mini", {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, True),
+        ("anthropic:claude-3-5-haiku-latest", {}, False),
+        ("openrouter:meta-llama/llama-3.1-8b-instruct", {}, True),
+        ("embedded:smollm2", {}, False),
+    ],
+)
+def test_a_plan_needs_no_key_and_shows_both_cases_where_only_an_answer_can_tell(
+    model: str, environment: dict[str, str], unsure: bool, request_of: Callable[..., RunRequest]
+) -> None:
+    planned = plan(replace(request_of(model), environment=environment))
+    assert (planned.without_logprobs is not None) is unsure
+    if not model.startswith("embedded"):
+        with pytest.raises(ConfigError, match="needs a key"):
+            run(replace(request_of(model), environment=environment))
 
 
 def test_each_model_of_a_mixed_panel_has_its_own_questions(

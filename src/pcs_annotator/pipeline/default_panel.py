@@ -42,12 +42,14 @@ class DefaultPanel:
         questions: Model → its relations, where they are not all.
         reasons: Why, a sentence per group of models.
         graded: Whether some model is asked for log-probabilities.
+        unsure: The models among these of which only an answer tells whether they give log-probabilities.
     """
 
     relations: tuple[str, ...]
     questions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     graded: bool = False
+    unsure: tuple[str, ...] = ()
 
     def applied_to(self, config: Config) -> Config:
         """Return the settings with these questions."""
@@ -60,7 +62,12 @@ class DefaultPanel:
 
 
 def default_panel(
-    gives: Mapping[str, bool], labels: int, *, rewriter: bool, text_relation: str = HARD[-1]
+    gives: Mapping[str, bool],
+    labels: int,
+    *,
+    rewriter: bool,
+    text_relation: str = HARD[-1],
+    unsure: Sequence[str] = (),
 ) -> DefaultPanel:
     """Return what to ask each model.
 
@@ -69,6 +76,7 @@ def default_panel(
         labels: Number of labels.
         rewriter: Whether a model that rewrites texts is named.
         text_relation: The last of the questions to models that give labels only: a rule that can change these texts.
+        unsure: Models that are only taken to give log-probabilities.
     """
     usual = HARD if labels > 2 else HARD_TWO_LABELS
     hard = (*usual[:-1], text_relation, *(PAPER if rewriter else ()))
@@ -76,22 +84,31 @@ def default_panel(
     others = [model for model in gives if model not in graded]
     # an elicited annotator is compared with the plain answers of its model, so it does not count as a model of its own
     needs_all = [model for model in others if not kind_of(model)]
+    reasons = _reasons([model for model in graded if model not in unsure], needs_all, unsure, hard)
+    if not needs_all:
+        return DefaultPanel(relations=GRADED, reasons=reasons, graded=True, unsure=tuple(unsure))
+    own = dict.fromkeys(graded, GRADED)
+    return DefaultPanel(relations=hard, questions=own, reasons=reasons, graded=bool(graded), unsure=tuple(unsure))
+
+
+def _reasons(
+    graded: Sequence[str], needs_all: Sequence[str], unsure: Sequence[str], hard: Sequence[str]
+) -> tuple[str, ...]:
+    few = f"{len(GRADED)} graded questions: {', '.join(GRADED)}"
+    many = f"the question is put in {len(hard)} ways: {', '.join(hard)}"
     reasons = []
     if graded:
         asked = "they are asked" if len(graded) > 1 else "it is asked"
+        reasons.append(f"{_listed(graded)} {_verb('give', graded)} log-probabilities, so {asked} {few}")
+    if unsure:
+        answer, asked = ("their first answers", "such a model is") if len(unsure) > 1 else ("its first answer", "it is")
         reasons.append(
-            f"{_listed(graded)} {_verb('give', graded)} log-probabilities, so {asked} {len(GRADED)} graded questions: "
-            f"{', '.join(GRADED)}"
+            f"only {answer} will tell whether {_listed(unsure)} {_verb('give', unsure)} log-probabilities: if so, "
+            f"{asked} asked {few}; if not, {many}"
         )
     if needs_all:
-        reasons.append(
-            f"{_listed(needs_all)} {_verb('give', needs_all)} labels only, so the question is put in {len(hard)} ways: "
-            f"{', '.join(hard)}"
-        )
-    if not needs_all:
-        return DefaultPanel(relations=GRADED, reasons=tuple(reasons), graded=True)
-    own = dict.fromkeys(graded, GRADED)
-    return DefaultPanel(relations=hard, questions=own, reasons=tuple(reasons), graded=bool(graded))
+        reasons.append(f"{_listed(needs_all)} {_verb('give', needs_all)} labels only, so {many}")
+    return tuple(reasons)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,12 +129,13 @@ class Support:
     settings: ask.CollectSettings
     texts: Sequence[str] = ()
 
-    def panel(self, probe: Item | None = None, tally: Tally | None = None) -> DefaultPanel:
+    def panel(self, probe: Item | None = None, tally: Tally | None = None, *, unsure_give: bool = True) -> DefaultPanel:
         """Return what to ask.
 
         Args:
             probe: A first text to ask about if only its answer can tell; the answer is not lost. By default none.
             tally: Where to count the calls for it.
+            unsure_give: Whether models of which only an answer can tell are taken to give log-probabilities.
         """
         job = self._job(self.annotators)
         run_sync(lambda: ask.close_models(job))
@@ -127,12 +145,21 @@ class Support:
         if unknown and probe is not None:
             self._ask_about(probe, unknown, tally or Tally())
             remembered = self._remembered()
-        gives = {one.name: one.name in able and remembered.get(able[one.name], True) for one, _ in job.annotators}
+        unsure = [
+            one.name
+            for one, model in job.annotators
+            if one.name in able and model.name not in remembered and getattr(model, "may_not_grade", False)
+        ]
+        gives = {
+            one.name: one.name in able and remembered.get(model.name, unsure_give or one.name not in unsure)
+            for one, model in job.annotators
+        }
         return default_panel(
             gives,
             len(self.task.labels),
             rewriter=self.settings.rewriter is not None,
             text_relation=usual_text_relation(self.texts),
+            unsure=unsure if unsure_give else (),
         )
 
     @staticmethod

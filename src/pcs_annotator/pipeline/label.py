@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pcs_annotator.asking.engine.budget import Budget
 from pcs_annotator.asking.engine.job import Job
 from pcs_annotator.asking.engine.progress import Tally
+from pcs_annotator.asking.models.provider import unasked
 from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.concurrency import run_sync
 from pcs_annotator.core.gold import gold_codes
@@ -277,7 +278,7 @@ def plan_labelling(request: RunRequest, saving: Saving | None = None) -> LabelPl
     stream = _without_gold(request).open_data()
     found = survey(stream)  # a smaller table is the whole sample
     rows, items = found.rows, found.sample.items
-    settings = resolve_config.collect_settings_of(recorded.config, request.environment, request.own)
+    settings = resolve_config.collect_settings_of(recorded.config, unasked(request.environment), request.own)
     settings = _within_budget(settings, saving or Saving())
     job = job_of(recorded, settings)
     everything = ask.plan_job(job, items, settings).for_rows(rows)

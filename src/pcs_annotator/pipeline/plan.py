@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
+from pcs_annotator.asking.models.provider import unasked
 from pcs_annotator.core.bill import Plan
 from pcs_annotator.core.task import Item
 from pcs_annotator.core.variant import ORIGINAL
@@ -30,6 +31,8 @@ class RunPlan(NamedTuple):
         alternatives: Option that would ask otherwise → its plan.
         ways: Cost and time of asking live and in batches.
         languages: The languages of the texts, and relations that can do nothing with them; None if unknown.
+        without_logprobs: The plan if models of which only an answer can tell give no log-probabilities; None if there
+            are none of these.
     """
 
     plan: Plan
@@ -37,10 +40,12 @@ class RunPlan(NamedTuple):
     alternatives: Mapping[str, Plan] = MappingProxyType({})
     ways: Sequence[WayToAsk] = ()
     languages: Languages | None = None
+    without_logprobs: Plan | None = None
 
 
 def plan(request: RunRequest) -> RunPlan:
-    """Return what a run would ask and the most that it can cost; no model is called."""
+    """Return what a run would ask and the most that it can cost; no model is called, so no key is needed."""
+    request = replace(request, environment=unasked(request.environment))
     stream = request.open_data()
     if is_large(stream):
         large = open_large(stream, RunFolder(request.folder), request.config)
@@ -54,8 +59,13 @@ def plan(request: RunRequest) -> RunPlan:
         planned = _planned(request, config, dataset.items, rows)
         return RunPlan(planned.plan, ways=planned.ways, languages=languages_of(texts, planned.relations))
     panel = request.recorded_panel(config)
+    without = None
     if panel is None:
-        panel = request.support(config, dataset.items).panel()
+        support = request.support(config, dataset.items)
+        panel = support.panel()
+        if panel.unsure:
+            hard = support.panel(unsure_give=False).applied_to(config)
+            without = _planned(request, hard, dataset.items, rows).plan
     others = {
         f"--relations {','.join(other)}": replace(config, relations=replace(config.relations, use=other))
         for other in ((ORIGINAL,), resolve_config.with_papers_relations(config).relations.use)
@@ -69,7 +79,7 @@ def plan(request: RunRequest) -> RunPlan:
     alternatives = {
         option: other.plan for option, other in plans.items() if not languages_of(texts, other.relations).warning
     }
-    return RunPlan(planned.plan, panel, alternatives, planned.ways, languages_of(texts, planned.relations))
+    return RunPlan(planned.plan, panel, alternatives, planned.ways, languages_of(texts, planned.relations), without)
 
 
 class _Planned(NamedTuple):

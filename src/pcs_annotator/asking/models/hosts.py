@@ -36,6 +36,7 @@ class Host:
         raw_logprobs: Whether log-probabilities are those before an answer is constrained, among which a label may be
             far down: as many as possible are then requested.
         counts_logprobs: Whether `logprobs` is that number, as in the older protocol, instead of `true`.
+        logprobs_vary: Whether only an answer tells if a model gives log-probabilities.
         seed_field: The name of the seed setting; "" if there is none.
     """
 
@@ -51,6 +52,7 @@ class Host:
     top_logprobs: int = 0
     raw_logprobs: bool = False
     counts_logprobs: bool = False
+    logprobs_vary: bool = False
     seed_field: str = "seed"
 
     def structure_for(self, model: str) -> Structure:
@@ -84,6 +86,7 @@ HOSTS = (
         base_url="https://router.huggingface.co/v1",
         key_variables=("HF_TOKEN", "HUGGINGFACE_API_KEY", "HUGGINGFACEHUB_API_TOKEN"),
         top_logprobs=5,
+        logprobs_vary=True,
     ),
     Host(
         name="mistral",
@@ -111,6 +114,7 @@ HOSTS = (
         base_url="https://openrouter.ai/api/v1",
         key_variables=("OPENROUTER_API_KEY",),
         top_logprobs=20,
+        logprobs_vary=True,
     ),
     Host(
         name="deepseek",
@@ -134,6 +138,7 @@ HOSTS = (
         structure="json_schema",
         top_logprobs=20,
         raw_logprobs=True,
+        logprobs_vary=True,
     ),
     Host(
         name="vllm",
@@ -155,7 +160,7 @@ HOSTS = (
         top_logprobs=20,
     ),
 )
-CUSTOM = Host(name="url", key_variables=("PCS_API_KEY",), needs_key=False, top_logprobs=20)
+CUSTOM = Host(name="url", key_variables=("PCS_API_KEY",), needs_key=False, top_logprobs=20, logprobs_vary=True)
 """Any other server, given by its URL. Keys of providers are never sent to it."""
 
 

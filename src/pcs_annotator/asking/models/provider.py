@@ -41,6 +41,15 @@ provider = providers.register
 """Decorator: register a provider class under a name."""
 
 
+class Unasked(dict[str, str]):
+    """An environment in which keys may be missing, because its models are not asked: for planning."""
+
+
+def unasked(environment: Mapping[str, str] | None) -> Unasked:
+    """Return an environment for planning; None for that of the process and of `.env` in the working folder."""
+    return Unasked(read_environment(Path.cwd()) if environment is None else environment)
+
+
 def read_reply_limit(environment: Mapping[str, str]) -> int:
     """Return the maximum size of a reply in bytes, from `PCS_MAX_REPLY_MB`."""
     given = environment.get("PCS_MAX_REPLY_MB", "").strip()
@@ -56,7 +65,7 @@ def read_reply_limit(environment: Mapping[str, str]) -> int:
 
 
 def read_key(environment: Mapping[str, str], variables: Sequence[str], owner: str, *, required: bool = True) -> str:
-    """Return the key from the first variable that is set, or "" if none is set and none is required.
+    """Return the key from the first variable that is set, or "" if none is set and none is required or used.
 
     Raises:
         ConfigError: A required key is missing, or it is not a valid key. The message never shows the key.
@@ -69,7 +78,7 @@ def read_key(environment: Mapping[str, str], variables: Sequence[str], owner: st
         if not key.isascii() or not key.isprintable() or " " in key:
             raise ConfigError(f"{variable} contains spaces or characters that keys do not have: copy the key again")
         return key
-    if not required:
+    if not required or isinstance(environment, Unasked):
         return ""
     others = f" (or {', '.join(variables[1:])})" if len(variables) > 1 else ""
     raise ConfigError(

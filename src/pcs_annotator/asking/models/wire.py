@@ -49,6 +49,7 @@ class WireModel:
         thinking_tokens: Room for thinking, added to the limit of every request; 0 until a reply shows thinking.
         can_constrain: Whether the server can restrict this model's answers to a constraint.
         can_grade: Whether log-probabilities are requested; False once the server has refused them.
+        may_not_grade: Whether only an answer tells if they come: another server may stand at the provider's address.
     """
 
     def __init__(self, host: Host, place: CallSite, url: str) -> None:
@@ -60,6 +61,7 @@ class WireModel:
         self.can_constrain = self._structure != "none"
         self._reasons = host.reasons(place.model)
         self._top_logprobs = 0 if self._reasons else host.top_logprobs
+        self.may_not_grade = host.logprobs_vary or place.url != host.base_url
         self.thinking_tokens = THINKING_TOKENS if self._reasons else usual_room(place.model)
         self._left_out: set[str] = {"temperature", "top_p"} if self._reasons else set()
         self._limit_field = "max_completion_tokens" if self._reasons else "max_tokens"

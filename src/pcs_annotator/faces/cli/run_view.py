@@ -151,6 +151,7 @@ def plan_json(planned: RunPlan) -> dict[str, Any]:
         "alternatives": {option: calls_json(other) for option, other in planned.alternatives.items()},
         "ways": [way._asdict() for way in planned.ways],
         "languages": planned.languages and languages_json(planned.languages),
+        "without_logprobs": planned.without_logprobs and calls_json(planned.without_logprobs),
     }
 
 
@@ -183,6 +184,8 @@ def print_plan(planned: RunPlan) -> None:
         print_panel(planned.panel, console)
     _print_languages(planned.languages, console)
     print_calls(planned.plan, console)
+    if planned.without_logprobs is not None:
+        console.print(Text(f"without log-probabilities: {_calls_and_cost(planned.without_logprobs)}", "yellow"))
     if planned.alternatives:
         rows: list[list[Content]] = [
             [option, other.calls, _usd(other.usd)] for option, other in planned.alternatives.items()
@@ -214,7 +217,7 @@ def print_panel(panel: DefaultPanel, console: Console | None = None) -> None:
 def print_calls(plan: Plan, console: Console, *, explain: bool = True) -> None:
     """Print the calls of a plan per model and in total; `explain` shortened names."""
     result_view.print_bills(plan.models, console, limit="max. ", explain=explain)
-    console.print(Text(f"\n{plan.rows:,} rows, {plan.calls:,} calls, {_cost(plan)}"))
+    console.print(Text(f"\n{plan.rows:,} rows, {_calls_and_cost(plan)}"))
     if known := plan.calls - plan.left.calls:
         left = f"{plan.left.calls:,} calls are left, {_cost(plan.left)}"
         console.print(Text(f"the ledger already has the answers to {known:,} of them: {left}"))
@@ -245,6 +248,10 @@ def _usd(usd: float | None) -> str:
 def _hours(way: WayToAsk) -> tuple[str, str]:
     """Return how many waves a way takes, if it takes any, and how many hours."""
     return (str(way.waves), f"≤ {way.hours:.0f}") if way.waves else ("", f"about {way.hours:.2g}")
+
+
+def _calls_and_cost(plan: Plan) -> str:
+    return f"{plan.calls:,} calls, {_cost(plan)}"
 
 
 def _cost(plan: Plan) -> str:
