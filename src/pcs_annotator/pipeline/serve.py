@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pcs_annotator.asking.engine.ask import Asker
-from pcs_annotator.asking.engine.budget import BudgetTracker
+from pcs_annotator.asking.engine.budget import BudgetTracker, today
 from pcs_annotator.asking.engine.collect import run_job
 from pcs_annotator.asking.engine.item_asker import BUDGET_REACHED, PreparedJob
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import CallStore
-from pcs_annotator.asking.ledger.lock import LOCK_ATTEMPT_SECONDS, SharedCalls, lock_ledger_async
+from pcs_annotator.asking.ledger.lock import Say, SharedCalls
 from pcs_annotator.asking.ledger.open_ledger import open_ledger
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.outcome import Outcome
@@ -31,14 +32,20 @@ from pcs_annotator.pipeline.judge_together import JudgeTogether
 from pcs_annotator.pipeline.label import Saving, open_fitted
 from pcs_annotator.pipeline.ledgers import ledger_of
 from pcs_annotator.pipeline.run_folder import Recorded, refuse_lost_ledger, started
+from pcs_annotator.pipeline.serve_turns import Turns
 
-LONGEST_TURN = 20.0
-"""Seconds after which other processes get a turn at the ledger, however many texts are waiting."""
-LINGER_SECONDS = 0.1
-"""How long the lock is kept after the last text, because to take it costs more than to answer a known text."""
 LOOK_EVERY = 1.0
 """Seconds between looks at the run folder, which `pcs fit` may have changed."""
-Say = Callable[[str], None]
+TROUBLE_SECONDS = 30.0
+"""How long a failure counts if no text comes: who is not ready gets none, and only texts tell that models answer."""
+TROUBLE = {
+    "budget_reached": "the budget is spent: only texts that are known get a label",
+    "model_unavailable": "the models do not answer",
+    "ledger_unavailable": "the ledger cannot be used",
+    "late": "texts are not answered in time",
+}
+"""Kind of failure → what whoever asks whether the service is ready may know: no names, no paths."""
+OUTDATED = "the run has changed and cannot be loaded: the log of the service says why"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +120,7 @@ class Service:
     Attributes:
         folder: The run folder.
         name: Its name.
-        outdated: Why a changed run could not be loaded; empty if the current one is in use.
+        outdated: That a changed run could not be loaded, in plain words; empty if the current one is in use.
     """
 
     def __init__(self, folder: Path, options: ServiceOptions, say: Say = lambda line: None) -> None:
@@ -125,11 +132,12 @@ class Service:
         self._looked_at = 0.0
         self._seen: object = None
         self._loading: asyncio.Task[None] | None = None
+        self._failed: tuple[str, float, date] | None = None
         self._opened: _Opened
         self._asker: Asker
         self._ledger: LedgerAddress
         self._ledger_file = 0
-        self._turns: _Turns
+        self._turns: Turns
 
     def check(self) -> None:
         """Raise if the folder is no run folder."""
@@ -139,7 +147,7 @@ class Service:
         config, _ = started(self.folder, self._options.ledger)
         refuse_lost_ledger(self.folder, config)
         self._ledger = ledger_of(self.folder, config)
-        self._turns = _Turns(self._ledger, self._say)
+        self._turns = Turns(self._ledger, self._say)
         self._seen = _state(self.folder)
         self._opened = await asyncio.to_thread(self._open)
         async with AsyncExitStack() as stack:
@@ -195,8 +203,35 @@ class Service:
         """How many texts should be in progress to keep all models busy."""
         return 8 + 2 * self._asker.max_in_flight * self._opened.fitted.job.models
 
+    @property
+    def trouble(self) -> str:
+        """Why texts get no label at the moment, in plain words; empty if they may well get one."""
+        try:
+            self._check_ledger()
+        except LedgerError:
+            return TROUBLE["ledger_unavailable"]
+        if self._failed is None:
+            return ""
+        kind, at, day = self._failed
+        # a budget may be one for a day
+        over = day != today() if kind == "budget_reached" else _now() >= at + TROUBLE_SECONDS
+        return "" if over else TROUBLE[kind]
+
+    def note_failure(self, kind: str) -> None:
+        """Note that a text got no label, for a reason that concerns others, too: a key of `TROUBLE`."""
+        self._failed = (kind, _now(), today())
+
     async def classify(self, text: str) -> Classified:
         """Ask about a text, and return its label, or why it has none."""
+        found = await self._classify(text)
+        if found.error is None:
+            spent = self._failed is not None and self._failed[0] == "budget_reached"
+            self._failed = self._failed if spent and not found.spent.calls else None
+        elif not found.error.of_text:
+            self.note_failure(found.error.kind)
+        return found
+
+    async def _classify(self, text: str) -> Classified:
         self.look_for_changes()
         opened, whole = self._opened, self._asker
         asker = whole.part(SharedCalls())
@@ -238,7 +273,7 @@ class Service:
 
     def look_for_changes(self) -> None:
         """Begin to load the run again if its folder has changed, unless that was looked at a moment ago."""
-        now = asyncio.get_running_loop().time()
+        now = _now()
         if self._loading is not None or now < self._looked_at + LOOK_EVERY:
             return
         self._looked_at = now
@@ -252,7 +287,7 @@ class Service:
         try:
             self._opened = await asyncio.to_thread(self._open)
         except (PcsError, OSError) as error:
-            self.outdated = str(error)
+            self.outdated = OUTDATED
             self._say(f"the run has changed and cannot be loaded, so the earlier model stays in use: {error}")
         else:
             self.outdated = ""
@@ -260,6 +295,10 @@ class Service:
             await before.retire()
         finally:
             self._loading = None
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _state(folder: RunFolder) -> list[tuple[int, int, int] | None]:
@@ -325,69 +364,6 @@ class _Opened:
         """Close the models if they are retired and unused."""
         if self._retired and not self.users:
             await ask.close_models(self.fitted.job)
-
-
-class _Turns:
-    """Holds the lock of a ledger while texts are in progress, and lets other processes have their turn."""
-
-    def __init__(self, ledger: LedgerAddress, say: Say) -> None:
-        self._ledger, self._say = ledger, say
-        self._door = asyncio.Lock()
-        self._texts, self._since = 0, 0.0
-        self._empty = asyncio.Event()
-        self._holder: asyncio.Task[None] | None = None
-        self._shared: SharedCalls
-
-    @asynccontextmanager
-    async def hold(self) -> AsyncIterator[SharedCalls]:
-        """Hold the lock together with other texts."""
-        async with self._door:  # one text waits for the lock, and the others for that one
-            await self._let_others()
-            if self._holder is None:
-                self._shared = await self._take()
-            self._texts += 1
-            self._shared.tasks += 1
-            self._empty.clear()
-        shared = self._shared
-        try:
-            yield shared
-        finally:
-            shared.tasks -= 1
-            self._texts -= 1
-            if not self._texts:
-                self._empty.set()
-
-    async def release(self) -> None:
-        """Release the lock; no text is in progress."""
-        if self._holder is not None:
-            self._holder.cancel()
-            await asyncio.wait([self._holder])
-
-    async def _let_others(self) -> None:
-        """If the lock was held for long, wait until it is released, and then long enough for others to take it."""
-        if self._holder is not None and asyncio.get_running_loop().time() > self._since + LONGEST_TURN:
-            await asyncio.wait([self._holder])
-            await asyncio.sleep(3 * LOCK_ATTEMPT_SECONDS)
-
-    async def _take(self) -> SharedCalls:
-        taken: asyncio.Future[SharedCalls] = asyncio.get_running_loop().create_future()
-        # a task of its own, because whoever takes a lock must also release it
-        self._holder = asyncio.create_task(self._keep(taken))
-        return await taken
-
-    async def _keep(self, taken: asyncio.Future[SharedCalls]) -> None:
-        try:
-            async with lock_ledger_async(self._ledger, say=self._say) as shared:
-                self._since = asyncio.get_running_loop().time()
-                taken.set_result(shared)
-                await asyncio.sleep(LINGER_SECONDS)
-                while self._texts:
-                    await self._empty.wait()
-                    await asyncio.sleep(LINGER_SECONDS)
-                self._holder = None
-        except Exception as error:
-            self._holder = None
-            taken.set_exception(error)
 
 
 def label_studio_interface(config: str) -> Interface:

@@ -31,6 +31,12 @@ def test_the_line_has_rows_calls_rate_cost_time_left_and_problems() -> None:
     )
 
 
+def test_rows_without_a_label_are_not_counted_as_labelled() -> None:
+    tally = Tally(rows=2000, rows_expected=2000, unlabelled=1499)
+    assert how_far(tally) == "501 of 2,000 rows labelled"
+    assert describe(tally, spent(), 10.0) == "0 calls · $0.2500 · 1,499 rows without a label"
+
+
 def test_the_line_says_that_a_price_is_unknown_and_shows_long_times_in_hours() -> None:
     tally = Tally(rows=1, rows_expected=8, calls=1)
     assert "calls of unknown price" in describe(tally, spent(None), 1000.0)

@@ -286,6 +286,8 @@ def test_a_spent_budget_is_code_3_and_what_was_paid_for_is_kept(data: str, capsy
     assert json.loads(capsys.readouterr().out)["calls"] == 0
     assert main(["run", data, *SCRIPTED, "--budget-per-day", "0.3"]) == 3
     assert "0 calls" in (text := capsys.readouterr().out)
+    labelled = len(ROWS) - found["rows_without_label"]
+    assert f"{labelled} of {len(ROWS)} rows have a label, {found['rows_without_label']} have none" in text
     assert "run again with a higher --budget, --budget-per-day, --max-calls or --max-tokens" in " ".join(text.split())
     assert main(["run", data, *SCRIPTED, "--budget", "100", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["known_already"] == found["calls"]

@@ -16,6 +16,7 @@ from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.pipeline import judge_together
 from pcs_annotator.pipeline import serve as pipeline_serve
+from pcs_annotator.pipeline import serve_turns
 from pcs_annotator.pipeline.fit import fit_run
 from pcs_annotator.pipeline.label import Saving, label
 from pcs_annotator.pipeline.run_request import RunRequest
@@ -234,6 +235,77 @@ def test_a_model_that_is_down_is_asked_again_by_the_next_request(stub_folder: Pa
     asyncio.run(served())
 
 
+def test_a_service_whose_models_do_not_answer_is_not_ready_until_they_may(
+    stub_folder: Path, stub: StubProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def served() -> None:
+        async with running(stub_folder) as one:
+            assert (await one.ask("GET", "/ready"))[1] | {"model": ""} == {
+                "status": "ready",
+                "reason": "",
+                "model": "",
+                "outdated": "",
+                "queued_texts": 0,
+            }
+            stub.change(models=["another"])
+            assert (await one.classify("A text."))[0] == 503
+            status, ready = await one.ask("GET", "/ready")
+            assert (status, ready["status"]) == (503, "not ready")
+            assert ready["reason"] == "the models do not answer"
+            assert (await one.ask("GET", "/health"))[0] == 200
+            with monkeypatch.context() as patch:  # whoever is not ready gets no texts, which alone could tell
+                patch.setattr(pipeline_serve, "TROUBLE_SECONDS", 0.0)
+                assert (await one.ask("GET", "/ready"))[0] == 200
+            assert (await one.ask("GET", "/ready"))[0] == 503
+            stub.change(models=[])
+            assert (await one.classify("A text."))[0] == 200
+            assert (await one.ask("GET", "/ready"))[0] == 200
+
+    asyncio.run(served())
+
+
+def test_a_service_that_answers_too_late_is_not_ready(stub_folder: Path, stub: StubProcess) -> None:
+    stub.change(latency_s=0.6)
+
+    async def served() -> None:
+        async with running(stub_folder, seconds=0.2) as one:
+            assert (await one.classify("Another slow text."))[0] == 503
+            status, ready = await one.ask("GET", "/ready")
+            assert (status, ready["reason"]) == (503, "texts are not answered in time")
+
+    asyncio.run(served())
+
+
+def test_a_service_without_its_ledger_is_not_ready(stub_folder: Path, stub: StubProcess) -> None:
+    async def served() -> None:
+        async with running(stub_folder) as one:
+            (stub_folder / "ledger.db").rename(stub_folder / "moved.db")
+            status, ready = await one.ask("GET", "/ready")
+            assert (status, ready["reason"]) == (503, "the ledger cannot be used")
+            assert str(stub_folder) not in str(ready)
+            (stub_folder / "moved.db").rename(stub_folder / "ledger.db")
+            assert (await one.ask("GET", "/ready"))[0] == 200
+
+    asyncio.run(served())
+
+
+def test_a_service_without_budget_is_not_ready_though_it_knows_some_texts(
+    stub_folder: Path, stub: StubProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline_serve, "TROUBLE_SECONDS", 0.0)
+
+    async def served() -> None:
+        async with running(stub_folder, saving=Saving(max_calls=1)) as one:
+            assert (await one.classify("Text a."))[0] == 200
+            assert (await one.ask("GET", "/ready"))[0] == 200
+            assert (await one.classify("Text b."))[0] == 503
+            assert (await one.classify("Text a."))[0] == 200
+            status, ready = await one.ask("GET", "/ready")
+            assert (status, ready["reason"]) == (503, "the budget is spent: only texts that are known get a label")
+
+    asyncio.run(served())
+
+
 def test_the_budget_is_shared_by_all_requests(stub_folder: Path, stub: StubProcess) -> None:
     async def served() -> None:
         async with running(stub_folder, saving=Saving(max_calls=3)) as one:
@@ -312,7 +384,8 @@ def test_a_new_fit_is_taken_over_without_a_restart(run: Path, monkeypatch: pytes
             (run / "model.json").write_text("{")
             while not (ready := (await one.ask("GET", "/ready"))[1])["outdated"]:
                 await asyncio.sleep(0.02)
-            assert "model.json" in ready["outdated"]
+            assert ready["outdated"] == "the run has changed and cannot be loaded: the log of the service says why"
+            assert any("model.json" in line for line in one.lines)
             assert (await one.classify(TEXTS[2]))[0] == 200
             assert any("the run has changed" in line for line in one.lines)
 
@@ -380,7 +453,7 @@ def test_label_studio_gets_predictions(run: Path) -> None:
 def test_other_commands_get_their_turn_under_constant_load(
     stub_folder: Path, stub: StubProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline_serve, "LONGEST_TURN", 0.2)
+    monkeypatch.setattr(serve_turns, "LONGEST_TURN", 0.2)
     stub.change(latency_s=0.02)
 
     async def served() -> None:

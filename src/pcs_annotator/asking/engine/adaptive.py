@@ -90,7 +90,7 @@ class AdaptiveItem:
             batch = self._choose()
         self._next = batch
         if not batch:
-            self._item_asker.tally.rows += 1
+            self._item_asker.finish(self.row)
             self._item_asker.tally.spared += int((self._cells == OPEN).sum())
         return bool(batch)
 

@@ -183,7 +183,7 @@ class ItemAsker:
             if missing or self._rewritten:
                 work.append(partial(self._ask_rest, row, item, missing))
             else:
-                self.tally.rows += 1
+                self.finish(row)
         return work
 
     async def _ask_rest(self, row: int, item: Item, missing: Sequence[tuple[int, _Questions, _Questions]]) -> None:
@@ -192,7 +192,12 @@ class ItemAsker:
             await gather_all(parts + [self._ask_relation(row, item, relation) for relation in self._rewritten])
         except Deferred:
             return
+        self.finish(row)
+
+    def finish(self, row: int) -> None:
+        """Count an item about which nothing more is asked."""
         self.tally.rows += 1
+        self.tally.unlabelled += not (self.buffer.row(row) >= 0).any()
 
     async def _ask_relation(self, row: int, item: Item, relation: int) -> None:
         text = await self.rewrite(row, item, relation)

@@ -33,6 +33,7 @@ class Tally:
 
     Attributes:
         rows: Items finished.
+        unlabelled: Those of them that no answer gave a label.
         rows_expected: Total number of items; None when unknown.
         calls: Calls answered, and so paid for, in this run.
         from_ledger: Answers that were already in the ledger.
@@ -53,6 +54,7 @@ class Tally:
     """
 
     rows: int = 0
+    unlabelled: int = 0
     rows_expected: int | None = None
     calls: int = 0
     from_ledger: int = 0
@@ -226,8 +228,9 @@ class TimeLeft:
 
 
 def how_far(tally: Tally, left: float | None = None) -> str:
-    """Return how many rows are finished, and how many seconds are left if that is known."""
-    rows = f"{tally.rows:,}" + (f" of {tally.rows_expected:,}" if tally.rows_expected else "") + " rows"
+    """Return how many rows are finished and have a label, and how many seconds are left if that is known."""
+    rows = f"{tally.rows - tally.unlabelled:,}" + (f" of {tally.rows_expected:,}" if tally.rows_expected else "")
+    rows += " rows labelled" if tally.unlabelled else " rows"
     return rows if left is None else f"{rows} · {_clock(left)} left"
 
 
@@ -246,6 +249,8 @@ def describe(tally: Tally, tracker: BudgetTracker, seconds: float) -> str:
         "unreadable": tally.unreadable,
         "unanswered": tally.failed,
     }
+    if tally.unlabelled:
+        parts.append(f"{tally.unlabelled:,} rows without a label")
     parts += [f"{count.total():,} {name}" for name, count in problems.items() if count]
     return " · ".join(parts)
 

@@ -115,6 +115,9 @@ def _print_asked(result: RunResult, console: Console) -> None:
         console.print(Text(f"the question under llm:wording: {result.config.task.written_wording}"))
     for kind, what in SILENCES.items():
         _print_silences(what, result.silences[kind], console)
+    if tally.failed:
+        rows, without = result.counts.rows, result.unlabelled
+        console.print(f"{rows - without:,} of {rows:,} rows have a label, {without:,} have none")
     print_unanswered(dict(tally.failed.most_common()), console)
 
 

@@ -112,6 +112,7 @@ class App:
         self._queue.take(len(texts))
         work = [self._keep(self._service.classify(text)) for text in texts]
         if (await asyncio.wait(work, timeout=self._seconds))[1]:
+            self._service.note_failure("late")
             message = f"no answer within {self._seconds:g} s; what is on its way will be kept: try again"
             raise HTTPException(503, message, {"Retry-After": "5"})
         found = [one.result() for one in work]
@@ -238,15 +239,17 @@ class App:
         return Json({"status": "UP", "model_class": "pcs", "model_version": self._service.version})
 
     async def ready(self, request: Request) -> Response:
-        """Say whether texts are accepted, with which model, and whether the run has a newer one."""
+        """Say whether texts are accepted and get labels, with which model, and whether the run has a newer one."""
         self._service.look_for_changes()
+        stopping, reason = self._stopping.is_set(), self._service.trouble
         about = {
-            "status": "stopping" if self._stopping.is_set() else "ready",
+            "status": "stopping" if stopping else "not ready" if reason else "ready",
+            "reason": reason,
             "model": self._service.version,
             "outdated": self._service.outdated,
             "queued_texts": self._queue.texts,
         }
-        return Json(about, 503 if self._stopping.is_set() else 200)
+        return Json(about, 503 if stopping or reason else 200)
 
     async def metrics(self, request: Request) -> Response:
         """Show all counters."""

@@ -108,8 +108,8 @@ def _stream(summary: str, kind: str, errors: str = "", parameters: Sequence[Sche
 
 def _ready() -> dict[str, Any]:
     route = _route("Whether texts are accepted, and with which model; needs no token.", "Ready")
-    stopping = {**route["responses"]["200"], "description": "The service is stopping."}
-    return {**route, "responses": {**route["responses"], "503": stopping}}
+    why = "The service is stopping, or texts get no label at the moment: `reason` says why."
+    return {**route, "responses": {**route["responses"], "503": {**route["responses"]["200"], "description": why}}}
 
 
 def _takes(body: str, more: Schema | None = None) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def _schemas(labels: Sequence[str]) -> dict[str, Any]:
         ),
         "Jobs": _object({"data": _list(_reference("Job"))}),
         "Health": _object({"status": TEXT, "model_version": TEXT}),
-        "Ready": _object({"status": TEXT, "model": TEXT, "outdated": TEXT, "queued_texts": COUNT}),
+        "Ready": _object({"status": TEXT, "reason": TEXT, "model": TEXT, "outdated": TEXT, "queued_texts": COUNT}),
         "Tasks": _object(
             {"tasks": _list(_object({"data": _object({"text": not_blank})}))},
             {"label_config": {"type": ["string", "null"]}},

@@ -174,7 +174,7 @@ def _without_label(facts: Facts) -> Iterator[Flag]:
     if facts.texts is not None:
         blank = empty & np.array([is_empty(text) for text in facts.texts], dtype=np.bool_)
     for rows, why in (
-        (unasked & ~blank, "because no question was answered: run the same command again"),
+        (unasked & ~blank, "because no question was answered: run again, with a higher limit if one was reached"),
         (empty & ~unasked & ~blank, "because no model gave a usable answer"),
         (blank, "because the text is empty"),
     ):
