@@ -76,18 +76,18 @@ def test_estimates_agree_with_ppi_python(name: str, monkeypatch: pytest.MonkeyPa
         assert errors == pytest.approx((ends[1] - ends[0]) / 2 / 1.959963984540054, abs=1e-6)
 
 
-def test_perfect_labels_leave_the_error_of_half_a_row() -> None:
+def test_perfect_labels_leave_the_error_of_two_rows() -> None:
     """That no gold row shows an error does not mean that there is none."""
     columns, truth, _ = made(300)
     study = study_of(truth, np.eye(2)[truth], np.arange(60), whole=True)
     share = study.corrected(outcome_of(np.ones((300, 1))), 1.0)
-    # every other of the half rows is wrong: 1/4 instead of none among 59 and a half, of which 4/5 are not known
-    assert share.covariance.item() == pytest.approx(0.25 / 59.5 / 60 * 0.8)
+    # one of the two is wrong, where none of 60 is, and 4/5 of all rows are not known
+    assert share.covariance.item() == pytest.approx(1 / 60**2 * 0.8)
     for link in ("linear", "logistic"):
         found = study.corrected(outcome_of(columns, link), 1.0)
         everything = outcome_of(columns, link).solve(np.eye(2)[truth] / 300)
         assert found.value == pytest.approx(everything.ravel(), abs=1e-8)
-        assert np.sqrt(np.diag(found.covariance)).max() < 0.1
+        assert np.sqrt(np.diag(found.covariance)).max() < 0.12
 
 
 def test_useless_labels_are_not_used() -> None:

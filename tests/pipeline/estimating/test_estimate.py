@@ -6,6 +6,7 @@ import pytest
 
 from pcs_annotator.errors import ConfigError, GoldError, PcsError, TableError
 from pcs_annotator.files.runs import RunFolder
+from pcs_annotator.judging.metrics.significance import holm
 from pcs_annotator.pipeline.estimating.answers import Estimated, Question
 from pcs_annotator.pipeline.estimating.estimate import estimate_run
 from pcs_annotator.pipeline.estimating.evidence import evidence_of
@@ -57,10 +58,40 @@ def test_periods_are_compared_with_the_one_before(made: Path) -> None:
     assert [line.group for line in found.differences] == ["2026-02 − 2026-01", "2026-03 − 2026-02"]
 
 
-def test_small_groups_are_named_and_not_shown(made: Path) -> None:
+def test_groups_with_little_gold_are_shown_with_the_reason_instead_of_figures(made: Path) -> None:
     found = estimate_run(made, Question(by="odd", of=["good"]))
     assert [line.group for line in found.lines] == ["no"]
-    assert any("fewer than 10 gold rows are not shown: yes" in note for note in found.notes)
+    (shown,) = tables(found)
+    assert shown.rows[-1] == ["", "yes", None, None, None, 4]
+    assert "yes is not estimated: it has 4 gold rows, and 10 are needed." in sentences(found)
+    assert found.to_dict()["not_estimated"][0]["group"] == "yes"
+
+
+def test_two_columns_make_groups_of_their_combinations(made: Path) -> None:
+    found = estimate_run(made, Question(by=("party", "day"), every="month", of=["good"]))
+    months = ("2026-01", "2026-02", "2026-03")
+    assert [line.group for line in found.lines] == [f"{party} · {month}" for party in "abc" for month in months]
+    one = {line.group: line.corrected.value for line in found.lines}
+    assert one["c · 2026-02"] > one["a · 2026-02"]
+    between = [line.group for line in found.differences]
+    assert "b · 2026-01 − a · 2026-01" in between
+    assert "a · 2026-02 − a · 2026-01" in between
+    # groups that differ in both columns, and months that do not follow each other, are not compared
+    assert len(between) == 3 * 3 + 3 * 2
+
+
+def test_combinations_with_little_gold_say_so_and_others_are_estimated(made: Path) -> None:
+    found = estimate_run(made, Question(by=("party", "odd"), of=["good"]))
+    assert [line.group for line in found.lines] == ["a · no", "b · no", "c · no"]
+    assert {one.group for one in found.missing} <= {"a · yes", "b · yes", "c · yes"}
+    assert all("10 are needed" in one.reason for one in found.missing)
+
+
+def test_p_values_are_adjusted_for_the_number_of_differences(made: Path) -> None:
+    found = estimate_run(made, Question(by="party"))
+    raw = [line.p_value for line in found.differences if line.p_value is not None]
+    assert [line.adjusted for line in found.differences] == pytest.approx(holm(raw))
+    assert "adjusted for all differences" in sentences(found)[-1]
 
 
 def test_labels_are_joined_and_numbers_averaged(made: Path) -> None:
@@ -101,6 +132,9 @@ def test_a_column_of_probabilities_is_used(made: Path) -> None:
         (Question(of=["nice"]), "'nice' is no label; the labels are good, bad"),
         (Question(values={"good": 1.0}), "every label needs one number, and 'bad' is missing"),
         (Question(by="nope"), "there is no column 'nope'; there are id, text"),
+        (Question(by=("party", "day", "odd")), "--by is given for 3 columns \\(party, day, odd\\), 2 are possible"),
+        (Question(by=("odd", "party"), every="month"), "column 'party': '.' is not a date such as 2026-01-31"),
+        (Question(by=("party", "rare")), "no group of 'party' and 'rare' has 10 gold rows|column 'rare' has"),
         (Question(by="id"), "column 'id' has 600 groups, at most 60"),
         (Question(by="party", every="month"), "row 1, column 'party': '.' is not a date such as 2026-01-31"),
         (Question(by="day", every="age"), "--every is 'age', must be one of year, month, day"),
@@ -183,7 +217,7 @@ def estimated(made: Path) -> Estimated:
 def test_tables_and_sentences_tell_the_same(estimated: Estimated) -> None:
     estimates, differences = tables(estimated)
     assert estimates.columns == ["", "group", "corrected", "gold only", "naive (biased)", "gold rows"]
-    assert differences.columns[-1] == "p"
+    assert differences.columns[-2:] == ["p", "p (Holm)"]
     said = sentences(estimated)
     assert re.match(
         r"\d+\.\d % of the texts in 'a' are good \(95 % interval [\d.]+ to [\d.]+ %; \d+ gold rows\)", said[0]

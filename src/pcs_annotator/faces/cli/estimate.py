@@ -13,14 +13,16 @@ from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli import options, result_view
 from pcs_annotator.pipeline.estimating import estimate, shown
 from pcs_annotator.pipeline.estimating.answers import Question
-from pcs_annotator.pipeline.estimating.shares import PERIODS
+from pcs_annotator.pipeline.estimating.groups import PERIODS
 from pcs_annotator.pipeline.estimating.write import write_estimates
 
 _QUESTION = (
     click.option(
         "--of", multiple=True, metavar="LABEL", help="Label, or several joined by +, such as a+b; repeatable."
     ),
-    click.option("--by", default="", metavar="COLUMN", help="Estimate for each group of this column, and differences."),
+    click.option(
+        "--by", multiple=True, metavar="COLUMN", help="Each group of this column, and differences; twice: combinations."
+    ),
     click.option("--every", type=click.Choice([*PERIODS]), help="With --by and a column of dates: the period."),
     click.option("--values", multiple=True, metavar="LABEL=NUMBER", help="Mean of these numbers; one per label."),
     click.option("--formula", default="", metavar="TEXT", help='Regression: "hateful ~ party + log(followers)".'),

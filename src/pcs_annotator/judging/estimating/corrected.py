@@ -25,6 +25,11 @@ from pcs_annotator.judging.estimating.regression import LabelRegression, inverte
 from pcs_annotator.judging.estimating.sampling import Sample
 
 NOTHING = 1e-12
+UNSEEN = 2.0
+"""So many gold rows are added to those that tell a coefficient, of each outcome equally many, when errors are computed.
+
+With few gold rows, those that show no error would otherwise say that there is none (Agresti and Caffo, 2000).
+"""
 
 
 class Estimate(NamedTuple):
@@ -35,12 +40,14 @@ class Estimate(NamedTuple):
         covariance: Of their errors.
         freedom: Degrees of freedom of the errors.
         tuning: λ, how much machine labels count: 0 for gold only, 1 for all.
+        shift: How far the middle of an interval is from the estimate.
     """
 
     value: Floats
     covariance: Floats
     freedom: float
     tuning: float
+    shift: float = 0.0
 
     def contrast(self, weights: Floats) -> Estimate:
         """Return weighted sums of these, such as differences; weights are `[sum, coefficient]`."""
@@ -99,9 +106,14 @@ class Study:
     @property
     def _freedom(self) -> int:
         """The degrees of freedom of errors; clusters are what varies, if rows have errors in common."""
+        return self.sample.freedom if self._cluster is None else int(self._cluster.max())
+
+    @property
+    def _cluster(self) -> Integers | None:
+        """The number of each gold row's cluster among theirs; None if rows have no errors in common."""
         if self.clusters is None or self.whole:
-            return self.sample.freedom
-        return len(np.unique(self.clusters[self.sample.rows])) - 1
+            return None
+        return np.unique(self.clusters[self.sample.rows], return_inverse=True)[1]
 
     @cached_property
     def _shares(self) -> Floats:
@@ -169,18 +181,42 @@ class Study:
         """Return the covariance of the summed scores."""
         gold = regression.take(self.sample.rows)
         truth, machine = (gold.scores(coefficients, weights) for weights in self._unweighted)
-        if self.clusters is not None and not self.whole:
-            return self._between(regression, coefficients, self._weights(tuning))
         if self.apart:
             error = self.sample.error_of_drawing(truth - tuning * machine)
             weights = tuning * self._shares[:, np.newaxis] * self.expected
             return error + self._between(regression, coefficients, weights)
-        every = [np.tile(one, (len(truth), 1)) for one in np.eye(self.expected.shape[1])]
-        possible = np.stack([gold.scores(coefficients, one) - tuning * machine for one in every], axis=1)
-        error = self.sample.error_of_drawing(truth - tuning * machine, possible)
+        unseen = self._unseen(gold, coefficients, tuning * machine)
+        if self._cluster is not None:
+            return unseen + self._between(regression, coefficients, self._weights(tuning))
+        error = unseen + self.sample.error_of_drawing(truth - tuning * machine)
         if not self.whole:
             error += (truth * self.sample.weights[:, np.newaxis]).T @ truth / len(self.expected)
         return error
+
+    def _unseen(self, gold: LabelRegression, coefficients: Floats, machine: Floats) -> Floats:
+        """Return what `UNSEEN` gold rows of any outcome would add to the covariance, for each coefficient."""
+        labels = np.arange(self.expected.shape[1])
+        if gold.is_outcome:
+            labels = np.unique(gold.outcome[0], axis=0, return_index=True)[1]
+        known = np.eye(self.expected.shape[1])[labels]
+        possible = [gold.scores(coefficients, np.tile(one, (len(machine), 1))) - machine for one in known]
+        pulls = self.sample.weights[:, np.newaxis, np.newaxis] * np.stack(possible, axis=1)
+        if (cluster := self._cluster) is not None:
+            pulls = np.stack([pulls[cluster == one].sum(axis=0) for one in range(cluster.max() + 1)])
+        size = np.sqrt((pulls**2).mean(axis=1))
+        # of how many rows, all alike, such sums could be (Kish, 1965)
+        rows = size.sum(axis=0) ** 2 / np.maximum((size**2).sum(axis=0), NOTHING**2)
+        pulls /= np.sqrt(np.maximum(rows, 1.0))
+        if self.whole:
+            pulls *= np.sqrt(self.left)[:, np.newaxis, np.newaxis]
+        return UNSEEN * np.einsum("ikp,ikq->pq", pulls, pulls) / len(labels)
+
+    @property
+    def left(self) -> Floats:
+        """For every gold row which part of its squared weight adds to the error."""
+        if not self.whole:
+            return np.ones(len(self.sample))
+        return (1 - self.sample.probability) * (self.sample.spread / self.sample.weights) ** 2
 
     def _between(self, regression: LabelRegression, coefficients: Floats, weights: Floats) -> Floats:
         """Return the covariance of the sum of scores of independent rows or clusters."""

@@ -17,8 +17,6 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 
 LEAST_CHANCE = 0.1
 """How probable the surest row is compared with the average row when rows are drawn by confidence."""
-UNSEEN = 0.5
-"""So many rows of any label are added to every stratum when its error is computed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -76,30 +74,29 @@ class Sample:
         sizes = np.bincount(self.round).astype(np.float64)
         return sizes / sizes.sum()
 
-    def error_of_drawing(self, values: Floats, possible: Floats | None = None) -> Floats:
+    @property
+    def spread(self) -> Floats:
+        """The part of each weight that adds to the error of drawing."""
+        return self._own / (self._own + self._later).sum()
+
+    def error_of_drawing(self, values: Floats) -> Floats:
         """Return the covariance of weighted means over the sample, `[value, value]`, for values `[row, value]`.
 
         It is exact for simple and stratified samples, and Hájek's approximation (1964) for a fixed number of rows with
-        unequal probabilities. With the values that rows would have under every label, `possible`, `[row, label,
-        value]`, half a row of any label is added to every stratum: an error that no gold row shows may still exist.
+        unequal probabilities.
         """
-        spread = self._own / (self._own + self._later).sum()
+        spread = self.spread
         found = np.zeros((values.shape[1], values.shape[1]))
         for stratum in np.unique(self.stratum):
             inside = self.stratum == stratum
             left = 1 - self.probability[inside]
             weighted = spread[inside, np.newaxis] * values[inside]
-            count, freedom = len(weighted), max(len(weighted) - 1.0, 1.0)
+            count = len(weighted)
             if not left.any():
                 continue
             if count > 1:
                 weighted = weighted - left @ weighted / left.sum()
-            squares = (left[:, np.newaxis] * weighted).T @ weighted
-            if possible is not None:
-                unseen = (spread[inside] * np.sqrt(left))[:, np.newaxis, np.newaxis] * possible[inside]
-                squares += UNSEEN * np.einsum("ikp,ikq->pq", unseen, unseen) / (count * unseen.shape[1])
-                freedom += UNSEEN
-            found += squares * count / freedom
+            found += (left[:, np.newaxis] * weighted).T @ weighted * count / max(count - 1, 1)
         return found
 
     @property

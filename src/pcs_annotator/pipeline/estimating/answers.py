@@ -10,11 +10,14 @@ import numpy as np
 
 from pcs_annotator.core.result_table import Figure
 from pcs_annotator.core.weights import Interval
+from pcs_annotator.errors import ConfigError
 from pcs_annotator.judging.estimating.corrected import Estimate, Study
 from pcs_annotator.judging.estimating.formula import parse_formula
 from pcs_annotator.judging.estimating.regression import LabelRegression
+from pcs_annotator.judging.metrics.significance import holm
 
 TAIL = 0.025
+MOST_BY = 2
 METHODS = ("corrected", "gold_only", "naive")
 
 
@@ -25,8 +28,8 @@ class Question:
     Attributes:
         of: Labels whose share is wanted, each one label or several joined by `+`; all labels if empty.
         values: Label → number, for the mean of a numeric code instead of shares.
-        by: Columns of groups; empty for all rows together.
-        every: With a column of dates: `year`, `month` or `day`.
+        by: A column of groups, or two, whose combinations are the groups; empty for all rows together.
+        every: With a column of dates among them: `year`, `month` or `day`.
         formula: A regression such as `hateful ~ party + log(followers)`; empty for shares.
         link: `linear`, `logistic` or `multinomial`; empty for what suits the outcome.
         cluster: A column; rows with the same text there may have errors in common.
@@ -36,7 +39,7 @@ class Question:
 
     of: Sequence[str] = ()
     values: Mapping[str, float] | None = None
-    by: str = ""
+    by: str | Sequence[str] = ()
     every: str = ""
     formula: str = ""
     link: str = ""
@@ -45,10 +48,18 @@ class Question:
     larger: bool = False
 
     @property
+    def columns_of_groups(self) -> Sequence[str]:
+        """The columns of groups, each once."""
+        found = [*dict.fromkeys([self.by] if isinstance(self.by, str) else self.by)]
+        if len(found) > MOST_BY:
+            raise ConfigError(f"--by is given for {len(found)} columns ({', '.join(found)}), {MOST_BY} are possible")
+        return [name for name in found if name]
+
+    @property
     def columns(self) -> set[str]:
         """The names in it that may be columns of the user's table."""
         formula = parse_formula(self.formula) if self.formula else None
-        return {self.by, self.cluster, *(formula.names if formula else ())} - {""}
+        return {*self.columns_of_groups, self.cluster, *(formula.names if formula else ())} - {""}
 
 
 class Line(NamedTuple):
@@ -63,6 +74,7 @@ class Line(NamedTuple):
         gold_rows: How many gold rows it is based on.
         tuning: How much machine labels count in the corrected estimate, 0 to 1.
         p_value: Of the hypothesis that the quantity is 0; None for shares and means.
+        adjusted: The same, adjusted for all such hypotheses of the table (Holm, 1979).
     """
 
     name: str
@@ -73,12 +85,27 @@ class Line(NamedTuple):
     gold_rows: int
     tuning: float
     p_value: float | None = None
+    adjusted: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         figures = {name: plain(getattr(self, name)) for name in METHODS}
-        rest = {"gold_rows": self.gold_rows, "tuning": self.tuning, "p_value": self.p_value}
+        rest = {"gold_rows": self.gold_rows, "tuning": self.tuning, "p_value": self.p_value, "p_holm": self.adjusted}
         return {"name": self.name, "group": self.group, **figures, **rest}
+
+
+class Missing(NamedTuple):
+    """A group that is not estimated.
+
+    Attributes:
+        group: Its name.
+        gold_rows: How many gold rows it has.
+        reason: Why not; the end of a sentence.
+    """
+
+    group: str
+    gold_rows: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +116,7 @@ class Estimated:
         kind: `share`, `mean` or `regression`.
         lines: The estimates.
         differences: Between groups.
+        missing: Groups with too little gold to be estimated.
         rows: How many rows they are about.
         labels: All labels.
         notes: What was left out or assumed.
@@ -97,6 +125,7 @@ class Estimated:
     kind: str
     lines: Sequence[Line]
     differences: Sequence[Line] = ()
+    missing: Sequence[Missing] = ()
     rows: int = 0
     labels: Sequence[str] = ()
     notes: Sequence[str] = ()
@@ -108,6 +137,7 @@ class Estimated:
             "rows": self.rows,
             "estimates": [line.to_dict() for line in self.lines],
             "differences": [line.to_dict() for line in self.differences],
+            "not_estimated": [one._asdict() for one in self.missing],
             "notes": list(self.notes),
         }
 
@@ -136,24 +166,26 @@ def line_of(  # one argument for each part
     return Line(name, group, **figures, gold_rows=rows, tuning=found["corrected"].tuning, p_value=p_value)
 
 
+def adjusted(lines: Sequence[Line]) -> list[Line]:
+    """Return lines that are all tested, with p-values adjusted for their number."""
+    found = holm([line.p_value for line in lines if line.p_value is not None])
+    return [line._replace(adjusted=one) for line, one in zip(lines, found, strict=True)]
+
+
 def _figure(one: Estimate, *, bounded: bool) -> Figure:
-    """Return a figure with its 95 % interval; that of a share comes from its log-odds and stays within 0 and 1."""
-    from scipy.special import expit, logit
-    from scipy.stats import t as student
+    """Return a figure with its 95 % interval; a share and its interval stay within 0 and 1."""
+    from scipy.special import stdtrit
 
     value, error = one.value.item(), float(np.sqrt(one.covariance.item()))
-    reach = float(student.ppf(1 - TAIL, one.freedom)) * error
-    if not bounded:
-        return Figure(value, Interval(value - reach, value + reach))
-    if not 0 < value < 1:
-        value = min(max(value, 0.0), 1.0)
-        return Figure(value, Interval(max(0.0, value - reach), min(1.0, value + reach)))
-    low, high = expit(logit(value) + np.array([-1, 1]) * reach / (value * (1 - value)))
-    return Figure(value, Interval(float(low), float(high)))
+    reach = float(stdtrit(one.freedom, 1 - TAIL)) * error
+    ends = value, value + one.shift - reach, value + one.shift + reach
+    value, low, high = (min(max(end, 0.0), 1.0) for end in ends) if bounded else ends
+    return Figure(value, Interval(low, high))
 
 
 def _p_value(one: Estimate) -> float:
-    from scipy.stats import t as student
+    """Return the p-value of 0, below .05 if and only if the interval is without 0."""
+    from scipy.special import stdtr
 
-    error = float(np.sqrt(one.covariance.item()))
-    return float(2 * student.sf(abs(one.value.item()) / error, one.freedom)) if error else float(one.value.item() == 0)
+    middle, error = one.value.item() + one.shift, float(np.sqrt(one.covariance.item()))
+    return float(2 * stdtr(one.freedom, -abs(middle) / error)) if error else float(middle == 0)

@@ -10,7 +10,7 @@ from pcs_annotator.core.arrays import Array, Floats, Mask
 from pcs_annotator.errors import ConfigError, GoldError
 from pcs_annotator.judging.estimating.formula import LABEL, Factor, Formula, FormulaData, parse_formula
 from pcs_annotator.judging.estimating.regression import LabelRegression, Link
-from pcs_annotator.pipeline.estimating.answers import Estimated, Question, in_three_ways, line_of
+from pcs_annotator.pipeline.estimating.answers import Estimated, Question, adjusted, in_three_ways, line_of
 from pcs_annotator.pipeline.estimating.evidence import Evidence, restricted, study_of
 
 LEAST_PER_COEFFICIENT = 10
@@ -42,6 +42,7 @@ def regress(evidence: Evidence, question: Question) -> Estimated:
         chosen = np.eye(len(found["naive"].value))[[place]]
         one = {method: each.contrast(chosen) for method, each in found.items()}
         lines.append(line_of(name, "", one, len(study.sample), test=True))
+    lines = adjusted(lines)
     return Estimated(
         kind="regression", lines=lines, rows=int(rows.sum()), labels=evidence.labels, notes=[*notes, f"link: {link}"]
     )

@@ -123,7 +123,7 @@ def robust(path: Path, question: Question) -> list[Robust]:
         for line in lines:
             one = Specification(choice.said(votes), line.corrected, line.naive)
             found.setdefault((line.name, line.group), []).append(one)
-    tested = bool(question.formula) or bool(question.by)
+    tested = bool(question.formula or question.columns_of_groups)
     return [
         Robust(
             name=f"{name} · {group}" if group else name,
