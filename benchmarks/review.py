@@ -21,6 +21,9 @@ from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import PcsWarning
+from pcs_annotator.judging.estimating.corrected import Study
+from pcs_annotator.judging.estimating.regression import LabelRegression
+from pcs_annotator.judging.estimating.sampling import Round, Sample, counts_in_turn
 from pcs_annotator.judging.fit_model import Learning, fit_model
 from pcs_annotator.judging.model import Model
 from pcs_annotator.judging.promising.acceptance import Promise
@@ -28,10 +31,8 @@ from pcs_annotator.judging.promising.informative import review_order
 from pcs_annotator.judging.promising.review_design import (
     AT_RANDOM,
     Drawn,
-    Shares,
     draw_at_random,
     draw_learning,
-    estimate_shares,
 )
 from pcs_annotator.judging.weighing.scoring import score
 
@@ -43,6 +44,13 @@ LEARN_FIRST, RANDOM_THEN = 150, 100
 RARELY = 50
 MAX_ERROR = 0.1
 RANDOM_SAMPLES = 4
+
+
+class Shares(NamedTuple):
+    """The estimated share of every label, and its standard error."""
+
+    share: Floats
+    standard_error: Floats
 
 
 class Data(NamedTuple):
@@ -114,9 +122,16 @@ class Review:
 
     def shares(self, expected: Floats, strength: Floats) -> Shares:
         """Estimate the share of every label from all draws."""
-        rows = np.array([one.row for one in self.draws])
-        probability = np.array([one.probability for one in self.draws])
-        return estimate_shares(self.data.truth[rows], rows, probability, expected, strength)
+        counts = counts_in_turn(strength, len(expected)).tolist()
+        rounds = [
+            Round([one.row], [int(self.data.truth[one.row])], [one.probability], [int(10 * kind)], count)
+            for one, kind, count in zip(self.draws, strength, counts, strict=True)
+        ]
+        drawn = Sample.in_rounds(rounds)
+        study = Study(expected, expected[drawn.rows], drawn, whole=True)
+        every = LabelRegression(explanatory=[np.ones((1, 1, 1))], outcome=np.eye(expected.shape[1])[np.newaxis])
+        found = study.corrected(every, 1.0) if expected.any() else study.gold_only(every)
+        return Shares(found.value, np.sqrt(np.diag(found.covariance)))
 
     def broken(self) -> bool | None:
         """Return whether a promise from rows at random is broken for the rows without gold; None if there is none."""

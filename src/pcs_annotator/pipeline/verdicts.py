@@ -38,12 +38,14 @@ class Verdicts:
         by_row: Row → what people say about it.
         at_random: Rows that the fixed random order has reached, so that they can support a promise.
         audited: Rows drawn for an audit alone, which are not learned from.
+        sequence: Row → its draw in the sequence of the queues that learn and draw at random, in the order of draws.
         last: Number of the last event.
     """
 
     by_row: Mapping[int, Reviewed] = field(default_factory=dict)
     at_random: frozenset[int] = frozenset()
     audited: frozenset[int] = frozenset()
+    sequence: Mapping[int, Draw] = field(default_factory=dict)
     last: int = 0
 
     @property
@@ -115,10 +117,14 @@ def read_verdicts(folder: RunFolder | None, dataset: Dataset, until: int | None 
     places = {item.id: row for row, item in enumerate(dataset.items)}
     given = _of_these_texts(events, dataset.items, places)
     draws = [event for event in events if isinstance(event, Draw) and event.id in places]
+    frame = _frame(dataset)
+    sequence = _sequence(frame, draws)
+    reached = max((draw.reached for draw in sequence), default=0)
     return Verdicts(
         by_row={row: Reviewed.of(verdicts) for row, verdicts in given.items()},
-        at_random=frozenset(places[name] for name in _reached(dataset, draws)),
+        at_random=frozenset(places[name] for name in fixed_order(frame)[:reached]),
         audited=frozenset(_audited(draws, given, places)),
+        sequence={places[draw.id]: draw for draw in sequence},
         last=max(event.number for event in events),
     )
 
@@ -143,16 +149,17 @@ def _of_these_texts(
     return found
 
 
-def _reached(dataset: Dataset, draws: Sequence[Draw]) -> list[str]:
-    """Return the IDs of the rows that the fixed random order has reached, if rows were drawn from this frame."""
-    drawn = [draw for draw in draws if draw.queue in SEQUENCE]
-    if not drawn:
-        return []
+def _frame(dataset: Dataset) -> list[str]:
+    """Return the IDs of the rows without gold in the data, from which a review draws."""
     gold = dataset.gold or (None,) * len(dataset.items)
-    frame = [item.id for item, label in zip(dataset.items, gold, strict=True) if label is None]
-    hashed = frame_hash(frame)
-    reached = max((draw.reached for draw in drawn if draw.frame == hashed), default=0)
-    return fixed_order(frame)[:reached]
+    return [item.id for item, label in zip(dataset.items, gold, strict=True) if label is None]
+
+
+def _sequence(frame: Sequence[str], draws: Sequence[Draw]) -> list[Draw]:
+    """Return the draws that make one sequence, those from this frame."""
+    drawn = [draw for draw in draws if draw.queue in SEQUENCE]
+    hashed = frame_hash(frame) if drawn else ""
+    return [draw for draw in drawn if draw.frame == hashed]
 
 
 def _audited(draws: Sequence[Draw], given: Mapping[int, Sequence[Verdict]], places: Mapping[str, int]) -> Iterator[int]:

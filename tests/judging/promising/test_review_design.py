@@ -7,17 +7,18 @@ from typing import NamedTuple, cast
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from pcs_annotator.core.arrays import Codes, Floats, Integers
+from pcs_annotator.judging.estimating.corrected import Study
+from pcs_annotator.judging.estimating.regression import LabelRegression
+from pcs_annotator.judging.estimating.sampling import Round, Sample, counts_in_turn
 from pcs_annotator.judging.promising.review_design import (
     AT_RANDOM,
     Drawn,
-    Shares,
     draw_at_random,
     draw_for_audit,
     draw_learning,
-    draw_weights,
-    estimate_shares,
     learning_distribution,
 )
 
@@ -122,27 +123,25 @@ def test_rows_reached_are_a_simple_random_sample_after_every_draw(queue: str, dr
         assert same == pytest.approx([same[0]] * len(same))
 
 
-def shares_of(draws: Sequence[Drawn], truth: Codes, expected: Floats, strength: Floats | None = None) -> Shares:
-    rows = np.array([one.row for one in draws])
-    return estimate_shares(truth[rows], rows, np.array([one.probability for one in draws]), expected, strength)
+def sample_of(draws: Sequence[Drawn], truth: Codes, strength: Floats | None = None) -> Sample:
+    strength = np.ones(len(draws)) if strength is None else strength
+    counts = counts_in_turn(strength, len(truth))
+    kinds = np.unique(strength, return_inverse=True)[1].tolist()
+    rounds = [
+        Round([one.row], [int(truth[one.row])], [one.probability], [kind], count)
+        for one, kind, count in zip(draws, kinds, counts.tolist(), strict=True)
+    ]
+    return Sample.in_rounds(rounds)
 
 
-NOTHING = np.zeros((4, 3))
-SOMETHING = np.random.default_rng(0).dirichlet([1, 1, 1], size=4)
-
-
-@pytest.mark.parametrize("expected", [NOTHING, SOMETHING], ids=["nothing", "something"])
+@pytest.mark.parametrize("strength", [None, np.array([0.1, 1.0, 0.1])], ids=["alike", "differently"])
 @pytest.mark.parametrize("queue", QUEUES)
 @pytest.mark.parametrize("draws", [1, 2, 3])
-def test_the_mean_of_estimates_is_the_truth_whatever_was_expected(queue: str, draws: int, expected: Floats) -> None:
-    paths = all_paths(4, draws, QUEUES[queue])
-    mean = sum(path.probability * shares_of(path.draws, TRUTH, expected).share for path in paths)
-    assert mean == pytest.approx([0.25, 0.5, 0.25])
-
-
-def test_draws_of_different_queues_may_count_differently() -> None:
-    paths, strength = all_paths(4, 3, QUEUES["both"]), np.array([0.1, 1.0, 0.1])
-    mean = sum(path.probability * shares_of(path.draws, TRUTH, SOMETHING, strength).share for path in paths)
+def test_the_mean_of_estimates_is_the_truth(queue: str, draws: int, strength: Floats | None) -> None:
+    mean = np.zeros(3)
+    for path in all_paths(4, draws, QUEUES[queue]):
+        one = sample_of(path.draws, TRUTH, None if strength is None else strength[:draws])
+        mean += path.probability * (one.unscaled @ np.eye(3)[one.truth]) / len(TRUTH)
     assert mean == pytest.approx([0.25, 0.5, 0.25])
 
 
@@ -150,64 +149,50 @@ def test_weights_are_those_of_the_paper_if_all_draws_count_the_same() -> None:
     probability = np.random.default_rng(0).uniform(0.01, 1, size=20)
     m = np.arange(1, 21)
     expected = 1 + (50 - 20) / (50 - m) * (1 / ((50 - m + 1) * probability) - 1)
-    assert draw_weights(probability, 50) == pytest.approx(expected)
+    draws = [Drawn(row, chance, 50 - row, 0) for row, chance in enumerate(probability)]
+    assert sample_of(draws, np.zeros(50, dtype=np.int8)).unscaled / 50 == pytest.approx(expected / 20)
 
 
-def test_when_all_rows_were_drawn_shares_are_counts() -> None:
+def test_when_all_rows_were_drawn_or_all_at_random_they_weigh_the_same() -> None:
     for seed in range(20):
         order, rng = np.random.default_rng(seed).permutation(4), np.random.default_rng(seed)
-        found = shares_of(run(order, 4, QUEUES["both"], rng), TRUTH, SOMETHING)
-        assert found.share == pytest.approx([0.25, 0.5, 0.25])
-        assert found.standard_error.tolist() == [0, 0, 0]
+        found = sample_of(run(order, 4, QUEUES["both"], rng), TRUTH)
+        assert found.weights == pytest.approx([0.25] * 4, rel=1e-4)
+    draws = [Drawn(row, 1 / (50 - row), 50 - row, 0) for row in range(30)]
+    assert sample_of(draws, np.zeros(50, dtype=np.int8)).weights == pytest.approx([1 / 30] * 30)
 
 
-def test_draws_at_random_all_weigh_the_same() -> None:
-    probability = 1 / np.arange(50, 20, -1)
-    assert draw_weights(probability, 50) == pytest.approx(np.ones(30))
+@pytest.mark.parametrize(("learn", "at_random"), [(0, 50), (100, 0), (80, 40)])
+def test_shares_from_a_review_are_unbiased_and_their_intervals_hold(learn: int, at_random: int) -> None:
+    """The queue that learns prefers doubtful rows, of which more are wrong; 120 reviews of 400 rows."""
+    rng = np.random.default_rng(3)
+    errors, held, rows = list[float](), 0, 400
+    whole = LabelRegression(explanatory=[np.ones((1, 1, 1))], outcome=np.array([[[0.0], [1.0]]]))
+    strength = np.repeat([AT_RANDOM, 1.0], [learn, at_random])
+    for _ in range(120):
+        truth = (rng.random(rows) < 0.4).astype(np.int8)
+        known = rng.beta(1 + 2 * truth, 3 - 2 * truth)
+        draws = sequence(np.argsort(abs(known - 0.5)), learn, at_random, rng)
+        expected = np.column_stack([1 - known, known])
+        one = sample_of(draws, truth, strength)
+        found = Study(expected, expected[one.rows], one, whole=True).corrected(whole)
+        reach = stdtrit(found.freedom, 0.975) * np.sqrt(found.covariance.item())
+        errors.append(found.value.item() - truth.mean())
+        held += abs(errors[-1]) <= reach
+    assert abs(np.mean(errors)) < 2.5 * np.std(errors) / np.sqrt(120)
+    assert held >= 0.92 * 120
 
 
-@pytest.mark.parametrize(("queue", "draws"), [("random", 40), ("learn", 80)])
-def test_the_standard_error_is_that_of_many_repetitions_and_smaller_if_much_is_known(queue: str, draws: int) -> None:
-    rng = np.random.default_rng(0)
-    truth = (rng.random(200) < 0.4).astype(np.int8)
-    known = rng.beta(1 + 2 * truth, 3 - 2 * truth)
-    expected = np.column_stack([1 - known, known])
-    doubt = np.argsort(abs(known - 0.5))
-    errors = []
-    sequences = [sequence(doubt, draws, queue, rng) for _ in range(120)]
-    for guess in (expected, np.zeros((200, 2))):
-        found = [shares_of(drawn, truth, guess) for drawn in sequences]
-        spread = np.std([one.share[1] for one in found])
-        errors.append(np.sqrt(np.mean([one.standard_error[1] ** 2 for one in found])))
-        assert errors[-1] == pytest.approx(spread, rel=0.2)
-        assert np.mean([one.share[1] for one in found]) == pytest.approx(truth.mean(), abs=3 * spread / np.sqrt(120))
-    assert errors[0] < 0.8 * errors[1]
-
-
-def sequence(doubt: Integers, draws: int, queue: str, rng: np.random.Generator) -> list[Drawn]:
+def sequence(doubt: Integers, learn: int, at_random: int, rng: np.random.Generator) -> list[Drawn]:
     order, drawn, found = rng.permutation(len(doubt)), np.zeros(len(doubt), dtype=np.bool_), list[Drawn]()
-    for _ in range(draws):
+    for number in range(learn + at_random):
         reached = found[-1].reached if found else 0
-        if queue == "learn":
+        if number < learn:
             found.append(draw_learning(order, reached, drawn, doubt, rng))
         else:
             found.append(draw_at_random(order, reached, drawn, rng))
         drawn[found[-1].row] = True
     return found
-
-
-def test_rows_that_nobody_could_label_belong_to_no_share() -> None:
-    rows, probability = np.array([2, 0]), np.array([1 / 4, 1 / 3])
-    found = estimate_shares(np.array([0, -1], dtype=np.int8), rows, probability, np.zeros((4, 2)))
-    assert found.share == pytest.approx([0.5, 0])
-
-
-def test_shares_are_unknown_before_the_first_draw_and_their_errors_before_the_second() -> None:
-    none, one = (
-        estimate_shares(np.zeros(n, dtype=np.int8), np.arange(n), np.full(n, 0.2), np.zeros((5, 2))) for n in (0, 1)
-    )
-    assert np.isnan([*none.share, *none.standard_error, *one.standard_error]).all()
-    assert one.share.tolist() == [1, 0]
 
 
 def test_the_least_certain_rows_left_are_the_most_probable() -> None:

@@ -174,6 +174,35 @@ def test_rows_that_a_person_chose_are_left_out(made: Path, tmp_path: Path) -> No
     )
 
 
+def test_verdicts_of_the_queue_that_learns_are_used_with_their_probabilities(tmp_path: Path) -> None:
+    from pcs_annotator.pipeline.review.session import Review
+    from pcs_annotator.pipeline.review.values import ReviewOptions, Shown
+    from tests.pipeline.review.reviewing import judge
+
+    folder = make_run(tmp_path, gold_rows=0)
+    labels = {row["id"]: truth(row) for row in rows_with_groups(0)}
+
+    def decide(shown: Shown) -> str | None:
+        return labels[shown.id]
+
+    with Review.open(folder, ReviewOptions(refit_every=0, seed=1)) as review:
+        for queue, verdicts in (("learn", 138), ("random", 12)):
+            for _ in range(verdicts):
+                judge(review, queue, decide)
+        judge(review, "random", None)  # skipped
+        judge(review, "doubtful", decide)
+    found = estimate_run(folder, Question(of=["good"]))
+    (line,) = found.lines
+    assert line.gold_rows == 150
+    assert "150 verdicts of a review count with the probabilities of their draws" in found.notes
+    assert "1 gold rows are left out, because the probability of drawing them is unknown" in found.notes
+    assert line.corrected.interval is not None
+    assert line.corrected.interval.low < share() < line.corrected.interval.high
+    sample = evidence_of(Recorded.read(RunFolder(folder))).sample
+    # rows that were likely to be drawn speak for few others
+    assert sample.weights.max() > 10 * sample.weights.min()
+
+
 def test_too_little_gold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(GoldError, match="20 gold rows drawn at random, and an estimate needs 30: draw rows to label"):
         estimate_run(make_run(tmp_path, 20, rows=60), Question())

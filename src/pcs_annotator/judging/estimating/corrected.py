@@ -104,9 +104,9 @@ class Study:
         return Estimate(found.ravel(), covariance, float(len(weights) - len(covariance)), 1.0)
 
     @property
-    def _freedom(self) -> int:
+    def _freedom(self) -> float:
         """The degrees of freedom of errors; clusters are what varies, if rows have errors in common."""
-        return self.sample.freedom if self._cluster is None else int(self._cluster.max())
+        return self.sample.freedom if self._cluster is None else float(self._cluster.max())
 
     @property
     def _cluster(self) -> Integers | None:

@@ -4,12 +4,16 @@ Rows may be drawn in rounds, each from the rows not drawn before. Round $r$ with
 known from earlier rounds plus $\sum y_i/\pi_i$ for the rest. The estimate is the mean over rounds, weighted by $n_r$.
 So a row of round $r$ has the weight $(c_r/\pi_i + \sum_{s>r} c_s)/N$, with $c_r = n_r/n$, and only $c_r/\pi_i$ adds to
 the error of drawing. Weights are scaled to add up to 1 (Hájek, 1971).
+
+A review draws one row after the other: each is a round. With $c_r \propto 1 / (L_r (L_r - 1))$, where $L_r$ rows were
+left to draw, rows drawn at random weigh the same (Farquhar, Gal and Rainforth, 2021).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +21,24 @@ from pcs_annotator.core.arrays import Codes, Floats, Integers, Mask
 
 LEAST_CHANCE = 0.1
 """How probable the surest row is compared with the average row when rows are drawn by confidence."""
+
+
+class Round(NamedTuple):
+    """Rows drawn at once, from those not drawn before.
+
+    Attributes:
+        rows: Positions among all rows.
+        truth: Their gold labels, as codes.
+        probability: How probable it was to draw each.
+        stratum: Rows with the same number vary about one mean; numbers may be those of other rounds.
+        count: How much the round counts, such as the number of its rows; it must not depend on labels.
+    """
+
+    rows: Sequence[int]
+    truth: Sequence[int]
+    probability: Sequence[float]
+    stratum: Sequence[int]
+    count: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -28,7 +50,8 @@ class Sample:
         truth: Their gold labels, as codes.
         probability: How probable it was that its round draws the row.
         stratum: Rows of one round and stratum have the same number.
-        round: In which round each row was drawn; by default all in one.
+        round: In which round each row was drawn.
+        counts: How much each round counts; None if as much as it has rows.
     """
 
     rows: Integers
@@ -36,6 +59,20 @@ class Sample:
     probability: Floats
     stratum: Integers
     round: Integers
+    counts: Floats | None = None
+
+    @classmethod
+    def in_rounds(cls, rounds: Sequence[Round]) -> Sample:
+        """Return what was drawn in several rounds."""
+        counts = np.array([one.count for one in rounds])
+        return cls(
+            rows=np.array([row for one in rounds for row in one.rows], dtype=np.intp),
+            truth=np.array([code for one in rounds for code in one.truth], dtype=np.int8),
+            probability=np.array([chance for one in rounds for chance in one.probability]),
+            stratum=np.array([number for one in rounds for number in one.stratum], dtype=np.intp),
+            round=np.repeat(np.arange(len(rounds)), [len(one.rows) for one in rounds]),
+            counts=counts / counts.sum(),
+        )
 
     @classmethod
     def simple(cls, rows: Integers, truth: Codes, population: int) -> Sample:
@@ -46,10 +83,8 @@ class Sample:
 
     def take(self, chosen: Mask, places: Integers) -> Sample:
         """Return some rows of the sample; `places` is the new position of every row."""
-        parts = (self.truth[chosen], self.probability[chosen], self.stratum[chosen], self.round[chosen])
-        truth, probability, stratum, turn = parts
-        rows = places[self.rows[chosen]]
-        return Sample(rows=rows, truth=truth, probability=probability, stratum=stratum, round=turn)
+        parts = {name: getattr(self, name)[chosen] for name in ("truth", "probability", "stratum", "round")}
+        return replace(self, rows=places[self.rows[chosen]], **parts, counts=self._counts)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -57,7 +92,12 @@ class Sample:
     @property
     def weights(self) -> Floats:
         """The weight of every row in a mean over all rows; they add up to 1."""
-        return (self._own + self._later) / (self._own + self._later).sum()
+        return self.unscaled / self.unscaled.sum()
+
+    @property
+    def unscaled(self) -> Floats:
+        """Weights before they are made to add up to 1; sums with them estimate those over all rows without bias."""
+        return self._own + self._later
 
     @property
     def _own(self) -> Floats:
@@ -71,13 +111,15 @@ class Sample:
 
     @property
     def _counts(self) -> Floats:
+        if self.counts is not None:
+            return self.counts
         sizes = np.bincount(self.round).astype(np.float64)
         return sizes / sizes.sum()
 
     @property
     def spread(self) -> Floats:
         """The part of each weight that adds to the error of drawing."""
-        return self._own / (self._own + self._later).sum()
+        return self._own / self.unscaled.sum()
 
     def error_of_drawing(self, values: Floats) -> Floats:
         """Return the covariance of weighted means over the sample, `[value, value]`, for values `[row, value]`.
@@ -100,9 +142,22 @@ class Sample:
         return found
 
     @property
-    def freedom(self) -> int:
-        """The degrees of freedom of an error of drawing."""
-        return max(1, len(self) - len(np.unique(self.stratum)))
+    def freedom(self) -> float:
+        """The degrees of freedom of an error of drawing: as of so many rows of equal weight (Kish, 1965)."""
+        return max(1.0, 1 / (self.weights**2).sum() - len(np.unique(self.stratum)))
+
+
+def counts_in_turn(strength: Floats, rows: int) -> Floats:
+    """Return how much each of several draws counts, one row after the other: late ones, of fewer rows left, count more.
+
+    Args:
+        strength: How much each draw tells compared with one at random; the counts have the same sum.
+        rows: How many rows there were to draw from.
+    """
+    left = rows - np.arange(len(strength), dtype=np.float64)
+    # if nothing is left, the last draw knows everything
+    counts: Floats = strength / (left * np.maximum(left - 1, 1e-6))
+    return counts * strength.sum() / counts.sum()
 
 
 def allocate(sizes: Sequence[int], rows: int) -> list[int]:

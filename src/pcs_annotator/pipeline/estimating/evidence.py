@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +18,8 @@ from pcs_annotator.errors import GoldError, TableError
 from pcs_annotator.files.human_files import Drawn
 from pcs_annotator.files.whole_table import read_whole
 from pcs_annotator.judging.estimating.corrected import Study
-from pcs_annotator.judging.estimating.sampling import Sample
+from pcs_annotator.judging.estimating.sampling import Round, Sample, counts_in_turn
+from pcs_annotator.judging.promising.review_design import AT_RANDOM
 from pcs_annotator.pipeline.estimating.cells import Encoded, cells_of, encoded_column, numbers_of, read_columns
 from pcs_annotator.pipeline.expected import expected_labels
 from pcs_annotator.pipeline.human_review import drawn_before
@@ -93,20 +94,14 @@ def evidence_of(
         chosen = _drawn(recorded, gold, len(whole.expected))
     else:
         chosen = _designed(recorded, gold, probability_column)
-    sample = Sample(
-        rows=whole.places[chosen.rows],
-        truth=gold[chosen.rows],
-        probability=chosen.probability,
-        stratum=chosen.stratum,
-        round=chosen.round,
-    )
+    rows = chosen.sample.rows
     return Evidence(
         labels=tuple(votes.labels),
         table=whole.table,
         columns=whole.columns,
         expected=whole.expected,
-        held_out=known.held_out[chosen.rows],
-        sample=sample,
+        held_out=known.held_out[rows],
+        sample=replace(chosen.sample, rows=whole.places[rows]),
         notes=chosen.notes,
     )
 
@@ -175,34 +170,86 @@ def _places(table: pa.Table, of_ids: str | None, ids: Sequence[str]) -> Integers
 
 
 class _Chosen(NamedTuple):
-    rows: Integers
-    probability: Floats
-    stratum: Integers
-    round: Integers
+    """Gold rows with a known design; `rows` of the sample are those of the run."""
+
+    sample: Sample
     notes: Sequence[str]
 
 
 def _drawn(recorded: Recorded, gold: Codes, population: int) -> _Chosen:
     """Return the gold rows whose probability is known: drawn by us, or assumed to be a random sample of the data."""
     known = gold != UNLABELLED
-    draws = with_probability(recorded)
-    simple = known & recorded.gold.random_sample
-    usable = [row for row in np.flatnonzero(known).tolist() if simple[row] or row in draws]
-    rows = np.array(usable, dtype=np.intp)
+    rounds, seen = list[Round](), set[int]()
+    strata = dict[tuple[int, str], int]()
+    for part in _parts(recorded, known, population):
+        new = [one for one in part.draws if known[one.row] and one.row not in seen]
+        if new:
+            seen |= {one.row for one in new}
+            stratum = [strata.setdefault((part.number, one.stratum), len(strata)) for one in new]
+            rows, chances = [one.row for one in new], [one.probability for one in new]
+            rounds.append(Round(rows, gold[rows].tolist(), chances, stratum, part.count * len(new)))
     notes = []
-    if assumed := int((simple & recorded.gold.assumed).sum()):
+    if assumed := int((known & recorded.gold.random_sample & recorded.gold.assumed).sum()):
         notes.append(f"{assumed:,} gold rows came with the data: they are assumed to be a random sample of its rows")
-    if left_out := int(known.sum()) - len(rows):
+    if learned := len(seen & {*recorded.gold.verdicts.sequence}):
+        notes.append(f"{learned:,} verdicts of a review count with the probabilities of their draws")
+    if left_out := int(known.sum()) - len(seen):
         notes.append(f"{left_out:,} gold rows are left out, because the probability of drawing them is unknown")
-    _refuse_few(len(rows), left_out)
-    share = simple.sum() / population
-    chance = np.array([draws[row].probability if row in draws else share for row in usable])
-    turn = [draws[row].round if row in draws else 0 for row in usable]
-    parts = [(number, draws[row].stratum if row in draws else "") for number, row in zip(turn, usable, strict=True)]
-    strata = {part: place for place, part in enumerate(dict.fromkeys(parts))}
-    stratum = np.array([strata[part] for part in parts], dtype=np.intp)
-    _, rounds = np.unique(turn, return_inverse=True)
-    return _Chosen(rows, chance * _answered(recorded, parts), stratum, rounds, notes)
+    _refuse_few(len(seen), left_out)
+    return _Chosen(Sample.in_rounds(rounds), notes)
+
+
+class _Place(NamedTuple):
+    """A row that was drawn, and how."""
+
+    row: int
+    probability: float
+    stratum: str = ""
+
+
+class _Part(NamedTuple):
+    """Rows that were drawn at once; `count` is how much each counts. Parts with one number vary about one mean."""
+
+    number: int
+    draws: Sequence[_Place]
+    count: float = 1.0
+
+
+def _parts(recorded: Recorded, known: Mask, population: int) -> Iterator[_Part]:
+    """Yield what was drawn, each from the rows not drawn before: with the data, in a review, and by `pcs gold`.
+
+    Rows of a file to label are counted with those of the data if there was no review, and after it if there was: they
+    were drawn from rows without a label.
+    """
+    sequence = recorded.gold.verdicts.sequence
+    simple = known & recorded.gold.random_sample
+    simple[[*sequence]] = False
+    first = simple & recorded.gold.assumed if sequence else simple
+    yield _Part(-1, _equally(first, population))
+    learns = np.array([draw.queue == "learn" for draw in sequence.values()])
+    counts = counts_in_turn(np.where(learns, AT_RANDOM, 1.0), population - int(first.sum()))
+    for (row, draw), count in zip(sequence.items(), counts.tolist(), strict=True):
+        # of a large table, only a random sample can be drawn from
+        chance = (draw.probability or 0.0) * draw.pool / (draw.pool + population - len(known))
+        yield _Part(-2 - (draw.queue == "learn"), [_Place(row, chance)], count)
+    yield _Part(-4, _equally(simple & ~first, population - int(first.sum()) - len(sequence)))
+    draws = with_probability(recorded)
+    for number in sorted({one.round for one in draws.values()}):
+        yield _Part(number, _of_round({row: one for row, one in draws.items() if one.round == number}, known))
+
+
+def _equally(rows: Mask, among: int) -> list[_Place]:
+    return [_Place(row, int(rows.sum()) / among) for row in np.flatnonzero(rows).tolist()]
+
+
+def _of_round(draws: Mapping[int, Drawn], known: Mask) -> list[_Place]:
+    """Return the rows of a round; those that people left empty are taken for a random part of their stratum."""
+    drawn = Counter(one.stratum for one in draws.values())
+    labelled = Counter(one.stratum for row, one in draws.items() if known[row])
+    return [
+        _Place(row, (one.probability or 0.0) * labelled[one.stratum] / drawn[one.stratum], one.stratum)
+        for row, one in draws.items()
+    ]
 
 
 def with_probability(recorded: Recorded) -> dict[int, Drawn]:
@@ -216,16 +263,6 @@ def with_probability(recorded: Recorded) -> dict[int, Drawn]:
     return found
 
 
-def _answered(recorded: Recorded, parts: Sequence[tuple[int, str]]) -> Floats:
-    """Return for every gold row which share of the rows drawn with it have got a label.
-
-    Rows that people left empty are taken for a random part of them.
-    """
-    drawn = Counter((one.round, one.stratum) for one in with_probability(recorded).values())
-    labelled = Counter(parts)
-    return np.array([labelled[part] / drawn[part] if part in drawn else 1.0 for part in parts])
-
-
 def _designed(recorded: Recorded, gold: Codes, column: str) -> _Chosen:
     """Return all gold rows, with the probabilities in a column of the user's."""
     rows = np.flatnonzero(gold != UNLABELLED)
@@ -233,7 +270,8 @@ def _designed(recorded: Recorded, gold: Codes, column: str) -> _Chosen:
     probability = np.array([_probability(cells[row], row, column) for row in rows.tolist()])
     _refuse_few(len(rows), 0)
     nothing = np.zeros(len(rows), dtype=np.intp)
-    return _Chosen(rows, probability, nothing, nothing, [f"the probability of gold rows is that in column {column!r}"])
+    sample = Sample(rows=rows, truth=gold[rows], probability=probability, stratum=nothing, round=nothing)
+    return _Chosen(sample, [f"the probability of gold rows is that in column {column!r}"])
 
 
 def _probability(cell: str, row: int, column: str) -> float:

@@ -155,7 +155,8 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> ToLabel:
     before, items = human_review.drawn_before(folder), recorded.dataset.items
     known = gold_with_copies(recorded) != UNLABELLED
     # a row that a person chose may be drawn, too: if it never were, other rows could not speak for it
-    counted = recorded.gold.random_sample | np.isin(np.arange(len(items)), [*with_probability(recorded)])
+    drawn_so = [*with_probability(recorded), *recorded.gold.verdicts.sequence]
+    counted = recorded.gold.random_sample | np.isin(np.arange(len(items)), drawn_so)
     open_rows = np.flatnonzero(~(known & counted))
     if len(open_rows) < rows:
         raise GoldError(f"{len(open_rows):,} rows have not been drawn yet, and {rows:,} are wanted: ask for fewer")

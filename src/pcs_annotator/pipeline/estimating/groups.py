@@ -66,7 +66,7 @@ class Groups(NamedTuple):
         result = {}
         for method, one in found.items():
             naive = method == "naive"
-            rows, strata = (self.rows, 1) if naive else (self.gold_rows, self.strata)
+            rows, strata = (self.rows, 1) if naive else (self.counted, self.strata)
             scale = chosen if naive else chosen * self._scale
             shift = 0.0 if naive else float(chosen @ (np.sqrt(self.left) * self._unseen * (middle - one.value)))
             own = np.diag(one.covariance) * scale**2
