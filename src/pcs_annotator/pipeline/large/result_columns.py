@@ -8,8 +8,7 @@ import numpy as np
 
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.files.tables import SCORE_DECIMALS
-from pcs_annotator.judging.model import UNCALIBRATED, Model, Verdicts
-from pcs_annotator.judging.promising.reasons import reasons
+from pcs_annotator.judging.model import Model, Verdicts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,16 +25,13 @@ def result_columns(model: Model, votes: Votes, judged: Verdicts) -> dict[str, pa
     confidence = np.zeros(len(votes)) if sure is None else sure[rows, judged.best]
     unsure = silent | (sure is None)
     decided = model.decisions(votes, judged)
-    why = reasons(votes, judged.deciding, judged.best)
-    if model.by_agreement:
-        why = [one if no else f"{UNCALIBRATED}: {one}" for one, no in zip(why, silent.tolist(), strict=True)]
     columns = {
         "label": labels.take(pa.array(judged.best, pa.int64(), mask=silent)),
         "confidence": pa.array(confidence.round(SCORE_DECIMALS), pa.float64(), mask=unsure),
         "decision": pa.array(
             ["review" if no else one for one, no in zip(decided, silent.tolist(), strict=True)], pa.string()
         ),
-        "reason": pa.array(why, pa.string()),
+        "reason": pa.array(model.reasons(votes, judged), pa.string()),
     }
     if model.sets is not None and sure is not None:
         plausible = model.sets.of(sure)
