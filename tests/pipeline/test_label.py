@@ -175,6 +175,22 @@ def test_texts_of_another_kind_raise_a_warning_and_those_of_the_same_kind_none(f
             label(request(folder, range(2000, 2150), ["good"] * 150), folder.parent / "others.csv", saving)
 
 
+@pytest.mark.parametrize("ask_all", [True, False])
+def test_nothing_is_accepted_of_texts_of_another_kind_unless_that_is_wanted(ask_all: bool, folder: Path) -> None:
+    shifted = request(folder, range(2000, 2150), ["good"] * 150)
+    with pytest.warns(PcsWarning, match="^these texts differ from the gold rows the promise was made on: .*for review"):
+        found = label(shifted, folder.parent / "others.csv", Saving(ask_all=ask_all))
+    assert found.counts.decisions == {"review": 150}
+    assert all(one.reason.startswith("these texts differ from the gold rows") for one in found.outcomes)
+    assert found.model.certificate is not None
+    assert found.model.certificate.review_rows == 150
+    with pytest.warns(PcsWarning, match="may not hold for them"):
+        wanted = label(shifted, folder.parent / "others.csv", Saving(ask_all=ask_all, on_drift="accept"))
+    assert wanted.counts.decisions["accept"] > 50
+    with pytest.raises(ConfigError, match="on_drift is 'never': use one of review, accept"):
+        Saving(on_drift="never")
+
+
 def test_without_gold_everything_is_asked_and_nothing_is_accepted(tmp_path: Path) -> None:
     simulated_run(tmp_path, rows=40, gold_rows=0)
     with simulated_models():

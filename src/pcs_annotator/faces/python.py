@@ -149,7 +149,7 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
         models: The functions and objects that the run was given as models, if any: its folder knows only their names.
         relations: Likewise for relations.
         saving: `ask_all`, `cascade`, `max_calls`, `max_tokens`, `budget_usd`, `budget_per_day_usd`, `prices`,
-            `executor`, `workers`, `ray_address` or `max_per_second`, as for `pcs label`.
+            `executor`, `workers`, `ray_address`, `max_per_second` or `on_drift`, as for `pcs label`.
     """
     place = place_or_table(data)
     flags = Flags(

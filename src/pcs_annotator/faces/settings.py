@@ -59,6 +59,7 @@ class SavingSettings(TypedDict, total=False):
     workers: int | None
     ray_address: str | None
     max_per_second: float | None
+    on_drift: str
 
 
 class SplittingSettings(TypedDict, total=False):

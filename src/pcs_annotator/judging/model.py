@@ -13,13 +13,14 @@ from pcs_annotator.core.outcome import Decision, Outcome
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Flag, Weights
 from pcs_annotator.judging.promising.certificate import Certificate
-from pcs_annotator.judging.promising.drift import Profile
+from pcs_annotator.judging.promising.drift import Drift, Profile
 from pcs_annotator.judging.promising.prediction_sets import PredictionSets
 from pcs_annotator.judging.promising.reasons import reasons
 from pcs_annotator.judging.weighing.calibration import ROWS_TO_CALL_CALIBRATED, Calibrator, calibrator_from_dict
 from pcs_annotator.judging.weighing.scoring import choose, score
 
 UNCALIBRATED = "uncalibrated"
+UNLIKE_GOLD = "these texts differ from the gold rows the promise was made on"
 LEAST_ANSWERS = 2
 """Fewer answers cannot agree."""
 
@@ -36,6 +37,7 @@ class Model:
         sets: Finds the labels that cannot be ruled out; None when they were not requested.
         profile: Statistics of all votes at the time of learning, to detect new texts that differ.
         by_agreement: Whether there is no gold, so that nothing is accepted and decisions only tell where answers agree.
+        unlike_gold: Whether the texts to judge differ from the gold rows, so that nothing is accepted; not stored.
     """
 
     weights: Weights
@@ -45,6 +47,7 @@ class Model:
     sets: PredictionSets | None = None
     profile: Profile | None = None
     by_agreement: bool = False
+    unlike_gold: bool = False
 
     @property
     def calibrated(self) -> bool:
@@ -64,7 +67,7 @@ class Model:
     def judge(self, votes: Votes, judged: Verdicts | None = None) -> Iterator[Outcome]:
         """Yield the outcome of every item, in order; `judged` is what `judged` returned, if that is at hand."""
         judged = judged or self.judged(votes)
-        why = reasons(votes, judged.deciding, judged.best)
+        why = self.reasons(votes, judged)
         plausible = None if self.sets is None or judged.probabilities is None else self.sets.of(judged.probabilities)
         decided = self.decisions(votes, judged)
         for row, (name, silent) in enumerate(zip(votes.ids, votes.silent.tolist(), strict=True)):
@@ -76,12 +79,20 @@ class Model:
                 scores=dict(zip(votes.labels, judged.scores[row].tolist(), strict=True)),
                 confidence=None if silent or sure is None else float(sure[row, best]),
                 decision="review" if silent else decided[row],
-                reason=f"{UNCALIBRATED}: {why[row]}" if self.by_agreement and not silent else why[row],
+                reason=why[row],
                 label_set=() if plausible is None else tuple(np.array(votes.labels)[plausible[row]].tolist()),
                 probabilities={}
                 if silent or sure is None
                 else dict(zip(votes.labels, sure[row].tolist(), strict=True)),
             )
+
+    def reasons(self, votes: Votes, judged: Verdicts) -> list[str]:
+        """Return for every row why its label is sure or not, in plain words."""
+        why = reasons(votes, judged.deciding, judged.best)
+        before = UNLIKE_GOLD if self.unlike_gold else UNCALIBRATED if self.by_agreement else ""
+        if not before:
+            return why
+        return [one if silent else f"{before}: {one}" for one, silent in zip(why, votes.silent.tolist(), strict=True)]
 
     def judged(self, votes: Votes) -> Verdicts:
         """Return scores, labels, probabilities and which rows are accepted, as arrays."""
@@ -93,7 +104,7 @@ class Model:
     def _accepted(self, votes: Votes, best: Codes, probabilities: Floats | None) -> Mask | None:
         if not self.decided_by:
             return None
-        if self.certificate is None or probabilities is None:
+        if self.certificate is None or probabilities is None or self.unlike_gold:
             return np.zeros(len(votes), dtype=np.bool_)
         sure = probabilities[np.arange(len(votes)), best]
         return self.certificate.accepts(sure, best, votes.labels) & ~votes.silent
@@ -105,6 +116,12 @@ class Model:
         good: Decision = "agree" if self.by_agreement else "accept"
         chosen = _agreeing(votes, judged.best) if self.by_agreement else judged.accepted
         return [good if one else "review" for one in chosen.tolist()]
+
+    def facing(self, found: Drift | None, on_drift: str) -> Model:
+        """Return the model for texts, given whether they differ from the gold rows: if so, `review` accepts nothing."""
+        promises = self.certificate is not None and self.certificate.holds
+        differ = found is not None and found.found and on_drift == "review"
+        return replace(self, unlike_gold=True) if promises and differ else self
 
     def with_coverage(self, votes: Votes) -> Model:
         """Return the model with its certificate's share of accepted rows, counted on these votes."""

@@ -23,12 +23,14 @@ class FittedRun:
         settings: How to ask, and what may be spent.
         model: What judges the votes.
         frugal: How questions are saved; None when everything is asked.
+        on_drift: What becomes of labels for texts that differ from the gold rows: `review` or `accept`.
     """
 
     job: Job
     settings: ask.CollectSettings
     model: Model
     frugal: Frugal | None
+    on_drift: str = "review"
 
     @property
     def strategy(self) -> Strategy | None:

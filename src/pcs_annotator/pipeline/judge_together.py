@@ -13,7 +13,7 @@ import numpy as np
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.outcome import Outcome
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.judging.model import Model
+from pcs_annotator.judging.model import Model, Verdicts
 from pcs_annotator.judging.promising.drift import Drift, Profile, drift, profile
 
 GATHER_SECONDS = 0.05
@@ -30,11 +30,11 @@ class JudgeTogether:
     `in_progress` returns how many texts are asked about or wait to be judged: if all of them wait, they are judged.
     """
 
-    def __init__(self, model: Model, in_progress: Callable[[], int]) -> None:
+    def __init__(self, model: Model, in_progress: Callable[[], int], on_drift: str = "review") -> None:
         self._model, self._in_progress = model, in_progress
         self._timer: asyncio.TimerHandle | None = None
         self._waiting: list[tuple[str, Votes, asyncio.Future[tuple[Outcome, tuple[float, ...]]]]] = []
-        self.recent = RecentTexts(model.profile)
+        self.recent = RecentTexts(model.profile, on_drift)
 
     async def judge(self, text: str, votes: Votes) -> tuple[Outcome, tuple[float, ...]]:
         """Return the outcome of one text, and the probability of every label."""
@@ -54,9 +54,8 @@ class JudgeTogether:
             self._timer = None
         try:
             votes = _joined([votes for _, votes, _ in waiting])
-            judged = self._model.judged(votes)
-            outcomes = list(self._model.judge(votes, judged))
-            self.recent.add([text for text, _, _ in waiting], votes, judged.scores, judged.best)
+            model, judged = self.recent.judged(self._model, [text for text, _, _ in waiting], votes)
+            outcomes = list(model.judge(votes, judged))
         except Exception as error:
             for _, _, future in waiting:
                 if not future.done():
@@ -85,12 +84,19 @@ class RecentTexts:
         found: Whether they differ; None before the first comparison, or if the run kept nothing to compare with.
     """
 
-    def __init__(self, before: Profile | None) -> None:
+    def __init__(self, before: Profile | None, on_drift: str = "review") -> None:
         self.found: Drift | None = None
-        self._before = before
+        self._before, self._on_drift = before, on_drift
         self._texts: dict[int, None] = {}
         self._block: Profile | None = None
         self._blocks: deque[Profile] = deque(maxlen=RECENT_TEXTS // COMPARED_EVERY)
+
+    def judged(self, model: Model, texts: Sequence[str], votes: Votes) -> tuple[Model, Verdicts]:
+        """Return which model judges these texts, and how: from an alarm on until its end, nothing is accepted."""
+        judged = model.judged(votes)
+        self.add(texts, votes, judged.scores, judged.best)
+        now = model.facing(self.found, self._on_drift)
+        return now, judged if now is model else now.judged(votes)
 
     def add(self, texts: Sequence[str], votes: Votes, scores: Floats, best: Codes) -> None:
         """Count texts, copies of recent ones excepted; compare when enough have come."""

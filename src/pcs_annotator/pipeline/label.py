@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from pcs_annotator.asking.engine.budget import Budget
@@ -32,6 +33,7 @@ from pcs_annotator.judging.spending.frugal import Frugal, Spending, learn_frugal
 from pcs_annotator.pipeline import ask, label_files, learn, ledgers, resolve_config
 from pcs_annotator.pipeline.batch.ways_to_ask import WayToAsk, ways_to_label
 from pcs_annotator.pipeline.cluster import ray_cluster
+from pcs_annotator.pipeline.drift_text import warn_if_unlike
 from pcs_annotator.pipeline.fitted import FittedRun, job_of
 from pcs_annotator.pipeline.large.large_table import is_large, with_counted_coverage
 from pcs_annotator.pipeline.large.stream import (
@@ -51,6 +53,7 @@ from pcs_annotator.pipeline.run_request import RunRequest
 _LOG = logging.getLogger(__name__)
 # The prices of models are compared on a question and an answer of typical length.
 TYPICAL_TOKENS = (500, 20)
+ON_DRIFT = ("review", "accept")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +72,8 @@ class Saving:
         workers: Number of workers on a cluster, likewise.
         ray_address: Address of the cluster, likewise.
         max_per_second: Maximum number of calls per second, likewise.
+        on_drift: What becomes of labels for texts that differ from the gold rows the promise was made on: `review`
+            leaves all of them for review, `accept` decides as if nothing had changed.
     """
 
     ask_all: bool = False
@@ -82,6 +87,11 @@ class Saving:
     workers: int | None = None
     ray_address: str | None = None
     max_per_second: float | None = None
+    on_drift: str = "review"
+
+    def __post_init__(self) -> None:
+        if self.on_drift not in ON_DRIFT:
+            raise ConfigError(f"on_drift is {self.on_drift!r}: use one of {', '.join(ON_DRIFT)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,8 +177,9 @@ def _label(
     asking = partial(ray_cluster.ask_job, opened.job, dataset.items, ledger, opened.settings, opened.strategy)
     with ledgers.noting_payments(recorded.folder, recorded.config, tally, "label"):
         votes = run_sync(asking)
-    model = opened.model.with_coverage(votes)
-    found = learn.check_drift(model, votes, [item.text for item in dataset.items])
+    found = learn.check_drift(opened.model, votes, [item.text for item in dataset.items])
+    warn_if_unlike(found, opened, ledger, recorded.folder, request.data)
+    model = opened.model.facing(found, saving.on_drift).with_coverage(votes)
     outcomes = Outcomes(model.judge(votes))
     _LOG.info("%d texts labelled: %s, %d calls", len(outcomes), Counts.of(outcomes).decisions, tally.calls)
     labels = with_outcomes(dataset.table, outcomes, votes.labels)
@@ -207,27 +218,37 @@ def _refuse(request: RunRequest, out: Path | str, in_the_way: str, rows: int) ->
 
 
 def _label_large(request: RunRequest, stream: TableStream, out: Path | str, saving: Saving) -> Labelled:
-    """Label a table that is larger than memory in chunks; drift is looked for in a sample of its rows."""
+    """Label a table that is larger than memory in chunks; drift is looked for in a sample of its rows.
+
+    If it is found, the table is gone through once more for other decisions, with the answers in the ledger.
+    """
     recorded = Recorded.read(runs.RunFolder(request.folder), request.config.ask.ledger)
     rows, data = stream.check_ids(), data_hash_of(stream)
     in_the_way = label_files.large_in_the_way(out, recorded.folder, data)
     _refuse(request, out, in_the_way, rows)
     opened = _opened(request, recorded, saving, rows)
-    maker = RowMaker(model=opened.model, is_sampled=partial(sampled_rows, of=rows))
-    files = OutFiles(out, None, label_files.style_of(request, stream, out, opened.model))
     ledger = ledgers.ledger_of(recorded.folder, recorded.config)
 
-    async def label_all() -> Written:
-        results = label_locally(stream, opened, ledger, maker)
-        return await write_all(results, files, stream, data)
+    def write(fitted: FittedRun, to: Path | str) -> Written:
+        maker = RowMaker(model=fitted.model, is_sampled=partial(sampled_rows, of=rows))
+        files = OutFiles(to, None, label_files.style_of(request, stream, out, fitted.model))
+        return run_sync(lambda: write_all(label_locally(stream, fitted, ledger, maker), files, stream, data))
 
     if in_the_way:
         request.say(f"{out} is kept as {runs.keep_earlier(out)}")
-    with ledgers.noting_payments(recorded.folder, recorded.config, opened.settings.tally, "label"):
-        written = run_sync(label_all)
-    label_files.note_written(recorded.folder, out, data)
+    with TemporaryDirectory() as scratch:
+        # what is on standard output cannot be taken back
+        first = Path(scratch, "labels.csv") if out == STDIO and saving.on_drift == "review" else out
+        with ledgers.noting_payments(recorded.folder, recorded.config, opened.settings.tally, "label"):
+            written = write(opened, first)
     dataset, votes = joined(written.sample)
-    model = with_counted_coverage(opened.model, written.counts)
+    found = learn.check_drift(opened.model, votes, [item.text for item in dataset.items])
+    warn_if_unlike(found, opened, ledger, recorded.folder, request.data)
+    model = opened.model.facing(found, saving.on_drift)
+    if first != out or model is not opened.model:
+        written = write(_from_ledger(recorded, replace(opened, model=model)), out)
+    label_files.note_written(recorded.folder, out, data)
+    model = with_counted_coverage(model, written.counts)
     return Labelled(
         dataset=dataset,
         votes=votes,
@@ -236,9 +257,17 @@ def _label_large(request: RunRequest, stream: TableStream, out: Path | str, savi
         out=out,
         model=model,
         frugal=opened.frugal,
-        drift=learn.check_drift(model, votes, [item.text for item in dataset.items]),
+        drift=found,
         whole=written.counts,
     )
+
+
+def _from_ledger(recorded: Recorded, fitted: FittedRun) -> FittedRun:
+    """Return a run that finds all answers in the ledger, and makes no call."""
+    settings = replace(
+        fitted.settings, tally=Tally(), budget=Budget(calls=0), batches=None, cluster=None, progress=False
+    )
+    return replace(fitted, job=job_of(recorded, settings), settings=settings)
 
 
 def open_fitted(
@@ -253,7 +282,7 @@ def open_fitted(
     job = job_of(recorded, settings)
     frugal = _frugal(recorded, fitted, job, settings, saving)
     model = fitted if frugal is None else _like_the_run(frugal.model, fitted)
-    return FittedRun(job=job, settings=settings, model=model, frugal=frugal)
+    return FittedRun(job=job, settings=settings, model=model, frugal=frugal, on_drift=saving.on_drift)
 
 
 class LabelPlan(NamedTuple):

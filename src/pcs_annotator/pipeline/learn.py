@@ -257,12 +257,13 @@ def _gold_drift(votes: Votes, gold: Mask, others: Mask, model: Model) -> Drift |
         names=("those with", "the rows without gold"),
     )
     if found.found:
-        _warn(f"the gold rows differ from the others: {found.sentence}")
+        remedy = "confidence and promise may not hold there: label a random sample of those rows and fit again"
+        warnings.warn(f"the gold rows differ from the others: {found.sentence}; {remedy}", PcsWarning, stacklevel=3)
     return found
 
 
 def check_drift(model: Model, votes: Votes, texts: Sequence[str] | None = None) -> Drift | None:
-    """Return whether votes on new texts differ from those that the model was learned from, and warn if they do.
+    """Return whether votes on new texts differ from those that the model was learned from.
 
     Copies of a text count once. None if an earlier version learned the model and kept nothing to compare with.
     """
@@ -271,15 +272,7 @@ def check_drift(model: Model, votes: Votes, texts: Sequence[str] | None = None) 
     nothing = np.full(len(votes), UNLABELLED, dtype=np.int8)
     votes = votes.take(counted_once(votes, nothing, texts).distinct)
     judged = model.judged(votes)
-    found = drift(model.profile, profile(votes, judged.scores, judged.best))
-    if found.found:
-        _warn(f"the answers on these texts differ from those of the run: {found.sentence}")
-    return found
-
-
-def _warn(what: str) -> None:
-    remedy = "confidence and promise may not hold there: label a random sample of those rows and fit again"
-    warnings.warn(f"{what}; {remedy}", PcsWarning, stacklevel=3)
+    return drift(model.profile, profile(votes, judged.scores, judged.best))
 
 
 def model_file(learned: Learned, settings: LearnSettings, labels: Sequence[str]) -> dict[str, Any]:

@@ -25,7 +25,15 @@ from pcs_annotator.core.task import (
 from pcs_annotator.core.variant import ORIGINAL
 from pcs_annotator.errors import ConfigError, LabelError
 from pcs_annotator.files.coder_columns import coders_of
-from pcs_annotator.files.config import AskSettings, Config, LearnSettings, read_config
+from pcs_annotator.files.config import (
+    AskSettings,
+    Config,
+    LearnSettings,
+    config_from_dict,
+    known_learn_settings,
+    read_config,
+)
+from pcs_annotator.files.runs import RunFolder, expecting, read_json
 from pcs_annotator.files.tables import Columns, Dataset, coder_labels
 from pcs_annotator.pipeline.ask import ClusterSettings, CollectSettings
 from pcs_annotator.pipeline.own_objects import OwnObjects
@@ -82,14 +90,29 @@ class Flags:
 def read_settings(path: Path | None, folder: Path, flags: Flags, learn: LearnSettings | None = None) -> Config:
     """Return the settings of a `pcs.toml`, if there is one, overridden by those of the command line.
 
-    `learn` has the defaults of the section `[learn]`. A ledger in the file is found from where the file is, so that it
-    is the same one wherever a command is started.
+    `path` can also be a run folder: the settings are then those of the run, for other data. `learn` has the defaults of
+    the section `[learn]`. A ledger in the file is found from where the file is, so that it is the same one wherever a
+    command is started.
     """
+    if path is not None and path.is_dir():
+        return _over(_settings_of_run(RunFolder(path)), flags)
     config = read_config(path, folder, learn)
     if config.ask.ledger and not on_server(config.ask.ledger):
         place = folder if path is None else path.parent
         config = replace(config, ask=replace(config.ask, ledger=str(place / config.ask.ledger)))
     return _over(config, flags)
+
+
+def _settings_of_run(folder: RunFolder) -> Config:
+    """Return the settings of an earlier run and of its last fit; which column has gold is about its own data."""
+    if not folder.settings.exists():
+        raise ConfigError(f"{folder.path} is neither a settings file nor a run folder (it has no run.json)")
+    remedy = "name a settings file instead, such as pcs.toml"
+    with expecting(folder.settings, remedy):
+        config = config_from_dict(read_json(folder.settings, remedy)["config"])
+    learned = read_json(folder.model, remedy).get("learn", {}) if folder.model.exists() else {}
+    learn = replace(config.learn, **known_learn_settings(learned))
+    return replace(config, data=replace(config.data, gold_column=""), learn=learn)
 
 
 def flags_only(flags: Flags, learn: LearnSettings | None = None) -> Config:

@@ -17,7 +17,9 @@ from pcs_annotator.core.task import Item
 from pcs_annotator.errors import AccessDenied, PcsError, UserError
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.pipeline import ask
+from pcs_annotator.pipeline.drift_text import warn_if_unlike
 from pcs_annotator.pipeline.fitted import FittedRun
+from pcs_annotator.pipeline.judge_together import RecentTexts
 from pcs_annotator.pipeline.label import Saving, open_fitted
 from pcs_annotator.pipeline.large.chunks import ChunkLabeller, LabelledChunk
 from pcs_annotator.pipeline.ledgers import ledger_of
@@ -61,6 +63,8 @@ class RunEngine:
     _loop: asyncio.AbstractEventLoop
     _closing: AsyncExitStack
     _labeller: ChunkLabeller
+    _recent: RecentTexts
+    _place: tuple[LedgerAddress, RunFolder]
     _closed: bool = False
 
     @classmethod
@@ -71,22 +75,25 @@ class RunEngine:
         if options.in_flight is not None:
             fitted = replace(fitted, settings=replace(fitted.settings, in_flight=options.in_flight))
         ask.refuse_unknown_prices(fitted.job, ask.pricing(fitted.settings.prices), fitted.settings.budget)
-        ledger = open_ledger(options.ledger or ledger_of(recorded.folder, recorded.config), shared=True)
+        address = options.ledger or ledger_of(recorded.folder, recorded.config)
+        place = address, recorded.folder
+        ledger = open_ledger(address, shared=True)
         loop = asyncio.new_event_loop()
         threading.Thread(target=_run, args=(loop,), name="pcs-engine", daemon=True).start()
         try:
-            return _wait_for(cls._enter(fitted, ledger), loop)
+            return _wait_for(cls._enter(fitted, ledger, place), loop)
         except BaseException:
             loop.call_soon_threadsafe(loop.stop)
             raise
 
     @classmethod
-    async def _enter(cls, fitted: FittedRun, ledger: AnyLedger) -> RunEngine:
+    async def _enter(cls, fitted: FittedRun, ledger: AnyLedger, place: tuple[LedgerAddress, RunFolder]) -> RunEngine:
         async with AsyncExitStack() as stack:
             stack.enter_context(ledger)
             asker = ask.open_asker(ledger, fitted.settings)
             labeller = await stack.enter_async_context(ChunkLabeller(fitted, asker))
-            return cls(os.getpid(), asyncio.get_running_loop(), stack.pop_all(), labeller)
+            recent = RecentTexts(fitted.model.profile, fitted.on_drift)
+            return cls(os.getpid(), asyncio.get_running_loop(), stack.pop_all(), labeller, recent, place)
 
     async def acall(self, work: Coroutine[Any, Any, T]) -> T:
         """Do the same as `call`, for asynchronous code; cancelling it stops the work and keeps paid answers."""
@@ -124,7 +131,15 @@ class RunEngine:
         silent = chunk.votes.silent
         reasons = [failure or "; ".join(chunk.missing.get(row, ())) or NO_ANSWER for row in range(len(items))]
         why = [reason if silent[row] else None for row, reason in enumerate(reasons)]
-        return Answered(labeller.fitted, chunk, why)
+        return Answered(*self._decided([item.text for item in items], chunk), why)
+
+    def _decided(self, texts: Sequence[str], chunk: LabelledChunk) -> tuple[FittedRun, LabelledChunk]:
+        """Return the run and the texts with their decisions, which depend on whether recent texts differ."""
+        fitted, before = self._labeller.fitted, self._recent.found
+        model, judged = self._recent.judged(fitted.model, texts, chunk.votes)
+        if not (before and before.found):
+            warn_if_unlike(self._recent.found, fitted, *self._place)
+        return replace(fitted, model=model), chunk._replace(judged=judged)
 
 
 class Answered(NamedTuple):

@@ -27,6 +27,7 @@ from pcs_annotator.files.label_studio import Interface, prediction, read_interfa
 from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.pipeline import ask
+from pcs_annotator.pipeline.drift_text import texts_differ
 from pcs_annotator.pipeline.fitted import FittedRun
 from pcs_annotator.pipeline.judge_together import JudgeTogether
 from pcs_annotator.pipeline.label import Saving, open_fitted
@@ -194,6 +195,13 @@ class Service:
         return self._opened.judge.recent.found
 
     @property
+    def about_drift(self) -> str:
+        """What is to be said if recent texts differ from the gold rows; empty if they do not."""
+        found = self.drift
+        differ = found is not None and found.found
+        return texts_differ(found, self._opened.fitted, self._ledger, self.folder) if found and differ else ""
+
+    @property
     def tracker(self) -> BudgetTracker:
         """What was spent since the start."""
         return self._asker.tracker
@@ -344,7 +352,7 @@ class _Opened:
 
     def __init__(self, fitted: FittedRun, version: str) -> None:
         self.fitted, self.version = fitted, version
-        self.judge = JudgeTogether(fitted.model, lambda: self.users)
+        self.judge = JudgeTogether(fitted.model, lambda: self.users, fitted.on_drift)
         self.users = 0
         self._retired = False
         self._prepared: PreparedJob | None = None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -334,6 +336,34 @@ def test_a_promise_made_by_another_version_lapses_and_unlike_texts_give_a_warnin
     assert "cannot be seen without an audit" in text
     few = shown(["label", "new.csv", "--run", run, "--limit", "9", "-o", "few.csv"], capsys)["drift"]
     assert few["sentence"] == "9 texts are too few to compare: 20 are needed on both sides"
+
+
+def test_the_remedy_for_texts_of_another_kind_brings_acceptance_back(run: str, capsys: Captured) -> None:
+    write_texts(Path("other.csv"), range(2000, 2300), truths=["good" if n % 5 else "bad" for n in range(300)])
+    assert main(["label", "other.csv", "--run", run]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("these texts differ from the gold rows the promise was made on")
+    assert {row["decision"] for row in read_csv(Path("other-labels.csv"))} == {"review"}
+    printed = " ".join(" ".join(lines).split())
+    rows = re.search(r"right labels of (\d+) rows, drawn at random, into a column gold of other.csv", printed)
+    command = re.search(r"pcs (run other.csv .* --out run-new)", printed)
+    assert rows
+    assert command
+    drawn = {*random.Random(1).sample(range(300), int(rows[1]))}
+    texts = read_csv(Path("other.csv"))
+    write_csv(
+        Path("other.csv"),
+        [{**row, "gold": truth_in(row["text"]) if place in drawn else ""} for place, row in enumerate(texts)],
+    )
+    found = shown(shlex.split(command[1]), capsys)
+    accepted = [row for row in read_csv(Path("run-new/labels.csv")) if row["decision"] == "accept"]
+    assert found["decisions"]["accept"] == len(accepted) > 100
+    assert sum(row["label"] != truth_in(row["text"]) for row in accepted) <= 0.1 * len(accepted)
+    assert found["known_already"] > 300
+
+
+def truth_in(text: str) -> str:
+    return "bad" if "looks bad" in text else "good"
 
 
 def test_a_plan_of_labelling_shows_the_calls_with_and_without_stopping_early(run: str, capsys: Captured) -> None:

@@ -363,9 +363,14 @@ def test_texts_unlike_those_of_the_run_are_noticed(run: Path) -> None:
 
     last, metrics = asyncio.run(served(["good", "bad"]))
     assert "warning" not in last
+    assert last["data"][0]["decision"] == "accept"
     assert "pcs_drift 0" in metrics
     last, metrics = asyncio.run(served(["good"]))
-    assert "recent texts differ from those of the run" in last["warning"]
+    assert next(iter(last)) == "warning"
+    assert last["warning"].startswith("these texts differ from the gold rows")
+    assert "pcs run TEXTS.csv" in last["warning"]
+    assert last["data"][0]["decision"] == "review"
+    assert last["data"][0]["reason"].startswith("these texts differ from the gold rows")
     assert "pcs_drift 1" in metrics
 
 

@@ -10,12 +10,14 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from pcs_annotator.core.result_names import LABEL
 from pcs_annotator.core.table_files import STDIO
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
 from pcs_annotator.pipeline import label, resolve_config
+from pcs_annotator.pipeline.drift_text import UNLIKE_GOLD
 from pcs_annotator.pipeline.findings.answers import texts_cut
 from pcs_annotator.pipeline.run_request import RunRequest
 
@@ -43,6 +45,7 @@ from pcs_annotator.pipeline.run_request import RunRequest
 @options.ID_COLUMN
 @options.MOVED_LEDGER
 @options.saving_options
+@options.ON_DRIFT
 @options.execution_options
 @options.LIMIT
 @options.SHARD
@@ -102,6 +105,9 @@ def print_labelled(labelled: label.Labelled, notes: Sequence[str]) -> None:
     """Print how many rows got each label, what was asked, and what is promised."""
     to_stdout = labelled.out == STDIO
     console = Console(highlight=False, stderr=to_stdout)
+    differ = [note for note in notes if labelled.drift is not None and note.startswith(UNLIKE_GOLD)]
+    for note in differ:
+        console.print(Text(f"{note}\n", style="bold yellow"))
     for name, count in Counter(labelled.counts.labels).most_common():
         console.print(f"{count:>8,}  {name}", markup=False)
     tally = labelled.tally
@@ -114,7 +120,7 @@ def print_labelled(labelled: label.Labelled, notes: Sequence[str]) -> None:
         )
     learned_view.print_promise(labelled, labelled.counts, console)
     cut = [flag.detail for flag in texts_cut(tally.cut, labelled.counts.rows)]
-    learned_view.print_notes([*notes, *cut], console, labelled.counts)
+    learned_view.print_notes([*(note for note in notes if note not in differ), *cut], console, labelled.counts)
     if not to_stdout:
         console.print(f"\nlabels  {labelled.out} (column {LABEL})", style="bold", markup=False)
 

@@ -102,7 +102,12 @@ KEEP_EARLIER = click.option(
 GOLD_WINS = click.option(
     "--gold-wins", is_flag=True, help="Accept gold labels that contradict each other; yours win over those of the data."
 )
-CONFIG = click.option("-c", "--config", type=PATH, help="Settings file; default: pcs.toml in this folder, if any.")
+CONFIG = click.option(
+    "-c",
+    "--config",
+    type=PATH,
+    help="Settings file, or a run folder to take them from; default: pcs.toml in this folder, if any.",
+)
 TEXT_COLUMN = click.option(
     "--text-column", metavar="NAME", help="Text column; default: `text` or similar, or the only column."
 )
@@ -287,6 +292,13 @@ _SAVING = (
     click.option("--ask-all", is_flag=True, help="Ask all questions, even when the label can no longer change."),
     *_STOPPING,
     *_LIMITS,
+)
+ON_DRIFT = click.option(
+    "--on-drift",
+    default="review",
+    show_default=True,
+    type=click.Choice(["review", "accept"]),
+    help="If the texts differ from the gold rows: leave all for review, or decide as if they did not.",
 )
 TO_LABEL = click.option(
     "--to-label",

@@ -155,10 +155,8 @@ class App:
                 "known_already": sum(one.spent.known for one in found),
             },
         }
-        drift = self._service.drift
-        if drift is not None and drift.found:
-            answer["warning"] = f"recent texts differ from those of the run: {drift.sentence}; {drift.unseen}"
-        return answer
+        warning = self._service.about_drift
+        return {"warning": warning, **answer} if warning else answer
 
     async def models(self, request: Request) -> Response:
         """List the one model there is."""

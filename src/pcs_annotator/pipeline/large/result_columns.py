@@ -8,8 +8,7 @@ import numpy as np
 
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.files.result_columns import Results
-from pcs_annotator.judging.model import UNCALIBRATED, Model, Verdicts
-from pcs_annotator.judging.promising.reasons import reasons
+from pcs_annotator.judging.model import Model, Verdicts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,15 +21,12 @@ def result_columns(model: Model, votes: Votes, judged: Verdicts) -> dict[str, pa
     silent = votes.silent
     sure = None if judged.probabilities is None else np.where(silent[:, np.newaxis], np.nan, judged.probabilities)
     rows = np.arange(len(votes))
-    why = reasons(votes, judged.deciding, judged.best)
-    if model.by_agreement:
-        why = [one if no else f"{UNCALIBRATED}: {one}" for one, no in zip(why, silent.tolist(), strict=True)]
     decided = zip(model.decisions(votes, judged), silent.tolist(), strict=True)
     return Results(
         labels=votes.labels,
         label=pa.array(votes.labels, pa.string()).take(pa.array(judged.best, pa.int64(), mask=silent)),
         decision=["review" if no else one for one, no in decided],
-        reason=why,
+        reason=model.reasons(votes, judged),
         confidence=np.full(len(votes), np.nan) if sure is None else sure[rows, judged.best],
         scores=judged.scores,
         probabilities=sure,
