@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pcs_annotator.core.outcome import Counts
-from pcs_annotator.core.weights import Flag
+from pcs_annotator.core.weights import Flag, Weights
 from pcs_annotator.judging.evaluation.compare import FIRST_QUESTION, Figures
 from pcs_annotator.judging.evaluation.methods import ABOUT_AUROC, ABOUT_ECE, NO_CONFIDENCE_AUROC
 from pcs_annotator.judging.metrics.significance import BootstrapTest
@@ -17,6 +17,7 @@ from pcs_annotator.judging.weighing.calibration import ROWS_TO_CALL_CALIBRATED
 
 SHOWN = 0.05
 """A difference counts as shown where its adjusted p-value is below this."""
+LEARN_NOTHING = ("uniform", "majority")
 AGREEMENT_MEASURED = (
     "on nine sets of recorded and simulated answers, 25 to 91 % of the labels were right where both answers of a model "
     "agreed"
@@ -132,6 +133,40 @@ def about_confidence(model: Model) -> str:
     return (
         f"confidence is rough: from {model.gold_rows} gold rows{off}; it is shrunk towards chance, and called "
         f"calibrated from {ROWS_TO_CALL_CALIBRATED} gold rows on"
+    )
+
+
+def about_weights(weights: Weights) -> str:
+    """Return how weights came about: learned, and from what, or why not."""
+    found = weights.diagnostics
+    if not found.gold_rows:
+        return "there are no gold labels, so all votes count the same"
+    if found.nothing_learned:
+        return f"nothing was learned: {found.nothing_learned}"
+    if found.optimiser in LEARN_NOTHING:
+        return f"the weights are fixed, because {found.optimiser} learns nothing"
+    rows = f"{found.gold_rows:,} gold row{'s' if found.gold_rows > 1 else ''}"
+    text = f"weights learned from {rows} by {found.optimiser or 'a custom optimiser'}"
+    if not found.candidates:
+        return text
+    by_loss = sorted(found.candidates.items(), key=lambda pair: (pair[1], pair[0]))
+    losses = ", ".join(f"{name} {loss:.3f}" for name, loss in by_loss)
+    return f"{text}, which had the lowest log-loss in cross-validation ({losses})"
+
+
+def about_evidence(weights: Weights) -> str:
+    """Return what the weights are a summary of; empty if they are all that was learned."""
+    if weights.evidence is None:
+        return ""
+    if weights.evidence.reads != "mean log-odds":
+        return "This optimiser also learns which labels each model confuses; the weights are a summary of that."
+    averaged = "The log-odds of a model's answers are averaged, so its questions count the same."
+    found = weights.diagnostics
+    if not found.gold_rows or found.nothing_learned or found.optimiser in LEARN_NOTHING:
+        return averaged
+    return (
+        f"{averaged} The optimiser learns a scale per model and label, and an offset per label, which corrects for "
+        "favourite labels; the weights are a summary of that."
     )
 
 

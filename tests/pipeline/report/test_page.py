@@ -185,6 +185,18 @@ def test_the_choice_of_auto_and_a_class_aware_optimiser_are_shown(tmp_path: Path
     assert "PCS, lr: logit" in text
 
 
+def test_nothing_is_said_to_be_learned_without_gold_or_by_fixed_weights(tmp_path: Path) -> None:
+    unlabelled = section(render(made_run(tmp_path, Made(gold=False, graded=(True, True)))), "weights")
+    assert "There are no gold labels, so all votes count the same. " in unlabelled
+    uniform = Made(graded=(True, True), learn=replace(QUICK, optimiser="uniform"))
+    fixed = section(render(made_run(tmp_path, uniform)), "weights")
+    assert "The weights are fixed, because uniform learns nothing. " in fixed
+    for shown in (unlabelled, fixed):
+        assert "its questions count the same." in shown
+        assert "learned" not in shown.lower()
+        assert "learns a scale" not in shown.lower()
+
+
 def test_own_prices_are_among_the_settings(tmp_path: Path) -> None:
     result = made_run(tmp_path)
     ask = replace(result.config.ask, prices={"openai:x": (0.5, 1.5)})

@@ -97,10 +97,8 @@ def print_learned(learned: learn.Learned, votes: Votes, counted: Counts, console
     console.print()
     console.print(_bars("relation", relations, names, console))
     names.explain(console)
-    if details.nothing_learned:
-        console.print(f"\nnothing was learned: {details.nothing_learned}", markup=False)
-    else:
-        console.print(f"\nweights learned by [bold]{details.optimiser}[/]{_candidates(details.candidates)}")
+    if details.gold_rows:  # without gold, the reason for missing figures says it
+        console.print(f"\n{certificate_text.about_weights(weights)}", markup=False)
     if learned.figures:
         gold_rows = learned.figures[0].auroc.n
         console.print(f"\ncross-validated on the {gold_rows:,} gold rows, with 95 % intervals")
@@ -117,13 +115,6 @@ def print_learned(learned: learn.Learned, votes: Votes, counted: Counts, console
     else:
         console.print(Text(f"quality not measured: {learned.no_figures}", style="yellow"))
     print_promise(learned, counted, console)
-
-
-def _candidates(losses: Mapping[str, float]) -> str:
-    if not losses:
-        return ""
-    listed = ", ".join(f"{name} {loss:.3f}" for name, loss in losses.items())
-    return f", with the lowest cross-validated log-loss:\n{listed}"
 
 
 def _bars(title: str, shares: Mapping[str, Share | None], names: ShortNames, console: Console) -> Table:

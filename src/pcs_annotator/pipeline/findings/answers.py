@@ -55,7 +55,7 @@ def _flips(facts: Facts) -> Iterator[Flag]:
 def _worst(model: str, found: Sequence[FlipMatrix]) -> str:
     worst = max(found, key=lambda one: one.flips.changed / one.flips.pairs)
     pairs, changed = worst.flips
-    more = f" (and too many under {len(found) - 1} more)" if len(found) > 1 else ""
+    more = f" (as well as under {len(found) - 1} more)" if len(found) > 1 else ""
     return f"{model} changes {percent(changed / pairs)} of its {pairs:,} answers under {worst.relation}{more}"
 
 

@@ -8,7 +8,14 @@ from typing import Any
 from pcs_annotator.core.weights import Share
 from pcs_annotator.judging.evaluation.compare import FIRST_QUESTION, LOGPROB
 from pcs_annotator.judging.evaluation.methods import SCALED_LOGPROB, ZERO_SHOT
-from pcs_annotator.pipeline.certificate_text import SHOWN, about_auroc, about_ece, what_more_questions_bought
+from pcs_annotator.pipeline.certificate_text import (
+    SHOWN,
+    about_auroc,
+    about_ece,
+    about_evidence,
+    about_weights,
+    what_more_questions_bought,
+)
 from pcs_annotator.pipeline.report.formats import DASH, capital, counted, estimate, interval, number, signed, span
 from pcs_annotator.pipeline.report.markup import Child, Markup, figure, joined, section, sentence, table, tag, user_text
 from pcs_annotator.pipeline.report.view import View
@@ -51,11 +58,6 @@ NO_DIFFERENCE = "No difference between PCS and {} can be shown on these rows."
 STABILITY = (
     "Solid lines are stability ranges: where 95 % of fits on resampled gold rows put the weight. Weights are drawn "
     "towards equal ones when there is little gold, so a range need not contain what endless gold would give."
-)
-CLASS_AWARE = "This optimiser also learns which labels each model confuses; the weights are a summary of that."
-AVERAGING = (
-    "This optimiser averages the log-odds of a model's answers, so its questions count the same. It learns a scale per "
-    "model and label, and an offset per label, which corrects for favourite labels; the weights are a summary of that."
 )
 
 
@@ -191,7 +193,7 @@ def weights(view: View) -> Markup:
     return section(
         "weights",
         "Weights of models and relations",
-        sentence(_how(view)),
+        sentence(capital(f"{about_weights(learned)}.")),
         tag(
             "div",
             figure("Models", _chart("Model", annotators)),
@@ -199,28 +201,8 @@ def weights(view: View) -> Markup:
             class_="pair",
         ),
         sentence(_legend(any(share.interval for share in shown)), kind="note"),
-        None if learned.evidence is None else sentence(_summary(learned.evidence.reads), kind="note"),
+        sentence(about_evidence(learned), kind="note") if learned.evidence else None,
     )
-
-
-def _summary(reads: str) -> str:
-    """Return what the weights are a summary of."""
-    return AVERAGING if reads == "mean log-odds" else CLASS_AWARE
-
-
-def _how(view: View) -> str:
-    diagnostics = view.result.learned.model.weights.diagnostics
-    if not diagnostics.gold_rows:
-        return "There are no gold labels, so all votes count the same."
-    if diagnostics.nothing_learned:
-        return f"Nothing was learned: {diagnostics.nothing_learned}."
-    method = diagnostics.optimiser or "a custom optimiser"
-    text = f"Learned from {counted(diagnostics.gold_rows, 'gold row')} by {method}"
-    if not diagnostics.candidates:
-        return f"{text}."
-    by_loss = sorted(diagnostics.candidates.items(), key=lambda pair: (pair[1], pair[0]))
-    losses = ", ".join(f"{name} {number(loss, 3)}" for name, loss in by_loss)
-    return f"{text}, which had the lowest log-loss in cross-validation ({losses})."
 
 
 def _legend(has_ranges: bool) -> str:
