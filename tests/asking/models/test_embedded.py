@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -178,6 +179,35 @@ def test_rewrites_wait_for_their_turn_without_a_timeout(
     assert settings.tally.rows == len(items)
     assert not settings.tally.retries
     assert not settings.tally.failed
+
+
+def test_texts_that_nobody_waits_for_any_more_are_not_written(
+    tiny_model: tuple[EmbeddedModel, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, _ = tiny_model
+    started, may_go_on = threading.Event(), threading.Event()
+    written: list[Request] = []
+
+    def slow(_: object, request: Request) -> Reply:
+        written.append(request)
+        started.set()
+        may_go_on.wait(10)
+        return Reply(text="x")
+
+    monkeypatch.setattr(runner, "_text_reply", slow)
+    model.threads = 1
+
+    async def go() -> None:
+        tasks = [asyncio.create_task(model.ask(question(letter))) for letter in "abcdefgh"]
+        await asyncio.to_thread(started.wait, 10)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        may_go_on.set()
+        await model.close()
+
+    run(go())
+    assert len(written) == 1
 
 
 def test_a_text_that_is_too_long_to_rewrite_does_not_affect_the_others(

@@ -17,12 +17,19 @@ Out = TypeVar("Out")
 GATHERING = 0.003
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BatchJob(Generic[In, Out]):
-    """A question, and the future of its answer."""
+    """A question, and the future of its answer.
+
+    Attributes:
+        question: The question.
+        answer: The future of its answer.
+        abandoned: Whether nobody waits for the answer any more; a question of a batch may then be left unanswered.
+    """
 
     question: In
     answer: Future[Out] = field(default_factory=Future)
+    abandoned: bool = False
 
 
 class Batcher(Generic[In, Out]):
@@ -48,14 +55,18 @@ class Batcher(Generic[In, Out]):
             thread.start()
 
     async def ask(self, question: In) -> Out:
-        """Return the answer; a question whose caller is cancelled while waiting is dropped."""
+        """Return the answer; a question whose caller is cancelled is dropped, or marked if it is being worked on."""
         job: BatchJob[In, Out] = BatchJob(question)
         with self._changed:
             if self._closing:
                 raise RuntimeError("the batcher is closed")
             self._waiting.append(job)
             self._changed.notify()
-        return await asyncio.wrap_future(job.answer)
+        try:
+            return await asyncio.wrap_future(job.answer)
+        except asyncio.CancelledError:
+            job.abandoned = True
+            raise
 
     def close(self) -> None:
         """Answer the waiting questions, then end the threads."""

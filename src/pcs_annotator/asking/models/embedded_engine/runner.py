@@ -79,6 +79,8 @@ class Runner:
             for (job, question), logs in zip(questions, found, strict=True):
                 job.answer.set_result(label_reply(job.question.request, logs, question.prompt.length, question.labels))
         for job in texts:
+            if job.abandoned:  # each text takes seconds, which a stopped run would wait for
+                continue
             try:
                 job.answer.set_result(_text_reply(engine, job.question.request))
             except Unanswerable as error:
