@@ -16,3 +16,18 @@ QUIET = (
     "--disable-sync",
     "--no-first-run",
 )
+
+
+def page_errors(address: str) -> list[str]:
+    """Return what a page throws, or complains about on its console, when it is opened."""
+    from playwright.sync_api import sync_playwright
+
+    found = list[str]()
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=[*QUIET])
+        opened = browser.new_page()
+        opened.on("pageerror", lambda error: found.append(str(error)))
+        opened.on("console", lambda said: found.append(said.text) if said.type == "error" else None)
+        opened.goto(address)
+        browser.close()
+    return found

@@ -19,10 +19,13 @@ from pcs_annotator.files.runs import read_json
 from pcs_annotator.judging.evaluation.agreement import MAJORITY, MODEL
 from pcs_annotator.pipeline.fit import fit_run, open_run
 from pcs_annotator.pipeline.human_review import FromPeople
-from pcs_annotator.pipeline.paper import Paper, format_of, paper_of, paper_text
+from pcs_annotator.pipeline.paper import Paper, format_of, methods_of, paper_of, paper_text
 from pcs_annotator.pipeline.report.page import render
+from pcs_annotator.pipeline.review.session import Review
+from pcs_annotator.pipeline.review.values import ReviewOptions
 from pcs_annotator.pipeline.run import run
 from pcs_annotator.pipeline.run_request import RunRequest
+from tests.pipeline.review.reviewing import judge
 from tests.simulated import read_csv, simulated_models, truth_of, write_csv
 from tests.stub.behaviour import pick
 
@@ -153,6 +156,51 @@ def test_a_ledger_that_cannot_be_read_is_named_instead_of_the_days(made: Path, t
     (folder / "ledger.db").write_bytes(b"this is no database" * 100)
     with pytest.warns(PcsWarning, match=r"the days of the calls are not known: .*ledger\.db.*damaged"):
         assert "on days that are not recorded" in paper_of(result).methods
+
+
+def with_copies(folder: Path, name: str, ledger: str = "", texts: int = 80) -> Path:
+    """Label 90 rows with so many texts, of which the first and last rows have gold, and return the run folder."""
+    rows = [
+        {"id": f"t{row}", "text": f"Case {row % texts} looks {truth_of(row % texts)}.", "gold": truth_of(row % texts)}
+        for row in range(ROWS)
+    ]
+    data = write_csv(
+        folder / "copies.csv",
+        [{**row, "gold": row["gold"] if at >= 50 or at < 10 else ""} for at, row in enumerate(rows)],
+    )
+    config = Config(
+        task=TaskSettings(labels=("good", "bad")),
+        ask=AskSettings(models=("simulated:large_1@85",), ledger=ledger),
+        relations=RelationSettings(use=("original", "rule:frame")),
+        learn=LEARN,
+    )
+    with simulated_models():
+        run(RunRequest(data=data, folder=folder / name, config=config))
+    return folder / name
+
+
+def test_copies_and_verdicts_are_counted_in_the_paragraph_as_in_a_fit(tmp_path: Path) -> None:
+    folder = with_copies(tmp_path, "run")
+    first = paper_of(open_run(folder)).methods
+    assumed = "40 came with the data and are assumed to be drawn at random"
+    assert f"50 rows had a gold label; {assumed} and 10 repeat a text and were not counted again." in first
+    with Review.open(folder, ReviewOptions(refit_every=0, seed=1)) as review:
+        for _ in range(12):
+            judge(review, "doubtful", lambda shown: truth_of(int(shown.text.split()[1])))
+    result = fit_run(folder)
+    assert result.verdicts.counts["at_random"] == 0
+    said = f"62 rows had a gold label; {assumed}, 12 were chosen otherwise and 10 repeat a text"
+    assert said in paper_of(result).methods
+
+
+def test_answers_that_others_paid_for_are_told_apart(tmp_path: Path) -> None:
+    ledger = str(tmp_path / "shared.db")
+    first, second = (with_copies(tmp_path, name, ledger, ROWS) for name in ("first", "second"))
+    paid = re.search(r"([\d,]+) calls were made, (?:of unknown price|at a cost of \S+)\.", methods_of(open_run(first)))
+    assert paid is not None
+    said = methods_of(open_run(second))
+    assert re.search(rf"0 calls were made, .*?, and {paid[1]} answers came from calls of other runs", said)
+    assert "counting all calls in the ledger that this run shares" in said
 
 
 # Every special character of LaTeX that is not escaped, and every command that we do not write ourselves.

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
+from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.result_table import Content, Figure, ResultTable
 from pcs_annotator.errors import ConfigError, GoldError, LedgerError, PcsWarning
 from pcs_annotator.files.result_tables import latex, to_csv, to_latex, to_markdown, without_intervals
@@ -18,6 +19,7 @@ from pcs_annotator.judging.evaluation.agreement import AgainstGold, Resampling
 from pcs_annotator.judging.evaluation.agreement_tables import agreement_tables, coders_table, shown, tidy_table
 from pcs_annotator.pipeline.certificate_text import promised
 from pcs_annotator.pipeline.evaluate import check_order
+from pcs_annotator.pipeline.learn import counted_once
 from pcs_annotator.pipeline.ledgers import asked_between, ledger_of
 from pcs_annotator.pipeline.report.formats import PRICE_UNKNOWN, counted, total_cost
 from pcs_annotator.pipeline.resolve_config import task_of
@@ -136,21 +138,25 @@ def _when(result: RunResult) -> str:
     if found is None:
         return "on days that are not recorded"
     first, last = (datetime.fromtimestamp(time, UTC).date().isoformat() for time in found)
-    return f"on {first}" if first == last else f"from {first} to {last}"
+    shared = ", counting all calls in the ledger that this run shares" if result.config.ask.ledger else ""
+    return f"{f'on {first}' if first == last else f'from {first} to {last}'}{shared}"
 
 
 def _about_gold(result: RunResult) -> Iterator[str]:
-    learned, gold = result.learned, result.dataset.gold
-    known = [label is not None for label in gold]
-    at_random = sum(known) if result.random_sample is None else int((result.random_sample & known).sum())
-    certificate, coders = learned.model.certificate, learned.among_coders
-    assumed = certificate.assumed_rows if certificate else 0
+    learned, facts = result.learned, result.facts
+    codes = gold_codes(result.votes, facts.gold)
+    known = codes != UNLABELLED
+    once = known & counted_once(result.votes, codes, facts.texts, result.random_sample).distinct
+    at_random = once if result.random_sample is None else once & result.random_sample
+    assumed = at_random if result.assumed is None else at_random & result.assumed
+    coders = learned.among_coders
     parts = {
         "came with the data and are assumed to be drawn at random": assumed,
-        "were drawn at random": at_random - assumed,
-        "were chosen otherwise": sum(known) - at_random,
+        "were drawn at random": at_random & ~assumed,
+        "were chosen otherwise": once & ~at_random,
+        "repeat a text and were not counted again": known & ~once,
     }
-    drawn = _listed([f"{rows:,} {how}" for how, rows in parts.items() if rows])
+    drawn = _listed([f"{rows.sum():,} {how}" for how, rows in parts.items() if rows.any()])
     if coders is not None:
         alpha = f" (Krippendorff's α {shown(coders.alpha['alpha'])})" if "alpha" in coders.alpha else ""
         yield (
@@ -161,7 +167,7 @@ def _about_gold(result: RunResult) -> Iterator[str]:
     where = (
         "" if source.gold or not source.coders else ", the majority of the coders (rows on which they tie have none)"
     )
-    yield f"{counted(sum(known), 'row')} had a gold label{where}; {drawn}."
+    yield f"{counted(int(known.sum()), 'row')} had a gold label{where}; {drawn}."
     folds = result.config.learn.folds
     how = learned.model.weights.diagnostics.optimiser or result.config.learn.optimiser
     yield (
@@ -189,8 +195,10 @@ def _about_promise(result: RunResult) -> Iterator[str]:
 def _about_cost(result: RunResult) -> str:
     cost = total_cost([bill.usd for bill in result.bills])
     cost = "of unknown price" if cost == PRICE_UNKNOWN else f"at a cost of {cost}"
-    shared = ", those of other runs that share the ledger included" if result.config.ask.ledger else ""
-    return f"{counted(sum(bill.calls for bill in result.bills), 'call')} were made, {cost}{shared}."
+    made = f"{counted(sum(bill.calls for bill in result.bills), 'call')} were made, {cost}"
+    if others := sum(bill.calls for bill in result.paid_elsewhere):
+        made += f", and {counted(others, 'answer')} came from calls of other runs that share the ledger"
+    return f"{made}."
 
 
 def _sentence(text: str) -> str:

@@ -208,6 +208,7 @@ class Recorded:
             bounded=counted.get("bounded", 0),
             verdicts=self.gold.verdicts,
             random_sample=self.gold.random_sample,
+            assumed=self.gold.assumed,
             whole=whole,
             **{"tally": Tally(), **more},
         )

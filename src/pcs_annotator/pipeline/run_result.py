@@ -63,6 +63,7 @@ class RunResult:
         to_audit: Number of accepted rows written for a person to check.
         verdicts: What people said in a review.
         random_sample: Which gold rows were drawn at random or may be assumed to be; None for all.
+        assumed: Those that came with the data, so that this is only assumed; None for all.
         whole: What is known about all rows of a large table; everything else is about a sample of it. None for a table
             that is kept completely, and before all rows are labelled.
         own: Models and relations that were given as objects.
@@ -88,6 +89,7 @@ class RunResult:
     to_audit: int = 0
     verdicts: Verdicts = field(default_factory=Verdicts)
     random_sample: Mask | None = None
+    assumed: Mask | None = None
     whole: WholeTable | None = None
     own: OwnObjects = field(default_factory=OwnObjects, repr=False)
 

@@ -5,6 +5,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+from tests.chromium import CHROMIUM, MISSING, page_errors
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
+def test_the_page_about_the_service_throws_nothing(url: str) -> None:
+    assert page_errors(f"{url}/docs") == []
+
 
 @pytest.mark.parametrize("examples", [4, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mode", ["positive", "negative"])

@@ -12,7 +12,7 @@ from pcs_annotator.errors import TableError
 from pcs_annotator.pipeline.compare.comparison import Comparison
 from pcs_annotator.pipeline.compare.page import MOST_EXAMPLES, render, write_comparison
 from pcs_annotator.pipeline.compare.verdict import verdict
-from tests.chromium import CHROMIUM, MISSING
+from tests.chromium import CHROMIUM, MISSING, page_errors
 from tests.pipeline.compare.runs import ARABIC, ATTACK, Runs
 from tests.pipeline.report.reading import Page, section
 
@@ -77,6 +77,13 @@ def test_without_figures_examples_or_settings_the_page_says_why(found: Compariso
     page = render(replace(found, examples=[mute], table=table))
     assert "no label" in section(page, "rows")
     assert section(page, "labels").count("no label") == 2
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
+@pytest.mark.parametrize("rows", [0, 3])
+def test_the_page_throws_nothing_with_rows_or_without(found: Comparison, tmp_path: Path, rows: int) -> None:
+    path = write_comparison(replace(found, examples=found.examples[:rows]), tmp_path / "compare.html")
+    assert page_errors(path.as_uri()) == []
 
 
 @pytest.mark.slow

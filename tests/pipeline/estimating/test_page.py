@@ -10,7 +10,7 @@ from pcs_annotator.core.weights import Interval
 from pcs_annotator.pipeline.estimating.answers import Estimated, Line
 from pcs_annotator.pipeline.estimating.page import page, robust_page
 from pcs_annotator.pipeline.estimating.robust import Robust, Specification
-from tests.chromium import CHROMIUM, MISSING, QUIET
+from tests.chromium import CHROMIUM, MISSING, QUIET, page_errors
 from tests.pipeline.report.reading import Page, section
 
 ATTACK = "<script>alert(1)</script>"
@@ -46,6 +46,14 @@ def test_each_quantity_is_drawn_in_three_ways_on_a_scale_with_zero() -> None:
     assert "0 to 57" in text  # shares
     assert "−40 to 7" in text  # differences
     assert ATTACK not in html
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason=MISSING)
+@pytest.mark.parametrize("html", [page(ESTIMATED), robust_page([ROBUST])], ids=["estimates", "robust"])
+def test_pages_throw_nothing(html: str, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(html, encoding="utf-8")
+    assert page_errors(file.as_uri()) == []
 
 
 @pytest.mark.slow

@@ -20,15 +20,17 @@ def document(
     links = [tag("a", title, href=f"#{anchor}") for anchor, title, _ in sections]
     anchors = [anchor for anchor, _, _ in sections]
     skip = ("rows", "#rows") if "rows" in anchors else ("contents", f"#{anchors[0]}")
+    # the script is for a list of rows; user texts have no bare quotes
+    script = [_asset(SCRIPT)] if any('id="list"' in shown for _, _, shown in sections) else []
     body = tag(
         "body",
         tag("a", f"Skip to the {skip[0]}", href=skip[1], class_="skip"),
         header,
         tag("nav", *links, aria_label="Sections"),
         tag("main", *(shown for _, _, shown in sections)),
-        tag("script", _asset(SCRIPT)),
+        *(tag("script", one) for one in script),
     )
-    return f"<!DOCTYPE html>\n{tag('html', _head(name, styles), body, lang='en')}\n"
+    return f"<!DOCTYPE html>\n{tag('html', _head(name, styles, script), body, lang='en')}\n"
 
 
 def title_of(name: str) -> Markup:
@@ -36,11 +38,10 @@ def title_of(name: str) -> Markup:
     return tag("title", f"{name} · perceived-confidence")
 
 
-def _head(name: str, styles: Sequence[str]) -> Markup:
-    style, script = joined(*map(_asset, styles)), _asset(SCRIPT)
-    policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
-    )
+def _head(name: str, styles: Sequence[str], scripts: Sequence[Markup]) -> Markup:
+    style = joined(*map(_asset, styles))
+    allowed = " ".join(map(_hash, scripts)) or "'none'"
+    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {allowed}; base-uri 'none'; form-action 'none'"
     return tag(
         "head",
         tag("meta", charset="utf-8"),
