@@ -34,6 +34,13 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert __version__ in capsys.readouterr().out
 
 
+def test_the_help_of_run_says_which_tasks_are_not_supported(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Every text gets one label out of 2 to 127. Not supported: several labels per text" in shown
+    assert "docs/limits.md" in shown
+
+
 def test_an_unknown_verb_is_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fitt"]) == 2
     assert "'fitt'" in capsys.readouterr().err

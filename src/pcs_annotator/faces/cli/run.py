@@ -37,6 +37,10 @@ def command(
     DATA is a file, a folder, a pattern in quotes such as 'parts/*.parquet', an address such as s3://bucket/news.csv,
     or - for standard input.
 
+    Every text gets one label out of 2 to 127. Not supported: several labels per text, scales and numbers (except as
+    labels), several questions in one run, trees of labels, pairs of texts. The page docs/limits.md says what to do
+    instead.
+
     After an interruption, the same command resumes and asks only what is missing. Weights are learned from the rows
     with a gold label; all rows get a label.
     """
