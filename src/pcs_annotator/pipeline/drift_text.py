@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from pathlib import Path
+from pathlib import PurePath
 
 from pcs_annotator.core.ledger_address import LedgerAddress, without_password
 from pcs_annotator.core.table_files import STDIO
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.files.runs import RunFolder
-from pcs_annotator.judging.model import UNLIKE_GOLD
+from pcs_annotator.judging.model import UNLIKE_GOLD as UNLIKE_GOLD
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.pipeline.fitted import FittedRun
 
@@ -19,7 +19,7 @@ LEAST_GOLD = 200
 
 
 def warn_if_unlike(
-    found: Drift | None, fitted: FittedRun, ledger: LedgerAddress, folder: RunFolder, data: Path | str = STDIO
+    found: Drift | None, fitted: FittedRun, ledger: LedgerAddress, folder: RunFolder, data: PurePath | str = STDIO
 ) -> None:
     """Warn if texts differ from the gold rows."""
     if found is not None and found.found:
@@ -27,7 +27,7 @@ def warn_if_unlike(
 
 
 def texts_differ(
-    found: Drift, fitted: FittedRun, ledger: LedgerAddress, folder: RunFolder, data: Path | str = STDIO
+    found: Drift, fitted: FittedRun, ledger: LedgerAddress, folder: RunFolder, data: PurePath | str = STDIO
 ) -> str:
     """Return that texts differ, what becomes of their labels, and the commands after which they are accepted again."""
     if fitted.model.facing(found, fitted.on_drift).unlike_gold:
@@ -37,11 +37,11 @@ def texts_differ(
     return "\n".join([f"{UNLIKE_GOLD}: {found.sentence}; {done}", *_remedy(fitted, ledger, folder, data)])
 
 
-def _remedy(fitted: FittedRun, ledger: LedgerAddress, folder: RunFolder, data: Path | str) -> list[str]:
+def _remedy(fitted: FittedRun, ledger: LedgerAddress, folder: RunFolder, data: PurePath | str) -> list[str]:
     """Return how such texts get gold rows and a promise of their own; answers that were paid for are used again."""
     certificate = fitted.model.certificate
     rows = max(LEAST_GOLD, certificate.gold_rows if certificate else 0)
-    table = str(data) if isinstance(data, str | Path) and data != STDIO else "TEXTS.csv"
+    table = str(data) if data != STDIO else "TEXTS.csv"
     settings = ["--config", str(folder.path), "--ledger", without_password(str(ledger)), "--gold-column", "gold"]
     return [
         "to have labels of such texts accepted again, give them gold rows and a promise of their own:",

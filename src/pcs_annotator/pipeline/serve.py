@@ -7,7 +7,6 @@ import hashlib
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -133,7 +132,7 @@ class Service:
         self._looked_at = 0.0
         self._seen: object = None
         self._loading: asyncio.Task[None] | None = None
-        self._failed: tuple[str, float, date] | None = None
+        self._failed: tuple[str, float, int] | None = None
         self._opened: _Opened
         self._asker: Asker
         self._ledger: LedgerAddress

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from pcs_annotator.asking.engine.ask import Asker, Call, PriceOf
+from pcs_annotator.asking.engine.ask import Asker, Call
 from pcs_annotator.asking.engine.budget import Cost
+from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.asking.models.batch_apis import MOST_BYTES, PRICE_SHARE, BatchApi, batch_api
 from pcs_annotator.core.chat import ChatModel, Constraint, Request
 from pcs_annotator.errors import BudgetReached, Unanswerable

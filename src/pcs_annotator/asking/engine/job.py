@@ -13,9 +13,10 @@ from uuid import uuid4
 
 from pcs_annotator.asking.annotators.annotator import Annotator
 from pcs_annotator.asking.annotators.length import estimate_tokens
-from pcs_annotator.asking.engine.ask import Asker, PriceOf, Rewriter
+from pcs_annotator.asking.engine.ask import Asker, Rewriter
 from pcs_annotator.asking.engine.budget import Tokens, expected_tokens
 from pcs_annotator.asking.ledger.ledger import call_key
+from pcs_annotator.asking.ledger.sums import PriceOf
 from pcs_annotator.core.bill import Bill, Plan
 from pcs_annotator.core.chat import ChatModel, identity_of
 from pcs_annotator.core.elicitations import calls_of, kind_of
