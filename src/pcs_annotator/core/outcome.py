@@ -11,6 +11,7 @@ from pcs_annotator.core.display import html_table
 from pcs_annotator.core.task import is_empty
 
 Decision = Literal["accept", "review", "agree"]
+UNLIKE_GOLD = "these texts differ from the gold rows the promise was made on"
 MOST_SHOWN = 20
 """Rows of a table in a notebook."""
 

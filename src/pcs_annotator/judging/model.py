@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats, Mask
-from pcs_annotator.core.outcome import Decision, Outcome
+from pcs_annotator.core.outcome import UNLIKE_GOLD, Decision, Outcome
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Flag, Weights
 from pcs_annotator.judging.promising.certificate import Certificate
@@ -20,7 +20,6 @@ from pcs_annotator.judging.weighing.calibration import ROWS_TO_CALL_CALIBRATED, 
 from pcs_annotator.judging.weighing.scoring import choose, score
 
 UNCALIBRATED = "uncalibrated"
-UNLIKE_GOLD = "these texts differ from the gold rows the promise was made on"
 LEAST_ANSWERS = 2
 """Fewer answers cannot agree."""
 

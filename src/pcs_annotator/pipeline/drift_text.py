@@ -7,10 +7,10 @@ import warnings
 from pathlib import PurePath
 
 from pcs_annotator.core.ledger_address import LedgerAddress, without_password
+from pcs_annotator.core.outcome import UNLIKE_GOLD
 from pcs_annotator.core.table_files import STDIO
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.files.runs import RunFolder
-from pcs_annotator.judging.model import UNLIKE_GOLD as UNLIKE_GOLD
 from pcs_annotator.judging.promising.drift import Drift
 from pcs_annotator.pipeline.fitted import FittedRun
 

@@ -12,12 +12,12 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from pcs_annotator.core.outcome import UNLIKE_GOLD
 from pcs_annotator.core.result_names import LABEL
 from pcs_annotator.core.table_files import STDIO
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
 from pcs_annotator.pipeline import label, resolve_config
-from pcs_annotator.pipeline.drift_text import UNLIKE_GOLD
 from pcs_annotator.pipeline.findings.answers import texts_cut
 from pcs_annotator.pipeline.run_request import RunRequest
 
