@@ -5,8 +5,10 @@ probabilities are learned from the gold rows, as in a run: those of gold rows by
 
     python -m benchmarks.estimates [STUDIES] [LABELS,ACCURACY,GOLD,DRAW …]
     python -m benchmarks.estimates STUDIES babe
+    python -m benchmarks.estimates STUDIES groups
 
-The second one draws gold rows from the recorded votes on BABE, learns as a run does, and hides all other gold.
+The second one draws gold rows from the recorded votes on BABE, learns as a run does, and hides all other gold. The
+third one has four small groups, with 15 to 50 gold rows each and shares from 2 % on.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ from pcs_annotator.pipeline.expected import expected_labels
 ROWS = 10_000
 FOLDS = 5
 LEVELS = 3
+GROUPS, GROUP_SIZE = 4, 500
 METHODS = ("corrected", "gold_only", "naive")
 QUANTITIES = ("share, first", "share, last", "difference", "coefficient of x", "coefficient of group")
 
@@ -60,6 +63,14 @@ def all_cells() -> Iterator[Cell]:
     ):
         if (one + other + third) % 3 == size:
             yield Cell(labels, accuracy, (100, 300, 500)[size], drawing)
+
+
+class Group(NamedTuple):
+    """A kind of study with small groups."""
+
+    gold: int
+    share: float
+    accuracy: float
 
 
 class World(NamedTuple):
@@ -248,7 +259,61 @@ def recorded(studies: int) -> None:
             print(f"  {how[0]:10} {how[1]} gold rows  {_said(found, QUANTITIES[0])}", flush=True)
 
 
+SMALL_GROUPS = [Group(*one) for one in product((15, 25, 50), (0.02, 0.05, 0.1, 0.2, 0.5), (0.7, 0.85, 0.95))]
+
+
+def group_study(cell: Group, seed: int) -> list[tuple[str, bool, float]]:
+    """Return what was estimated and how, whether the 95 % interval holds the truth, and its width."""
+    rng = np.random.default_rng(seed)
+    rows = GROUPS * GROUP_SIZE
+    truth = (rng.random(rows) < cell.share).astype(np.int8)
+    label = np.where(rng.random(rows) < cell.accuracy, truth, 1 - truth)
+    world = World(np.arange(rows) // GROUP_SIZE, np.zeros(rows), truth, label, np.ones(rows))
+    gold = rng.choice(rows, GROUPS * cell.gold, replace=False)
+    study = learn(rng, world, Sample.simple(gold, truth[gold], rows), Cell(2, cell.accuracy, len(gold), "simple"))
+    names = pa.array([str(group) for group in world.group])
+    evidence = Evidence(
+        labels=("no", "yes"),
+        table=pa.table({"group": names}),
+        columns=["group"],
+        expected=study.expected,
+        held_out=study.held_out,
+        sample=study.sample,
+    )
+    found = shares(evidence, Question(of=["yes"], by="group"))
+    true = {str(group): truth[world.group == group].mean() for group in range(GROUPS)}
+    true |= {f"{one} − {other}": true[one] - true[other] for one in true for other in true}
+    return [
+        (f"{kind}, {method}", *held(kind, line, true[line.group])[kind, method])
+        for kind, lines in (("share", found.lines), ("difference", found.differences))
+        for line in lines
+        for method in METHODS[:2]
+    ]
+
+
+def small_groups(studies: int) -> None:
+    print("| gold rows per group | share | accuracy | corrected | gold only | width | differences | gold only |")
+    print("|---|---|---|---|---|---|---|---|")
+    with ProcessPoolExecutor(2) as pool:
+        for cell in SMALL_GROUPS:
+            found = [one for part in pool.map(partial(group_study, cell), range(studies), chunksize=25) for one in part]
+            rates, widths = (
+                {
+                    name: np.mean([one[at] for one in found if one[0] == name])
+                    for name in dict.fromkeys(o[0] for o in found)
+                }
+                for at in (1, 2)
+            )
+            ours, alone, difference, gold = (f"{rate:.3f}" for rate in rates.values())
+            width = f"{widths['share, corrected'] / widths['share, gold_only']:.2f}"
+            shown = [cell.gold, cell.share, cell.accuracy, ours, alone, width, difference, gold]
+            print(f"| {' | '.join(map(str, shown))} |", flush=True)
+
+
 if __name__ == "__main__":
+    if sys.argv[2:] == ["groups"]:
+        small_groups(int(sys.argv[1]))
+        sys.exit()
     if sys.argv[2:] == ["babe"]:
         recorded(int(sys.argv[1]))
         sys.exit()
