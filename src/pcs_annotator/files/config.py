@@ -13,15 +13,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from pcs_annotator.core.ledger_address import without_password
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.errors import ConfigError
+from pcs_annotator.removed import removed
 
 CONFIG_NAME = "pcs.toml"
 LARGEST = 1e100
-
-# Settings of earlier versions. Stored runs may still have them, and `config_from_dict` drops them silently.
-_REMOVED: Mapping[tuple[str, ...], str] = {
-    ("relations", "similarity"): "was removed: use judge = true instead",
-    ("relations", "joint"): "was removed: every rewrite has a call of its own now, so delete this line",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,7 +312,8 @@ class _Reader:
             return {key: self.typed((*where, key), entry, inner[1]) for key, entry in table.items()}
         fits, wanted = _FITS[origin or hint](value, inner)
         if not fits:
-            raise self._error(where, f"is {value!r}, must be {wanted}")
+            gone = removed(where[-1], value)
+            raise self._error(where, f"{value!r} {gone}" if gone else f"is {value!r}, must be {wanted}")
         return tuple(value) if isinstance(value, list) else float(value) if hint is float else value
 
     def _table(self, where: tuple[str, ...], value: Any) -> Mapping[str, Any]:
@@ -329,7 +325,7 @@ class _Reader:
         for name in data:
             if name not in known:
                 unknown = f"is not a setting; known here: {', '.join(sorted(known))}"
-                raise self._error((*where, name), _REMOVED.get((*where, name), unknown))
+                raise self._error((*where, name), removed("setting", ".".join((*where, name))) or unknown)
 
     def _error(self, where: tuple[str, ...], problem: str) -> ConfigError:
         line = self._line(where)
@@ -364,7 +360,9 @@ def _check_choices(settings: Any) -> None:
     for name, hint in get_type_hints(type(settings)).items():
         value, choices = getattr(settings, name), get_args(hint)
         if get_origin(hint) is Literal and value not in choices:
-            raise ConfigError(f"{name} is {value!r}, must be one of {', '.join(map(repr, choices))}")
+            gone = removed(name, value)
+            known = ", ".join(map(repr, choices))
+            raise ConfigError(f"{name} {value!r} {gone}" if gone else f"{name} is {value!r}, must be one of {known}")
 
 
 def _is_number(value: Any) -> bool:

@@ -34,7 +34,8 @@ from pcs_annotator.pipeline.fit_table import texts_of
 from pcs_annotator.pipeline.learn import about_copies, counted_once, one_thread
 from pcs_annotator.pipeline.relations import relation_options_of
 from pcs_annotator.pipeline.run_folder import Recorded
-from pcs_annotator.relations.choose import BY_RULE, REMOVED, RelationOptions, find_relation
+from pcs_annotator.relations.base import relations
+from pcs_annotator.relations.choose import RelationOptions, find_relation
 from pcs_annotator.version import __version__
 
 USUAL = ("lr", "logit", "scaling", "naive-bayes", "uniform", MAJORITY, ZERO_SHOT)
@@ -146,7 +147,7 @@ def written_by_model(names: Sequence[str], settings: RelationSettings) -> frozen
 
 def _needs_model(spec: str, options: RelationOptions) -> bool:
     parts = (part.strip() for part in spec.replace("|", "+").split("+"))
-    known = (part for part in parts if part in options.own or part.removeprefix(BY_RULE) not in REMOVED)
+    known = (part for part in parts if part in options.own or not relations.removed(part))
     return any("rewriter" in find_relation(part, options).needs for part in known)
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.tabular import table_place
@@ -265,23 +264,10 @@ _PROMISE = (
 )
 
 
-def _removed(option: str, instead: str, **kind: Any) -> Callable[[F], F]:
-    """Return an option that earlier versions had; using it is an error that names what to use instead."""
-
-    def refuse(context: click.Context, parameter: click.Parameter, value: object) -> None:
-        if context.get_parameter_source(parameter.name or "") is not ParameterSource.DEFAULT:
-            raise ConfigError(f"{option} was removed: {instead}")
-
-    return click.option(option, hidden=True, expose_value=False, callback=refuse, **kind)
-
-
 _STOPPING = (
     click.option(
         "--cascade", is_flag=True, help="Ask cheap models first, expensive ones only where they can change the label."
     ),
-    _removed("--stop", "asking always stops when no answer can change the label, so leave it out"),
-    _removed("--level", "asking stops when no answer can change the label, however probable it is, so leave it out"),
-    _removed("--prune", "pcs plan VOTES --design shows which questions are worth asking", is_flag=True),
 )
 _SAVING = (
     click.option("--ask-all", is_flag=True, help="Ask all questions, even when the label can no longer change."),

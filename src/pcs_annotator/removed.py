@@ -1,0 +1,25 @@
+"""Names that earlier versions had, with what to use instead; registries, settings and the command line look here.
+
+`docs/design/removed.md` has the figure behind each removal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_INSTEAD: Mapping[tuple[str, str], str] = {
+    ("relation", "cleft"): "use 'frame' or 'contraction' instead",
+    ("relation", "attribution"): "use 'frame' or 'contraction' instead",
+    ("setting", "relations.similarity"): "use judge = true instead",
+    ("setting", "relations.joint"): "every rewrite has a call of its own now, so delete this line",
+    ("option", "--stop"): "asking always stops when no answer can change the label, so leave it out",
+    ("option", "--level"): "asking stops when no answer can change the label, however probable it is, so leave it out",
+    ("option", "--prune"): "pcs plan VOTES --design shows which questions are worth asking",
+}
+"""Kind and name → what to use instead. A value of a setting has the name of the setting as its kind."""
+
+
+def removed(kind: str, name: object) -> str:
+    """Return that something of an earlier version was removed, and what to use instead; empty for any other name."""
+    instead = _INSTEAD.get((kind, str(name)))
+    return f"was removed: {instead}" if instead else ""
