@@ -15,6 +15,7 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("option", "--stop"): "asking always stops when no answer can change the label, so leave it out",
     ("option", "--level"): "asking stops when no answer can change the label, however probable it is, so leave it out",
     ("option", "--prune"): "pcs plan VOTES --design shows which questions are worth asking",
+    ("command", "pcs ledger repair"): "sqlite3 LEDGER .recover | sqlite3 saved.db saves what can be read",
 }
 """Kind and name → what to use instead. A value of a setting has the name of the setting as its kind."""
 
