@@ -16,6 +16,8 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("option", "--level"): "asking stops when no answer can change the label, however probable it is, so leave it out",
     ("option", "--prune"): "pcs plan VOTES --design shows which questions are worth asking",
     ("command", "pcs ledger repair"): "sqlite3 LEDGER .recover | sqlite3 saved.db saves what can be read",
+    ("option", "--table"): "export the table of a database as CSV or Parquet, and name that file",
+    ("setting", "data.table"): "export the table of a database as CSV or Parquet, and name that file",
 }
 """Kind and name → what to use instead. A value of a setting has the name of the setting as its kind."""
 

@@ -87,7 +87,6 @@ class DataSettings:
             columns `gold_<name>` (none where they tie), or for `label` or `labels`.
         encoding: The encoding of a text file, such as `windows-1252`; empty to guess it, if it is not UTF-8.
         sheet: The sheet of a workbook, by name or number; empty for the first with a header and rows.
-        table: The table or view of a database; empty for the only one.
     """
 
     text_column: str = ""
@@ -95,7 +94,6 @@ class DataSettings:
     gold_column: str = ""
     encoding: str = ""
     sheet: str = ""
-    table: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

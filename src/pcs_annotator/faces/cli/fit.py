@@ -84,7 +84,7 @@ def command(
     TABLE can also be a run folder. Its labels and report are then rewritten; settings without an option here stay as
     they were in the run.
 
-    --encoding, --sheet and --table are about the file of --gold or --verdicts; without one, about TABLE.
+    --encoding and --sheet are about the file of --gold or --verdicts; without one, about TABLE.
     """
     given["reading"] = options.take(Reading, given)
     people = options.take(FromPeople, given)

@@ -103,9 +103,8 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # Python flushes it at the end
         return ExitCode.INTERRUPTED
     except click.ClickException as error:
-        if gone := _removed(error):
-            error.message = gone
-        error.show()
+        gone = _removed(error)
+        (click.UsageError(gone, getattr(error, "ctx", None)) if gone else error).show()
         return ExitCode.USER
     except Exception as error:
         message = _for_the_user(error)

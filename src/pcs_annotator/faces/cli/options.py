@@ -118,9 +118,6 @@ _READING = (
         metavar="NAME",
         help="Sheet of a workbook, by name or number; default: the first with a header and rows.",
     ),
-    click.option(
-        "--table", "table", default="", metavar="NAME", help="Table or view of a database; default: the only one."
-    ),
 )
 ID_COLUMN = click.option(
     "--id-column", metavar="NAME", help="ID column, or `row` to number the rows; default: `id`, or row numbers."
