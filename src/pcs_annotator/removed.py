@@ -18,6 +18,7 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("command", "pcs ledger repair"): "sqlite3 LEDGER .recover | sqlite3 saved.db saves what can be read",
     ("option", "--table"): "export the table of a database as CSV or Parquet, and name that file",
     ("setting", "data.table"): "export the table of a database as CSV or Parquet, and name that file",
+    ("tool", "argilla"): "use label-studio, or pcs review",
 }
 """Kind and name → what to use instead. A value of a setting has the name of the setting as its kind."""
 

@@ -40,7 +40,7 @@ VERBS = {
     "review": "decide about rows in a browser, and let the machine learn from it",
     "report": "write the report of a run, one HTML file",
     "table": "write results and methods of a run for a paper: Markdown, LaTeX, CSV or Excel",
-    "exchange": "hand rows to Label Studio or Argilla, and read the answers back",
+    "exchange": "hand rows to Label Studio, and read the answers back",
     "relations": "list relations, try one on a text, or measure them on a file",
     "models": "list models, download one, or check that they answer",
     "ledger": "inspect, copy or clean up the record of paid calls",
