@@ -19,6 +19,7 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("option", "--table"): "export the table of a database as CSV or Parquet, and name that file",
     ("setting", "data.table"): "export the table of a database as CSV or Parquet, and name that file",
     ("tool", "argilla"): "use label-studio, or pcs review",
+    ("route", "/v1/jobs"): "label files with pcs label FILE --run RUN",
 }
 """Kind and name → what to use instead. A value of a setting has the name of the setting as its kind."""
 

@@ -190,11 +190,6 @@ class Service:
         """What was spent since the start."""
         return self._asker.tracker
 
-    @property
-    def at_once(self) -> int:
-        """How many texts should be in progress to keep all models busy."""
-        return 8 + 2 * self._asker.max_in_flight * self._opened.fitted.job.models
-
     async def classify(self, text: str) -> Classified:
         """Ask about a text, and return its label, or why it has none."""
         self.look_for_changes()
