@@ -20,6 +20,7 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("setting", "data.table"): "export the table of a database as CSV or Parquet, and name that file",
     ("tool", "argilla"): "use label-studio, or pcs review",
     ("route", "/v1/jobs"): "label files with pcs label FILE --run RUN",
+    ("command", "pcs relations audit"): "pcs relations check FILE makes rewrites and checks them",
 }
 """Kind and name → what to use instead. A value of a setting has the name of the setting as its kind."""
 
