@@ -21,6 +21,7 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("tool", "argilla"): "use label-studio, or pcs review",
     ("route", "/v1/jobs"): "label files with pcs label FILE --run RUN",
     ("command", "pcs relations audit"): "pcs relations check FILE makes rewrites and checks them",
+    ("option", "--excel"): "pcs label DATA --run RUN -o labels.xlsx writes the labels as a workbook",
 }
 """Kind and name → what to use instead. A value of a setting has the name of the setting as its kind."""
 

@@ -84,8 +84,7 @@ SPREADSHEET_SAFE = click.option(
 EXCEL = click.option(
     "--excel",
     is_flag=True,
-    help="For Excel: a .csv file that you name has the delimiter and decimal sign of this computer; a run folder has "
-    "its labels and the rows for people as .xlsx, too.",
+    help="For Excel: a .csv file that you name has the delimiter and decimal sign of this computer.",
 )
 SHARD = click.option(
     "--shard",
