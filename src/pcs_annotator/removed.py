@@ -14,7 +14,7 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("setting", "relations.joint"): "every rewrite has a call of its own now, so delete this line",
     ("option", "--stop"): "asking always stops when no answer can change the label, so leave it out",
     ("option", "--level"): "asking stops when no answer can change the label, however probable it is, so leave it out",
-    ("option", "--prune"): "pcs plan VOTES --design shows which questions are worth asking",
+    ("option", "--prune"): "pcs relations value VOTES shows which questions are worth asking",
     ("command", "pcs ledger repair"): "sqlite3 LEDGER .recover | sqlite3 saved.db saves what can be read",
     ("option", "--table"): "export the table of a database as CSV or Parquet, and name that file",
     ("setting", "data.table"): "export the table of a database as CSV or Parquet, and name that file",
@@ -22,6 +22,9 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("route", "/v1/jobs"): "label files with pcs label FILE --run RUN",
     ("command", "pcs relations audit"): "pcs relations check FILE makes rewrites and checks them",
     ("option", "--excel"): "pcs label DATA --run RUN -o labels.xlsx writes the labels as a workbook",
+    ("option", "--design"): "pcs relations value VOTES and pcs compare show which questions are worth asking",
+    ("option", "--calls"): "pcs relations value VOTES and pcs compare show which questions are worth asking",
+    ("option", "--free"): "pcs relations value VOTES and pcs compare show which questions are worth asking",
 }
 """Kind and name → what to use instead. A value of a setting has the name of the setting as its kind."""
 

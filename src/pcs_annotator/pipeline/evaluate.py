@@ -16,7 +16,7 @@ from pcs_annotator.core.result_table import ResultTable, number_of
 from pcs_annotator.core.table_files import AS_FOUND, ENDINGS, Reading
 from pcs_annotator.core.tabular import as_arrow, table_name
 from pcs_annotator.core.votes import Votes, check_known, read_vote_table
-from pcs_annotator.errors import ConfigError, GoldError, PcsWarning, TableError, UnknownNameError, UserError
+from pcs_annotator.errors import ConfigError, GoldError, PcsWarning, TableError, UnknownNameError
 from pcs_annotator.files import result_tables, runs
 from pcs_annotator.files.config import RelationSettings
 from pcs_annotator.judging.baselines import baselines
@@ -149,14 +149,6 @@ def _needs_model(spec: str, options: RelationOptions) -> bool:
     parts = (part.strip() for part in spec.replace("|", "+").split("+"))
     known = (part for part in parts if part in options.own or not relations.removed(part))
     return any("rewriter" in find_relation(part, options).needs for part in known)
-
-
-def is_free(spec: str) -> bool:
-    """Tell whether no model can have rewritten a text for this relation, as far as its name tells."""
-    try:
-        return not _needs_model(spec, RelationOptions(rewriter=True))
-    except UserError:  # another program's name, or a relation that is no more
-        return False
 
 
 def evaluate_source(request: EvaluateRequest) -> Evaluated:

@@ -263,7 +263,7 @@ def test_new_texts_get_the_labels_of_asking_everything_for_fewer_calls(run: str,
 
 @pytest.mark.parametrize(
     ("removed", "instead"), [(["--stop", "posterior"], "leave it out"), (["--level", "0.8"], "leave it out"),
-                             (["--prune"], "pcs plan VOTES --design")]
+                             (["--prune"], "pcs relations value"), (["--design"], "pcs relations value")]
 )  # fmt: skip
 def test_a_removed_option_is_refused_with_what_to_use_instead(
     removed: list[str], instead: str, run: str, capsys: Captured
@@ -354,19 +354,3 @@ def test_a_plan_of_labelling_by_a_run_without_gold_asks_everything(capsys: Captu
     assert shown(["plan", "data.csv", "--run", "run"], capsys)["adaptive"] is None
     assert main(["plan", "data.csv", "--run", "run"]) == 0
     assert "The run has no confidence" in " ".join(capsys.readouterr().out.split())
-
-
-def test_a_panel_is_designed_from_recorded_votes(table: str, capsys: Captured) -> None:
-    options = ["--calls", "3", "--price", "model-2=2", "--free", "voice"]
-    found = shown(["plan", table, "--design", *options], capsys)
-    assert found["gold_rows"] == 100
-    assert found["budget"] == 3
-    assert all(point["cost"] <= 3 for point in found["curve"])
-    assert found["panel"]
-    assert all(set(cell) == {"annotator", "relation", "draws"} for cell in found["panel"])
-    assert main(["plan", table, "--design", "--calls", "2"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    assert "100 gold rows" in text
-    assert found["panel"][0]["annotator"] in text
-    for price in ("model-2=dear", "model-2=1,2"):
-        assert "write NAME=COST" in refused(["plan", table, "--design", "--price", price], capsys)

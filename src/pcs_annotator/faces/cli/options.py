@@ -139,7 +139,7 @@ def _prices(_context: click.Context, _parameter: click.Parameter, given: Sequenc
         try:
             found[name] = tuple(float(number) for number in numbers.split(","))
         except ValueError:
-            how = "write MODEL=IN,OUT, such as openai:gpt-4o-mini=0.15,0.6; for pcs plan --design, write NAME=COST"
+            how = "write MODEL=IN,OUT, such as openai:gpt-4o-mini=0.15,0.6"
             raise ConfigError(f"--price {text!r}: {how}") from None
     return found
 
