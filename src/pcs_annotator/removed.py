@@ -25,6 +25,11 @@ _INSTEAD: Mapping[tuple[str, str], str] = {
     ("option", "--design"): "pcs relations value VOTES and pcs compare show which questions are worth asking",
     ("option", "--calls"): "pcs relations value VOTES and pcs compare show which questions are worth asking",
     ("option", "--free"): "pcs relations value VOTES and pcs compare show which questions are worth asking",
+    ("optimiser", "least-squares"): "use 'lr' instead",
+    ("optimiser", "lr-authors"): "use 'lr' instead",
+    ("optimiser", "ga-auroc"): "use 'ga', or GeneticAlgorithm(objective='auroc') in Python",
+    ("optimiser", "ga-brier"): "use 'ga', or GeneticAlgorithm(objective='brier') in Python",
+    ("calibration", "isotonic"): "use 'softmax' instead",
 }
 """Kind and name → what to use instead. A value of a setting has the name of the setting as its kind."""
 

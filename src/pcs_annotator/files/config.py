@@ -179,7 +179,7 @@ class LearnSettings:
     folds: int = 5
     seed: int = 0
     resamples: int = 200
-    calibration: Literal["softmax", "temperature", "isotonic", "none"] = "softmax"
+    calibration: Literal["softmax", "temperature", "none"] = "softmax"
     max_error: float | None = 0.05  # None: no promise, no decisions
     certainty: float = 0.9
     promise: Literal["error-among-accepted", "accepted-and-wrong"] = "error-among-accepted"
@@ -249,7 +249,8 @@ def known_learn_settings(values: Mapping[str, Any]) -> dict[str, Any]:
 def _known(kind: type, section: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return those of some stored values that are settings of a section, after checking their types."""
     reader, hints = _Reader(Path("stored settings"), "", LearnSettings()), get_type_hints(kind)
-    given = {name: value for name, value in values.items() if name in hints}
+    # what was removed since then gets its default
+    given = {name: value for name, value in values.items() if name in hints and not removed(name, value)}
     own = {"own": {key: _own_from_dict(entry) for key, entry in given.pop("own").items()}} if "own" in given else {}
     return own | {name: reader.typed((section, name), value, hints[name]) for name, value in given.items()}
 

@@ -155,10 +155,15 @@ def test_confidence_from_few_gold_rows_is_said_to_be_rough(table: str, capsys: C
     assert "ECE calibrated" not in said
 
 
-def test_isotonic_calibration_of_few_rows_is_refused(table: str, capsys: Captured) -> None:
-    rows = read_csv(Path(table))
-    write_csv(Path("few.csv"), [{**row, "gold": row["gold"] if place < 40 else ""} for place, row in enumerate(rows)])
-    assert "50" in refused(["fit", "few.csv", *QUICK, "--calibration", "isotonic"], capsys)
+@pytest.mark.parametrize(
+    ("option", "name", "instead"), [("--calibration", "isotonic", "softmax"), ("--optimiser", "least-squares", "lr")]
+)
+def test_a_removed_way_to_learn_is_refused_with_what_to_use_instead(
+    option: str, name: str, instead: str, table: str, capsys: Captured
+) -> None:
+    message = refused(["fit", table, option, name], capsys)
+    assert f"{name}" in message
+    assert f"was removed: use '{instead}' instead" in message
 
 
 def test_a_table_without_gold_gets_labels_of_which_none_is_accepted(table: str, capsys: Captured) -> None:

@@ -253,7 +253,7 @@ _PROMISE = (
     click.option("--per-label", is_flag=True, default=None, help="Make the promise per label."),
     click.option(
         "--calibration",
-        type=click.Choice(["softmax", "temperature", "isotonic", "none"]),
+        type=click.Choice(["softmax", "temperature", "none"]),
         help="How scores become probabilities; default: softmax.",
     ),
     click.option("--sets", is_flag=True, default=None, help="Also list the labels that cannot be ruled out."),
