@@ -5,7 +5,6 @@ Run it with `make bench`. CPU times depend on the machine and are noisy; nothing
 
 from __future__ import annotations
 
-import itertools
 import resource
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.development_data import DATA, PAPER_RELATIONS, Dataset, babe, development_sets, read_models
+from benchmarks.development_data import DATA, PAPER_RELATIONS, Dataset, development_sets
 from pcs_annotator.core.votes import Votes
 from pcs_annotator.core.weights import Weights
 from pcs_annotator.errors import PcsWarning
@@ -109,18 +108,12 @@ def mean_auroc(data: Dataset, optimiser: str, seeds: int) -> float:
 
 
 def show_quality(seeds: int) -> None:
-    names = ["uniform", "majority", "lr-authors", "least-squares", "lr", "logit", "naive-bayes", "dawid-skene", "auto"]
+    names = ["uniform", "majority", "lr", "logit", "naive-bayes", "dawid-skene", "auto"]
     print(f"\nAUROC on held-out rows, {GOLD_ROWS} gold rows drawn at random, mean of {seeds} seeds")
     print(f"  {'':22}" + "".join(f"{name:>14}" for name in names))
     sets = development_sets()
     for title, data in sets.items():
         print(f"  {title:22}" + "".join(f"{mean_auroc(data, name, seeds):14.4f}" for name in names), flush=True)
-    print("\nlr against lr-authors on every choice of 3 of the 7 models of babe, 4 seeds: ", end="", flush=True)
-    gaps = []
-    for models in itertools.combinations(read_models(), 3):
-        data = babe(models)
-        gaps.append(mean_auroc(data, "lr", 4) - mean_auroc(data, "lr-authors", 4))
-    print(f"mean {100 * np.mean(gaps):+.2f} points, worst {100 * min(gaps):+.2f}")
 
 
 def main() -> None:

@@ -21,7 +21,8 @@ from tests.files.sixty_files import PLAIN, cells, parquet_bytes, spreadsheet, wo
         ("t.jsonl", b'[{"text": "one"}]', r"a list in JSON.*\.json"),
         ("t.csv", b"\x1f\x8b\x08" + bytes(20), r"compressed with gzip.*\.gz"),
         ("t.feather", b"FEA1" + bytes(100), "Feather file of version 1"),
-        ("t.duckdb", b"12345678DUCK" + bytes(4000), "cannot be read"),
+        ("t.duckdb", b"12345678DUCK" + bytes(4000), "a DuckDB database.*COPY name TO"),
+        ("t.csv", b"SQLite format 3\0" + bytes(4000), "an SQLite database.*sqlite3 -header -csv"),
         ("t.parquet", b"ARROW1" + bytes(40), r"an Arrow file.*\.arrow"),
     ],
 )

@@ -113,7 +113,6 @@ def test_an_option_that_does_not_suit_the_file_is_refused(tmp_path: Path) -> Non
     workbook(("A", cells(PLAIN)))(tmp_path / "t.xlsx")
     for name, reading, words in (
         ("t.csv", Reading(sheet="1"), "has no sheets"),
-        ("t.csv", Reading(table="a"), "not a database"),
         ("t.xlsx", Reading(encoding="utf-8"), "not a text file"),
         ("t.xlsx", Reading(sheet="7"), "no sheet '7'"),
     ):

@@ -65,27 +65,19 @@ def test_header_stays_in_view_and_columns_suit_their_cells(tmp_path: Path) -> No
     assert sheet["A2"].alignment.wrap_text
 
 
-def test_rows_have_colours_and_people_choose_from_labels_with_commas(tmp_path: Path) -> None:
+def test_rows_have_colours_and_a_workbook_has_several_sheets(tmp_path: Path) -> None:
     sheet = Sheet(
         name="rows",
         header=["text", "gold"],
         rows=[["one", "x"], ["two", ""]],
         colour=lambda row: "#FDE8CF" if row[1] else "",
-        choices={"gold": ["yes, sure", "no"]},
     )
     write_workbook(tmp_path / "a.xlsx", [sheet, Sheet(name="more", header=["a"])])
     book = openpyxl.load_workbook(tmp_path / "a.xlsx")
     found = book["rows"]
     assert found["A2"].fill.fgColor.rgb == "FFFDE8CF"
     assert found["A3"].fill.fill_type is None
-    (offered,) = found.data_validations.dataValidation
-    assert (str(offered.sqref), offered.formula1) == ("B2:B3", "choices!$A$1:$A$2")
-    assert [row[0].value for row in book["choices"]] == ["yes, sure", "no"]
-    assert [(one.title, one.sheet_state) for one in book] == [
-        ("rows", "visible"),
-        ("more", "visible"),
-        ("choices", "hidden"),
-    ]
+    assert [one.title for one in book] == ["rows", "more"]
 
 
 @pytest.mark.parametrize("text", ["long " * 7_000, "😀" * 17_000])

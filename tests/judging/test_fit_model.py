@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pcs_annotator import PcsError, PcsWarning, Votes
+from pcs_annotator import PcsWarning, Votes
 from pcs_annotator.core.arrays import Mask
 from pcs_annotator.core.gold import UNLABELLED
 from pcs_annotator.core.vote import NOT_ASKED
@@ -139,14 +139,6 @@ def test_without_calibration_there_is_no_promise() -> None:
     assert "without calibration" in reason_of(model)
     assert model.calibrator is None
     assert {outcome.decision for outcome in model.judge(votes)} == {"review"}
-
-
-def test_isotonic_calibration_is_refused_below_fifty_rows() -> None:
-    votes, gold = simulated_votes([0.9, 0.6], items=60)
-    how = replace(HOW, splits=Splits(calibration="isotonic"))
-    assert learn_model(votes, gold, how).calibrator is not None
-    with pytest.raises(PcsError, match=r"isotonic.*50"):
-        learn_model(votes, [*gold[:49], *[None] * 11], how)
 
 
 def test_rows_that_were_not_drawn_at_random_support_no_promise_but_are_learned_from() -> None:

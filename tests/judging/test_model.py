@@ -97,9 +97,9 @@ def test_raw_scores_are_not_called_calibrated() -> None:
 
 def test_the_requested_calibration_is_the_one_in_the_model() -> None:
     votes, gold = simulated_votes([0.8, 0.6], items=60)
-    fitted = learn_model(votes, gold, Learning(splits=Splits(calibration="isotonic"))).calibrator
+    fitted = learn_model(votes, gold, Learning(splits=Splits(calibration="temperature"))).calibrator
     assert fitted is not None
-    assert fitted.method == "isotonic"
+    assert fitted.method == "temperature"
 
 
 def test_confidence_is_nearer_to_how_often_labels_are_right_than_the_score() -> None:

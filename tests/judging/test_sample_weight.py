@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pcs_annotator.PcsWarning")  # w
 ITEMS = 60
 VOTES, GOLD = simulated_votes([0.85, 0.6], items=ITEMS, relations=2)
 COUNTS: Integers = np.arange(ITEMS) % 4
-OPTIMISERS = ["lr", "least-squares", "lr-authors", "logit", "naive-bayes", "scaling", "ga", "dawid-skene", "uniform"]
+OPTIMISERS = ["lr", "logit", "naive-bayes", "scaling", "ga", "dawid-skene", "uniform"]
 ROWS = np.repeat(np.arange(ITEMS), COUNTS)
 
 

@@ -11,7 +11,6 @@ from pyarrow.parquet import read_table, write_table
 from pcs_annotator.errors import PcsWarning
 from pcs_annotator.files.runs import read_json, write_json
 from pcs_annotator.pipeline.evaluate import EvaluateRequest, RecordedVotes, Splitting, evaluate_source
-from pcs_annotator.pipeline.panel_design import DesignRequest, design
 from tests.builders import simulated_votes
 from tests.simulated import simulated_run
 
@@ -37,16 +36,12 @@ def run_with(made: Path, folder: Path, spec: str, name: str, **relations: object
 
 
 @pytest.mark.parametrize("spec", ["cleft", "rule:attribution", "cleft+frame"])
-def test_a_run_with_a_relation_that_was_removed_is_still_evaluated_and_designed_from(
-    spec: str, made: Path, tmp_path: Path
-) -> None:
+def test_a_run_with_a_relation_that_was_removed_is_still_evaluated(spec: str, made: Path, tmp_path: Path) -> None:
     folder = run_with(made, tmp_path / "run", spec, spec)
     request = EvaluateRequest(source=folder, methods=["lr", "uniform"], splitting=Splitting(folds=2, resamples=5))
     found = evaluate_source(request)
     assert found.votes.relations == ("original", spec)
     assert [method.calls.rewrites for method in found.evaluation.methods] == [0, 0]
-    designed = design(DesignRequest(source=folder, budget=2, prices={}))
-    assert all(panel.cost == len(panel.cells) for panel in designed.designed.curve)
 
 
 def test_a_removed_rule_before_a_model_leaves_a_relation_that_a_model_wrote(made: Path, tmp_path: Path) -> None:

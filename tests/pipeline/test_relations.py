@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.errors import ConfigError, TableError
+from pcs_annotator.errors import ConfigError
 from pcs_annotator.pipeline.relations import (
     CheckRequest,
     RelationChoice,
@@ -13,7 +13,6 @@ from pcs_annotator.pipeline.relations import (
     list_relations,
     try_relation,
 )
-from pcs_annotator.pipeline.rewrite_audit import audit_rewrites
 
 TEXTS = [
     "The committee rejected the plan on Monday.",
@@ -134,10 +133,6 @@ def test_a_question_is_no_rewrite(texts: Path, tmp_path: Path) -> None:
     found = check_relations(request, RelationChoice(folder=tmp_path))
     assert (found["order"].unchanged, found["order"].causes) == (len(TEXTS), {})
     assert (found["order+contraction"].changed, found["order+contraction"].unchanged) == (1, 0)
-    rewrites = tmp_path / "rewrites.csv"
-    rewrites.write_text("relation,original,rewrite\norder,A text.,A text.\n", encoding="utf-8")
-    with pytest.raises(TableError, match=r"rewrites.csv: relation 'order' changes the question.*leave its rows out"):
-        audit_rewrites(rewrites, "", RelationChoice(folder=tmp_path), None)
 
 
 def test_needs_are_listed(tmp_path: Path) -> None:

@@ -25,8 +25,6 @@ _RENAME: Mapping[str, str] = {
     ".zst": "compressed with Zstandard",
     ".parquet": "a Parquet file",
     ".arrow": "an Arrow file",
-    ".sqlite": "an SQLite database",
-    ".duckdb": "a DuckDB database",
     ".xls": "an old Excel workbook, or an Excel workbook with a password",
     ".xlsx": "an Excel workbook",
     ".ods": "an OpenDocument spreadsheet",
@@ -37,6 +35,8 @@ _RENAME: Mapping[str, str] = {
 """Kinds that are read under another extension."""
 _CONVERT: Mapping[str, str] = {
     ".fea1": "a Feather file of version 1: write it again with a current version",
+    ".sqlite": "an SQLite database: export its table: sqlite3 -header -csv FILE 'SELECT * FROM name' > texts.csv",
+    ".duckdb": "a DuckDB database: export its table: duckdb FILE \"COPY name TO 'texts.parquet'\"",
     ".zip": "a ZIP archive: unpack it, and name a file in it",
     ".pdf": "a PDF document: save its table as .xlsx or .csv",
     ".html": "a web page, whatever its extension says: open it in a spreadsheet and save it as .xlsx",
@@ -46,8 +46,6 @@ _FAMILIES = (
     {".parquet", ".pq"},
     {".arrow", ".feather", ".ipc"},
     {".jsonl", ".ndjson"},
-    {".sqlite", ".sqlite3", ".db"},
-    {".duckdb", ".ddb"},
     {".csv", ".tsv", ".tab", ".txt"},
 )
 _KNOWN = {*_RENAME, *(ending for family in _FAMILIES for ending in family)}
@@ -90,10 +88,10 @@ def _kind_of_text(head: bytes) -> str:
 
 def other_kind(kind: str, ending: str) -> str:
     """Return what a file of some kind is, and what to do, if its extension says otherwise; empty if not."""
-    if kind == ending or any({kind, ending} <= family for family in _FAMILIES):
-        return ""
     if kind in _CONVERT:
         return _CONVERT[kind]
+    if kind == ending or any({kind, ending} <= family for family in _FAMILIES):
+        return ""
     if (kind == _PLAIN and ending in (".json", ".jsonl", ".ndjson")) or ending not in _KNOWN:  # then it is damaged
         return ""
     return f"{_RENAME[kind]}, not what its extension says: rename it so that it ends in {kind}"

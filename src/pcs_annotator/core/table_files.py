@@ -24,9 +24,7 @@ JSON_LINES = (".jsonl", ".ndjson")
 TEXTS = (".csv", ".tsv", ".tab", ".txt", ".json", *JSON_LINES)
 ARROW = (".arrow", ".feather", ".ipc")
 WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".ods")
-SQLITE = (".sqlite", ".sqlite3", ".db")
-DUCKDB = (".duckdb", ".ddb")
-ENDINGS = (*TEXTS, *PARQUET, *ARROW, *WORKBOOKS, *SQLITE, *DUCKDB)
+ENDINGS = (*TEXTS, *PARQUET, *ARROW, *WORKBOOKS)
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 STDIO = PurePath("-")
 """Standard input or output instead of a file."""
@@ -64,12 +62,10 @@ class Reading:
     Attributes:
         encoding: The encoding of its texts, such as `windows-1252`; empty to guess it.
         sheet: The sheet of a workbook, by name or by number from 1; empty for the first with a header and rows.
-        table: The table or view of a database; empty for the only one.
     """
 
     encoding: str = ""
     sheet: str = ""
-    table: str = ""
 
 
 AS_FOUND = Reading()

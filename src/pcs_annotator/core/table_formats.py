@@ -14,16 +14,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pcs_annotator.core.databases import DatabaseFile, DuckDbFile, SqliteFile
 from pcs_annotator.core.delimited import CsvFile
 from pcs_annotator.core.file_signatures import HEAD, kind_of
 from pcs_annotator.core.table_files import (
     ARROW,
     AS_FOUND,
-    DUCKDB,
     JSON_LINES,
     PARQUET,
-    SQLITE,
     TEXTS,
     WORKBOOKS,
     Contents,
@@ -69,7 +66,6 @@ def table_file(
     for option, value, kinds, what in (
         ("--encoding", reading.encoding, TextFile, "is not a text file"),
         ("--sheet", reading.sheet, WorkbookFile, "has no sheets"),
-        ("--table", reading.table, DatabaseFile, "is not a database"),
     ):
         if value and not issubclass(kind, kinds):
             raise TableError(f"{name} {what}: leave {option} out, or the setting of that name in pcs.toml")
@@ -311,6 +307,4 @@ _KINDS: dict[str, type[TableFile]] = {
     **dict.fromkeys(PARQUET, ParquetFile),
     **dict.fromkeys(ARROW, ArrowFile),
     **dict.fromkeys(WORKBOOKS, WorkbookFile),
-    **dict.fromkeys(SQLITE, SqliteFile),
-    **dict.fromkeys(DUCKDB, DuckDbFile),
 }

@@ -79,7 +79,7 @@ def run(  # noqa: PLR0913  # what `pcs run` takes
         progress: Show progress: a bar in a notebook, text on stderr elsewhere. By default only in a notebook.
         environment: Keys and base URLs; by default those of the process and of `.env`.
         settings: Options of `pcs run`, which override those in `config`: `labels`, `models`, `relations`, `rewriter`,
-            `instruction`, `text_column`, `id_column`, `gold_column`, `encoding`, `sheet`, `table`, `answers`, `draws`,
+            `instruction`, `text_column`, `id_column`, `gold_column`, `encoding`, `sheet`, `answers`, `draws`,
             `concurrency`, `executor`, `workers`, `ray_address`, `max_per_second`, `ledger`, `budget_usd`,
             `budget_per_day_usd`, `max_calls`, `max_tokens`, `prices`, `optimiser`, `seed`, `calibration`, `max_error`,
             `certainty`, `promise`, `per_label`, `sets`. A model may be a name, a function or a chat model, and a
@@ -123,7 +123,6 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
     id_column: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
-    table: str | None = None,
     ledger: LedgerAddress | None = None,
     models: Sequence[object] = (),
     relations: Sequence[object] = (),
@@ -144,7 +143,6 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
         id_column: The ID column.
         encoding: The encoding of a text file, such as `windows-1252`; by default UTF-8 if it fits, else a guess.
         sheet: The sheet of a workbook, by name or number; by default the first with a header and rows.
-        table: The table or view of a database; by default the only one.
         ledger: Where the run's answers are now, if that has changed.
         models: The functions and objects that the run was given as models, if any: its folder knows only their names.
         relations: Likewise for relations.
@@ -152,9 +150,7 @@ def label(  # noqa: PLR0913  # what `pcs label` takes
             `executor`, `workers`, `ray_address`, `max_per_second` or `on_drift`, as for `pcs label`.
     """
     place = place_or_table(data)
-    flags = Flags(
-        text_column=text_column, id_column=id_column, encoding=encoding, sheet=sheet, table=table, ledger=ledger
-    )
+    flags = Flags(text_column=text_column, id_column=id_column, encoding=encoding, sheet=sheet, ledger=ledger)
     request = RunRequest(
         data=place,
         folder=Path(folder),

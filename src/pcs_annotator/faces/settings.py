@@ -21,7 +21,6 @@ class RunSettings(TypedDict, total=False):
     gold_column: str | None
     encoding: str | None
     sheet: str | None
-    table: str | None
     answers: str | None
     draws: int | None
     concurrency: int | None

@@ -13,15 +13,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from pcs_annotator.core.ledger_address import without_password
 from pcs_annotator.core.variant import Expectation
 from pcs_annotator.errors import ConfigError
+from pcs_annotator.removed import removed
 
 CONFIG_NAME = "pcs.toml"
 LARGEST = 1e100
-
-# Settings of earlier versions. Stored runs may still have them, and `config_from_dict` drops them silently.
-_REMOVED: Mapping[tuple[str, ...], str] = {
-    ("relations", "similarity"): "was removed: use judge = true instead",
-    ("relations", "joint"): "was removed: every rewrite has a call of its own now, so delete this line",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +87,6 @@ class DataSettings:
             columns `gold_<name>` (none where they tie), or for `label` or `labels`.
         encoding: The encoding of a text file, such as `windows-1252`; empty to guess it, if it is not UTF-8.
         sheet: The sheet of a workbook, by name or number; empty for the first with a header and rows.
-        table: The table or view of a database; empty for the only one.
     """
 
     text_column: str = ""
@@ -100,7 +94,6 @@ class DataSettings:
     gold_column: str = ""
     encoding: str = ""
     sheet: str = ""
-    table: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +180,7 @@ class LearnSettings:
     folds: int = 5
     seed: int = 0
     resamples: int = 200
-    calibration: Literal["softmax", "temperature", "isotonic", "none"] = "softmax"
+    calibration: Literal["softmax", "temperature", "none"] = "softmax"
     max_error: float | None = 0.05  # None: no promise, no decisions
     certainty: float = 0.9
     promise: Literal["error-among-accepted", "accepted-and-wrong"] = "error-among-accepted"
@@ -257,7 +250,8 @@ def known_learn_settings(values: Mapping[str, Any]) -> dict[str, Any]:
 def _known(kind: type, section: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return those of some stored values that are settings of a section, after checking their types."""
     reader, hints = _Reader(Path("stored settings"), "", LearnSettings()), get_type_hints(kind)
-    given = {name: value for name, value in values.items() if name in hints}
+    # what was removed since then gets its default
+    given = {name: value for name, value in values.items() if name in hints and not removed(name, value)}
     own = {"own": {key: _own_from_dict(entry) for key, entry in given.pop("own").items()}} if "own" in given else {}
     return own | {name: reader.typed((section, name), value, hints[name]) for name, value in given.items()}
 
@@ -318,7 +312,8 @@ class _Reader:
             return {key: self.typed((*where, key), entry, inner[1]) for key, entry in table.items()}
         fits, wanted = _FITS[origin or hint](value, inner)
         if not fits:
-            raise self._error(where, f"is {value!r}, must be {wanted}")
+            gone = removed(where[-1], value)
+            raise self._error(where, f"{value!r} {gone}" if gone else f"is {value!r}, must be {wanted}")
         return tuple(value) if isinstance(value, list) else float(value) if hint is float else value
 
     def _table(self, where: tuple[str, ...], value: Any) -> Mapping[str, Any]:
@@ -330,7 +325,7 @@ class _Reader:
         for name in data:
             if name not in known:
                 unknown = f"is not a setting; known here: {', '.join(sorted(known))}"
-                raise self._error((*where, name), _REMOVED.get((*where, name), unknown))
+                raise self._error((*where, name), removed("setting", ".".join((*where, name))) or unknown)
 
     def _error(self, where: tuple[str, ...], problem: str) -> ConfigError:
         line = self._line(where)
@@ -365,7 +360,9 @@ def _check_choices(settings: Any) -> None:
     for name, hint in get_type_hints(type(settings)).items():
         value, choices = getattr(settings, name), get_args(hint)
         if get_origin(hint) is Literal and value not in choices:
-            raise ConfigError(f"{name} is {value!r}, must be one of {', '.join(map(repr, choices))}")
+            gone = removed(name, value)
+            known = ", ".join(map(repr, choices))
+            raise ConfigError(f"{name} {value!r} {gone}" if gone else f"{name} is {value!r}, must be one of {known}")
 
 
 def _is_number(value: Any) -> bool:

@@ -153,10 +153,6 @@ class RunFolder:
         """Whether there is something to lose: results, or labels that people gave."""
         return self.labels.exists() or self.gold.exists() or self.review.exists()
 
-    def for_people(self, file: Path) -> Path:
-        """Return the workbook with the same rows as one of these files, if there is one; else the file."""
-        return workbook_of(file) if workbook_of(file).exists() else file
-
     def set_results_aside(self) -> Path:
         """Move all results and gold labels into one dated folder within this one; the ledger stays where it is."""
         results = (self.items, self.to_label, self.audit, self.drawn, self.variants, self.votes, self.model)
@@ -166,16 +162,12 @@ class RunFolder:
             set_aside(place)
         place.mkdir()
         # What says that there are results, and of what data, moves last: an interruption must not look like no results.
-        workbooks = [workbook_of(path) for path in (self.to_label, self.audit, self.labels)]
+        # an earlier version made workbooks, too
+        workbooks = [path.with_suffix(".xlsx") for path in (self.to_label, self.audit, self.labels)]
         for path in (*results, *shown, *workbooks, self.review, self.coders, self.gold, self.labels, self.settings):
             if path.exists():
                 path.rename(place / path.name)
         return set_aside(place)
-
-
-def workbook_of(path: Path) -> Path:
-    """Return the workbook beside a CSV file that has the same rows."""
-    return path.with_suffix(".xlsx")
 
 
 @contextmanager

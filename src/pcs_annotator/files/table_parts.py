@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from pcs_annotator.core.table_files import (
     ARROW,
     AS_FOUND,
-    DUCKDB,
     JSON_LINES,
     PARQUET,
-    SQLITE,
     STDIO,
     TEXTS,
     WORKBOOKS,
@@ -152,7 +150,6 @@ def _kind(name: str) -> str:
         ".json": "JSON",
         **dict.fromkeys(ARROW, "Arrow"),
         **dict.fromkeys(WORKBOOKS, "workbook"),
-        **dict.fromkeys((*SQLITE, *DUCKDB), "database"),
     }
     return kinds.get(ending, "CSV")
 

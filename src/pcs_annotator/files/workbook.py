@@ -7,12 +7,11 @@ import locale
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from itertools import zip_longest
 from numbers import Real
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -29,9 +28,6 @@ MOST_CHARACTERS = 32_767
 """In a cell; counted as Excel does, which counts an emoji as two."""
 DECISION_COLOURS = {"accept": "#DCEAF7", "agree": "#E9E9E9", "review": "#FDE8CF"}
 """Decision → colour of its rows; blue and orange differ for everybody, and the decision is also in words."""
-
-LISTS = "choices"
-"""A hidden sheet with the values that a person can choose from."""
 
 _WIDEST = 60
 _MEASURED_ROWS = 200
@@ -51,14 +47,12 @@ class Sheet:
         header: Names of its columns.
         rows: Its cells, row by row.
         colour: Returns the colour of a row, such as `#DCEAF7`; empty for none.
-        choices: Column → the values that a person can choose from in it.
     """
 
     name: str
     header: Sequence[str]
     rows: Iterable[Sequence[Cell]] = ()
     colour: Callable[[Sequence[Cell]], str] | None = None
-    choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def write_workbook(path: Path, sheets: Sequence[Sheet]) -> None:
@@ -92,7 +86,6 @@ class Book:
         self._book = Workbook(file, {"constant_memory": True})
         self._formats: dict[tuple[str, str], Any] = {}
         self._open: OpenSheet | None = None
-        self._lists: list[Sequence[str]] = []
 
     def open_sheet(self, sheet: Sheet) -> OpenSheet:
         """Return a new sheet, whose rows are still to be written; the one before it is finished."""
@@ -118,25 +111,10 @@ class Book:
         from xlsxwriter.exceptions import FileSizeError
 
         self._finish()
-        self._write_lists()
         try:
             self._book.close()
         except FileSizeError:
             raise TableError(f"{self.name} is too large for Excel: write .parquet or .csv instead") from None
-
-    def listed(self, values: Sequence[str]) -> str:
-        """Return where a list of values will be; in a cell's own list, a value cannot have a comma."""
-        self._lists.append(values)
-        column = chr(ord("A") + len(self._lists) - 1)
-        return f"={LISTS}!${column}$1:${column}${len(values)}"
-
-    def _write_lists(self) -> None:
-        if self._lists:
-            sheet = self._book.add_worksheet(LISTS)
-            sheet.hide()
-            for row, values in enumerate(zip_longest(*self._lists, fillvalue="")):
-                for column, value in enumerate(values):
-                    sheet.write_string(row, column, value)
 
     def _finish(self) -> None:
         if self._open is not None:
@@ -197,10 +175,6 @@ class OpenSheet:
         for column, width in enumerate(self._widths):
             self._sheet.set_column(column, column, min(width, _WIDEST))
         self._sheet.autofilter(0, 0, self._rows, len(self._widths) - 1)
-        for name, values in self._about.choices.items():
-            column = list(self._about.header).index(name)
-            how = {"validate": "list", "source": self._book.listed(values), "error_type": "warning"}
-            self._sheet.data_validation(1, column, max(self._rows, 1), column, how)
         if self._cut:
             warnings.warn(
                 f"{self._book.name}: {self._cut:,} texts were cut, because they have more than {MOST_CHARACTERS:,} "

@@ -16,7 +16,7 @@ from pcs_annotator.core.result_table import ResultTable, number_of
 from pcs_annotator.core.table_files import AS_FOUND, ENDINGS, Reading
 from pcs_annotator.core.tabular import as_arrow, table_name
 from pcs_annotator.core.votes import Votes, check_known, read_vote_table
-from pcs_annotator.errors import ConfigError, GoldError, PcsWarning, TableError, UnknownNameError, UserError
+from pcs_annotator.errors import ConfigError, GoldError, PcsWarning, TableError, UnknownNameError
 from pcs_annotator.files import result_tables, runs
 from pcs_annotator.files.config import RelationSettings
 from pcs_annotator.judging.baselines import baselines
@@ -34,7 +34,8 @@ from pcs_annotator.pipeline.fit_table import texts_of
 from pcs_annotator.pipeline.learn import about_copies, counted_once, one_thread
 from pcs_annotator.pipeline.relations import relation_options_of
 from pcs_annotator.pipeline.run_folder import Recorded
-from pcs_annotator.relations.choose import BY_RULE, REMOVED, RelationOptions, find_relation
+from pcs_annotator.relations.base import relations
+from pcs_annotator.relations.choose import RelationOptions, find_relation
 from pcs_annotator.version import __version__
 
 USUAL = ("lr", "logit", "scaling", "naive-bayes", "uniform", MAJORITY, ZERO_SHOT)
@@ -146,16 +147,8 @@ def written_by_model(names: Sequence[str], settings: RelationSettings) -> frozen
 
 def _needs_model(spec: str, options: RelationOptions) -> bool:
     parts = (part.strip() for part in spec.replace("|", "+").split("+"))
-    known = (part for part in parts if part in options.own or part.removeprefix(BY_RULE) not in REMOVED)
+    known = (part for part in parts if part in options.own or not relations.removed(part))
     return any("rewriter" in find_relation(part, options).needs for part in known)
-
-
-def is_free(spec: str) -> bool:
-    """Tell whether no model can have rewritten a text for this relation, as far as its name tells."""
-    try:
-        return not _needs_model(spec, RelationOptions(rewriter=True))
-    except UserError:  # another program's name, or a relation that is no more
-        return False
 
 
 def evaluate_source(request: EvaluateRequest) -> Evaluated:

@@ -1,11 +1,11 @@
-"""Rows of a run for people who work in another tool, and their answers back as verdicts."""
+"""Rows of a run for people who work in Label Studio, and their answers back as verdicts."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from pcs_annotator.core.gold import UNLABELLED, text_hash
 from pcs_annotator.core.review import SEQUENCE, Draw, Event, Queue, Undo, Verdict
 from pcs_annotator.core.task import Task, label_lookup, unknown_label
 from pcs_annotator.errors import LabelError, TableError
-from pcs_annotator.files import argilla, label_studio, tables
+from pcs_annotator.files import label_studio, tables
 from pcs_annotator.files.annotation_tools import Answer, RowToAnswer
 from pcs_annotator.files.review_log import append_events, read_review
 from pcs_annotator.files.runs import RunFolder, atomic_path, check_ending, make_way, refuse_existing
@@ -26,7 +26,6 @@ from pcs_annotator.pipeline.review.values import ReviewOptions
 from pcs_annotator.pipeline.run_folder import started
 from pcs_annotator.version import __version__
 
-Tool = Literal["label-studio", "argilla"]
 ROWS_DRAWN = 100
 VERSION = f"pcs {__version__}"
 """Who makes the proposals, for people in the other tool."""
@@ -72,16 +71,15 @@ class Imported(NamedTuple):
     reviewers: Mapping[str, int]
 
 
-def export_rows(path: Path, tool: Tool, out: Path, choice: Choice | None = None, *, replace: bool = False) -> Exported:
-    """Write rows of a run as tasks or records of another tool, and beside them the settings of a project for them.
+def export_rows(path: Path, out: Path, choice: Choice | None = None, *, replace: bool = False) -> Exported:
+    """Write rows of a run as tasks of Label Studio, and beside them the labelling interface of a project for them.
 
     Rows drawn from a queue are noted in the review of the run; those that were drawn before and have no verdict yet
     come first.
     """
     folder, choice = RunFolder(path), choice or Choice()
     config, _ = started(folder)
-    beside = _settings_for(tool, task_of(config))
-    settings = out.with_suffix(".xml") if tool == "label-studio" else out.with_name(f"{out.stem}-settings.json")
+    beside, settings = label_studio.labelling_interface(task_of(config)), out.with_suffix(".xml")
     check_ending(out, [".json"])
     for file in (out, settings):
         refuse_existing(file, replace=replace)
@@ -91,13 +89,8 @@ def export_rows(path: Path, tool: Tool, out: Path, choice: Choice | None = None,
         make_way(file)
     with atomic_path(settings) as temporary:
         temporary.write_text(beside, encoding="utf-8")
-    write = label_studio.write_tasks if tool == "label-studio" else argilla.write_records
-    write(out, to_answer, VERSION)
+    label_studio.write_tasks(out, to_answer, VERSION)
     return Exported(len(to_answer), out, settings)
-
-
-def _settings_for(tool: Tool, task: Task) -> str:
-    return label_studio.labelling_interface(task) if tool == "label-studio" else argilla.dataset_settings(task)
 
 
 def _chosen(folder: RunFolder, choice: Choice) -> tuple[Rows, Integers]:
@@ -130,14 +123,14 @@ def _to_answer(rows: Rows, places: Integers, queue: Queue) -> Iterator[RowToAnsw
         yield RowToAnswer(text=rows.text(place), outcome=outcome, columns=values, queue=queue)
 
 
-def import_answers(path: Path, tool: Tool, file: Path) -> Imported:
-    """Add the answers in another tool's export to the verdicts of a run: all of them, or none if one cannot be used.
+def import_answers(path: Path, file: Path) -> Imported:
+    """Add the answers in a Label Studio export to the verdicts of a run: all, or none if one of them cannot be used.
 
     Answers that are known already add nothing, so that the same file can be imported again.
     """
     folder = RunFolder(path)
     config, _ = started(folder)
-    answers = (label_studio if tool == "label-studio" else argilla).read_answers(file)
+    answers = label_studio.read_answers(file)
     items = tables.read_dataset(folder.items, columns_of(config)).items
     known = _Known({item.id: text_hash(item.text) for item in items}, task_of(config))
     with lock_review(path):

@@ -11,7 +11,6 @@ from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
 from pcs_annotator.errors import MismatchError, TableError
 from pcs_annotator.files.runs import RunFolder, clear_leftovers, expecting, read_json
 from pcs_annotator.pipeline import audit_file, human_review, learn
-from pcs_annotator.pipeline.for_excel import write_workbooks
 from pcs_annotator.pipeline.large.large_table import relabel_whole
 from pcs_annotator.pipeline.report.page import write_report
 from pcs_annotator.pipeline.run_folder import REFIT, Recorded, settings_of_fits, started
@@ -74,7 +73,6 @@ def _fit_run(
         audited = audit_file.hand_out_audit(recorded.folder, items, outcomes, recorded.gold, people.audit)
     to_label = recorded.hand_out(learned, people.to_label)
     result = recorded.result(learned, outcomes, to_label=to_label, to_audit=audited)
-    write_workbooks(result, wanted=people.excel)
     write_report(result)
     return result
 

@@ -49,7 +49,6 @@ class FromPeople:
         to_label: How many rows to write for a person to label.
         gold_wins: Whether to accept labels in `gold` that contradict the data or each other.
         reading: How these files are to be read.
-        excel: Whether labels and rows for people are written as Excel workbooks, too.
     """
 
     gold: Path | None = None
@@ -58,7 +57,6 @@ class FromPeople:
     to_label: int = ROWS_TO_LABEL
     gold_wins: bool = False
     reading: Reading = AS_FOUND
-    excel: bool = False
 
 
 class Gold(NamedTuple):

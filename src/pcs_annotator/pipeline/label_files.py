@@ -95,11 +95,6 @@ def large_in_the_way(out: Path | str, folder: runs.RunFolder, data: str) -> str:
     return "" if all(known.get(place) == data for place in marks) else "has labels of other data"
 
 
-def is_ours(path: Path, folder: runs.RunFolder) -> bool:
-    """Return whether a file may be overwritten: there is none, or this run wrote it, and it has not been changed."""
-    return _marks(path, folder).items() <= _written(folder).items()
-
-
 def note_written(folder: runs.RunFolder, out: Path | str, data: str = "") -> None:
     """Note that this run wrote a file of labels, and of what large table."""
     for place, mark in _marks(out, folder).items():

@@ -1,4 +1,4 @@
-"""`pcs ledger`: size, export, import, prune and repair, without calling a model."""
+"""`pcs ledger`: size, export, import and prune, without calling a model."""
 
 from __future__ import annotations
 
@@ -7,20 +7,17 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from pcs_annotator.asking.engine.progress import Tally
 from pcs_annotator.asking.ledger.ledger import Ledger, LedgerEntry
 from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
 from pcs_annotator.asking.ledger.open_ledger import AnyLedger, open_ledger
-from pcs_annotator.asking.ledger.repair import is_sound, salvage
 from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server, without_password
 from pcs_annotator.errors import ConfigError, LedgerError, PcsWarning
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import (
     RunFolder,
-    atomic_path,
     check_ending,
     make_way,
     read_json,
@@ -146,33 +143,6 @@ def prune_ledger(
     existing = _existing(address)
     with lock_ledger(address, wait=wait, say=say), existing as ledger:
         return ledger.prune(model=model, before=before)
-
-
-class Repaired(NamedTuple):
-    """How many calls a ledger has after its repair, and where the damaged file is kept; None if it was not damaged."""
-
-    calls: int
-    kept: Path | None
-
-
-def repair_ledger(address: LedgerAddress, *, wait: bool = True, say: Say = warn_user) -> Repaired:
-    """Write all calls of a damaged ledger that can be read into a new one, which takes its place."""
-    _existing(address)
-    if on_server(address):
-        remedy = "restore a backup of the database (pg_dump), and pcs ledger import the ledgers that you have as files"
-        raise LedgerError(f"{without_password(address)} is not a file, and cannot be repaired: {remedy}")
-    path = Path(address)
-    with lock_ledger(path, wait=wait, say=say):
-        if is_sound(path):
-            return Repaired(sum(bill.calls for bill in ledger_sizes(path)), None)
-        saved = salvage(path)
-        if not saved.calls:
-            raise LedgerError(f"{path}: no call can be read from it, so it is left as it is: check that it is a ledger")
-        with atomic_path(path) as temporary:
-            with Ledger(temporary) as ledger:
-                ledger.restore(saved.calls.values(), saved.models.items(), saved.spent.values())
-            kept = _set_aside(path)
-    return Repaired(len(saved.calls), kept)
 
 
 def set_ledger_aside(path: Path) -> Path:

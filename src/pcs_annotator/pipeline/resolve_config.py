@@ -43,7 +43,7 @@ from pcs_annotator.relations.parse import Parser
 WITHOUT_PARSER = ("contraction", "punctuation", "frame")
 # A gold column with more values than this is probably not a column of labels.
 MOST_LABELS_TO_GUESS = 50
-READING = ("encoding", "sheet", "table")
+READING = ("encoding", "sheet")
 LIMITS = ("budget_usd", "budget_per_day_usd", "max_calls", "max_tokens")
 EXECUTION = ("executor", "workers", "ray_address", "max_per_second")
 LEARN_FLAGS = ("optimiser", "seed", "calibration", "max_error", "certainty", "promise", "per_label", "sets")
@@ -63,7 +63,6 @@ class Flags:
     gold_column: str | None = None
     encoding: str | None = None
     sheet: str | None = None
-    table: str | None = None
     answers: str | None = None
     draws: int | None = None
     concurrency: int | None = None

@@ -24,7 +24,6 @@ from pcs_annotator.files.runs import RunFolder, clear_leftovers, write_json
 from pcs_annotator.pipeline import ask, folder_votes, human_review, learn, ledgers, resolve_config
 from pcs_annotator.pipeline.batch.waves import check_batches
 from pcs_annotator.pipeline.cluster.ray_cluster import need_ray
-from pcs_annotator.pipeline.for_excel import write_workbooks
 from pcs_annotator.pipeline.languages import languages_of
 from pcs_annotator.pipeline.large.large_table import LargeTable, is_large, label_whole, open_large
 from pcs_annotator.pipeline.other_work import data_hash, other_work
@@ -106,7 +105,6 @@ def _run(
     steps = {"prepare": asking - started, "ask": learning - asking, "learn": writing - learning}
     seconds = {**steps, "write": time.perf_counter() - writing}
     result = recorded.result(learned, outcomes, tally=tally, seconds=seconds, to_label=to_label, own=request.own)
-    write_workbooks(result, wanted=request.excel)
     write_report(result)
     _LOG.info("%r, %d calls, %d answers from the ledger", result, tally.calls, tally.from_ledger)
     return result

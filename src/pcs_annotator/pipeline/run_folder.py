@@ -19,7 +19,7 @@ from pcs_annotator.core.bill import Bill
 from pcs_annotator.core.gold import UNLABELLED, gold_codes
 from pcs_annotator.core.outcome import Outcome, Outcomes
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.errors import ConfigError, LedgerError, PcsWarning, TableError
+from pcs_annotator.errors import ConfigError, LedgerError, MismatchError, PcsWarning, TableError
 from pcs_annotator.files import tables, vote_files
 from pcs_annotator.files.config import Config, LearnSettings, config_from_dict, known_learn_settings
 from pcs_annotator.files.result_columns import with_outcomes
@@ -305,8 +305,11 @@ def refuse_lost_ledger(folder: RunFolder, config: Config) -> None:
 
 
 def _model_of(path: Path, values: Mapping[str, Any]) -> Model:
-    with expecting(path, REFIT):
-        return Model.from_dict(values)
+    try:
+        with expecting(path, REFIT):
+            return Model.from_dict(values)
+    except MismatchError as error:  # such as a calibration that was removed
+        raise TableError(f"{path}: {error}") from error
 
 
 def _with_earlier_audit(model: Model, before: Model) -> Model:

@@ -41,8 +41,7 @@ class RunRequest:
         progress: Whether to show progress.
         to_label: How many rows to write for a person to label, as long as there is no promise.
         spreadsheet_safe: Whether labels are written so that a spreadsheet runs no cell as a formula.
-        excel: Whether CSV files that the user names are written as Excel expects them on this computer, and files of a
-            run that people open as workbooks, too.
+        excel: Whether CSV files that the user names are written as Excel expects them on this computer.
         format: Format of labels in a file without an extension, and on standard output: `csv`, `tsv` or `jsonl`.
         replace: Whether to set aside what the folder has of other data, labels or instruction.
         gold_wins: Whether to accept gold labels that contradict each other; those of people override the data's.

@@ -206,11 +206,6 @@ class Service:
         return self._asker.tracker
 
     @property
-    def at_once(self) -> int:
-        """How many texts should be in progress to keep all models busy."""
-        return 8 + 2 * self._asker.max_in_flight * self._opened.fitted.job.models
-
-    @property
     def trouble(self) -> str:
         """Why texts get no label at the moment, in plain words; empty if they may well get one."""
         try:

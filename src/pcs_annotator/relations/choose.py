@@ -17,8 +17,6 @@ from pcs_annotator.relations.question.order import LabelOrder
 from pcs_annotator.relations.question.wording import Wording
 
 BY_MODEL, BY_RULE = "llm:", "rule:"
-# Old run folders may name them and still open: reading votes needs only names.
-REMOVED = frozenset({"cleft", "attribution"})
 _NUMBERED = re.compile(r"(order|wording):([1-9]\d{0,2})")
 
 
@@ -100,9 +98,7 @@ def find_relation(name: str, options: RelationOptions) -> Relation:
         name = next((prefix + name for prefix in prefixes if prefix + name in known), name)
     if name not in known and (found := _NUMBERED.fullmatch(name)):
         return _numbered(found[1], int(found[2]))
-    if name not in known and name.removeprefix(BY_RULE) in REMOVED:
-        raise UnknownNameError(f"relation {name!r} was removed: use 'frame' or 'contraction' instead")
-    if name not in known and name.isidentifier():
+    if name not in known and name.isidentifier() and not relations.removed(name):
         raise UnknownNameError(
             f"{relations.unknown(name)}; a function is not kept in a run folder: pass it again, load_run(folder, "
             "relations=[…])"

@@ -157,10 +157,15 @@ def test_confidence_from_few_gold_rows_is_said_to_be_rough(table: str, capsys: C
     assert "ECE calibrated" not in said
 
 
-def test_isotonic_calibration_of_few_rows_is_refused(table: str, capsys: Captured) -> None:
-    rows = read_csv(Path(table))
-    write_csv(Path("few.csv"), [{**row, "gold": row["gold"] if place < 40 else ""} for place, row in enumerate(rows)])
-    assert "50" in refused(["fit", "few.csv", *QUICK, "--calibration", "isotonic"], capsys)
+@pytest.mark.parametrize(
+    ("option", "name", "instead"), [("--calibration", "isotonic", "softmax"), ("--optimiser", "least-squares", "lr")]
+)
+def test_a_removed_way_to_learn_is_refused_with_what_to_use_instead(
+    option: str, name: str, instead: str, table: str, capsys: Captured
+) -> None:
+    message = refused(["fit", table, option, name], capsys)
+    assert f"{name}" in message
+    assert f"was removed: use '{instead}' instead" in message
 
 
 def test_a_table_without_gold_gets_labels_of_which_none_is_accepted(table: str, capsys: Captured) -> None:
@@ -267,7 +272,7 @@ def test_new_texts_get_the_labels_of_asking_everything_for_fewer_calls(run: str,
 
 @pytest.mark.parametrize(
     ("removed", "instead"), [(["--stop", "posterior"], "leave it out"), (["--level", "0.8"], "leave it out"),
-                             (["--prune"], "pcs plan VOTES --design")]
+                             (["--prune"], "pcs relations value"), (["--design"], "pcs relations value")]
 )  # fmt: skip
 def test_a_removed_option_is_refused_with_what_to_use_instead(
     removed: list[str], instead: str, run: str, capsys: Captured
@@ -388,19 +393,3 @@ def test_a_plan_of_labelling_by_a_run_without_gold_asks_everything(capsys: Captu
     assert shown(["plan", "data.csv", "--run", "run"], capsys)["adaptive"] is None
     assert main(["plan", "data.csv", "--run", "run"]) == 0
     assert "The run has no confidence" in " ".join(capsys.readouterr().out.split())
-
-
-def test_a_panel_is_designed_from_recorded_votes(table: str, capsys: Captured) -> None:
-    options = ["--calls", "3", "--price", "model-2=2", "--free", "voice"]
-    found = shown(["plan", table, "--design", *options], capsys)
-    assert found["gold_rows"] == 100
-    assert found["budget"] == 3
-    assert all(point["cost"] <= 3 for point in found["curve"])
-    assert found["panel"]
-    assert all(set(cell) == {"annotator", "relation", "draws"} for cell in found["panel"])
-    assert main(["plan", table, "--design", "--calls", "2"]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    assert "100 gold rows" in text
-    assert found["panel"][0]["annotator"] in text
-    for price in ("model-2=dear", "model-2=1,2"):
-        assert "write NAME=COST" in refused(["plan", table, "--design", "--price", price], capsys)

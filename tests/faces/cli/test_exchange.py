@@ -54,10 +54,10 @@ def test_rows_go_to_label_studio_and_answers_come_back(
 def test_json_says_the_same(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "records.json"
     options = ["--queue", "random", "--rows", "4", "--json"]
-    assert main(["exchange", "export", str(folder), "argilla", "-o", str(out), *options]) == 0
+    assert main(["exchange", "export", str(folder), "label-studio", "-o", str(out), *options]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found == {"rows": 4, "file": str(out), "settings": str(tmp_path / "records-settings.json")}
-    assert main(["exchange", "import", str(folder), "argilla", str(out), "--json"]) == 0
+    assert found == {"rows": 4, "file": str(out), "settings": str(tmp_path / "records.xml")}
+    assert main(["exchange", "import", str(folder), "label-studio", str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"verdicts": 0, "skipped": 0, "known": 0, "reviewers": {}}
 
 
@@ -69,5 +69,10 @@ def test_what_the_user_can_fix_is_said_in_a_sentence(
     assert main(["exchange", "import", str(folder), "label-studio", str(other)]) == 2
     assert "other.json, task 5 has no pcs_id" in capsys.readouterr().err
     both = ["--queue", "random", "--decision", "review"]
-    assert main(["exchange", "export", str(folder), "argilla", "-o", str(tmp_path / "x.json"), *both]) == 2
+    assert main(["exchange", "export", str(folder), "label-studio", "-o", str(tmp_path / "x.json"), *both]) == 2
     assert "leave out one of --queue and --decision" in capsys.readouterr().err
+
+
+def test_argilla_is_refused_with_what_to_use_instead(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["exchange", "export", str(folder), "argilla", "-o", "records.json"]) == 2
+    assert "argilla was removed: use label-studio, or pcs review" in capsys.readouterr().err

@@ -72,6 +72,15 @@ def test_workbook_explains_itself_and_keeps_numbers(capsys: pytest.CaptureFixtur
     assert named | {"accept", "review", "agree"} <= set(about)
 
 
+def test_workbooks_in_run_folders_are_refused_with_what_writes_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "data.csv", "--excel"]) == 2
+    assert "--excel was removed: pcs label DATA --run RUN -o labels.xlsx" in " ".join(capsys.readouterr().err.split())
+    assert main(["fit", "runs/data", "--excel"]) == 2
+    assert "--excel are for a table of votes" in " ".join(capsys.readouterr().err.split())
+    assert main(["label", "data.csv", "--run", "runs/data", "-o", "twin.xlsx", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["calls"] == 0
+
+
 def test_feather_has_numbers_as_numbers() -> None:
     assert main([*LABEL, "-o", "labels.feather"]) == 0
     table = feather.read_table("labels.feather")

@@ -12,7 +12,6 @@ import pytest
 from pcs_annotator import CollectSettings, Item, Task, collect
 from pcs_annotator.core.ledger_address import LedgerAddress
 from pcs_annotator.faces.cli.main import main
-from tests.postgres import PASSWORD, PostgresServer
 
 
 @pytest.fixture
@@ -87,29 +86,15 @@ def test_a_missing_ledger_is_named_and_not_created(tmp_path: Path, capsys: pytes
     assert not (tmp_path / "nowhere.db").exists()
 
 
-def test_a_ledger_on_a_server_is_not_repaired(postgres: PostgresServer, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["ledger", "repair", postgres.new_ledger(with_password=True)]) == 2
-    message = capsys.readouterr().err
-    assert "is not a file" in message
-    assert PASSWORD not in message
-
-
-def test_a_damaged_ledger_is_repaired_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_ledger_is_refused_with_the_command_that_saves_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     ledger = tmp_path / "ledger.db"
     filled(ledger)
-    assert main(["ledger", "repair", str(ledger)]) == 0
-    assert "is not damaged; it has 5 calls" in capsys.readouterr().out
     ledger.write_bytes(b"overwritten" + ledger.read_bytes()[11:])
     damaged = ledger.read_bytes()
     assert main(["ledger", "size", str(ledger)]) == 2
-    assert f"pcs ledger repair {ledger}" in capsys.readouterr().err
-    assert main(["ledger", "repair", str(ledger), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["calls"] == 5
-    assert Path(found["kept"]).read_bytes() == damaged
-    assert main(["ledger", "size", str(ledger), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["models"][0]["calls"] == 5
-    (tmp_path / "notes.txt").write_text("something else, and rather long " * 400)
-    assert main(["ledger", "repair", str(tmp_path / "notes.txt")]) == 2
-    assert "no call can be read" in capsys.readouterr().err
-    assert (tmp_path / "notes.txt").exists()
+    assert f"sqlite3 {ledger} .recover | sqlite3 saved.db" in capsys.readouterr().err
+    assert ledger.read_bytes() == damaged
+    assert main(["ledger", "repair", str(ledger)]) == 2
+    assert "pcs ledger repair was removed: sqlite3 LEDGER .recover" in " ".join(capsys.readouterr().err.split())

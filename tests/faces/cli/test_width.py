@@ -31,7 +31,6 @@ COMMANDS = {
     "plan": ["plan", *RUN],
     "plan of labelling": ["plan", "data.csv", "--run", FOLDER],
     "label": ["label", "data.csv", "--run", FOLDER, "--replace"],
-    "design": ["plan", FOLDER, "--design", "--calls", "1"],
     "evaluate": ["evaluate", FOLDER, "--methods", "uniform,majority,zero-shot", "--resamples", "20", "--repeats", "1"],
     "ledger": ["ledger", "size", f"{FOLDER}/ledger.db"],
     "models": ["models", "check", *MODELS],
@@ -40,7 +39,7 @@ COMMANDS = {
     "all relations": ["relations", "list"],
     "relation value": ["relations", "value", FOLDER, "--resamples", "20", "--repeats", "1"],
 }
-SHORTENED = {"run", "plan", "plan of labelling", "design", "ledger", "relations"}
+SHORTENED = {"run", "plan", "plan of labelling", "ledger", "relations"}
 """What names rows by long names; other commands name them in sentences, or have no long ones."""
 NUMBER = re.compile(r"(?<![\w.,-])\d[\d.,]*\d(?: ?– ?\d[\d.]*| to [+-]?\d[\d.]*)?")
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from pcs_annotator.faces.serve import app as serve_app
 from tests.faces.serve.processes import stub_run
 from tests.faces.serve.running import running
 from tests.simulated import copy_run, simulated_models
@@ -48,9 +47,8 @@ def stub_folder(made_with_stub: Path, stub: StubProcess, tmp_path: Path) -> Path
 
 
 @pytest.fixture
-def url(run: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def url(run: Path) -> Iterator[str]:
     """A service in a thread, for clients that are synchronous."""
-    monkeypatch.setattr(serve_app, "PROGRESS_SECONDS", 0.02)
     ready, found = threading.Event(), []
     stop: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 

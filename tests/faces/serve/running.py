@@ -10,7 +10,7 @@ from typing import Any
 
 import aiohttp
 
-from pcs_annotator.faces.serve.app import MAX_UPLOAD, OPEN_PATHS, App
+from pcs_annotator.faces.serve.app import OPEN_PATHS, App
 from pcs_annotator.pipeline.label import Saving
 from pcs_annotator.pipeline.serve import Service, ServiceOptions
 from tests.faces.web.serving import serving
@@ -50,11 +50,9 @@ async def running(
     service = Service(folder, ServiceOptions(saving=saving or Saving(), ledger=ledger, environment={}), lines.append)
     async with service:
         app = App(service, max_queue=max_queue, seconds=seconds)
-        app.start()
-        rules = {"open_paths": OPEN_PATHS, "max_bodies": {"/v1/jobs": MAX_UPLOAD}}
         try:
             async with (
-                serving(app.asgi, token=token, say=lines.append, on_stop=app.stopping, **rules) as door,
+                serving(app.asgi, token=token, say=lines.append, on_stop=app.stopping, open_paths=OPEN_PATHS) as door,
                 aiohttp.ClientSession(door.url) as client,
             ):
                 yield Running(service, app, client, lines)

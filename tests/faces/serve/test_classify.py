@@ -164,47 +164,6 @@ def test_answers_that_come_too_late_are_kept(stub_folder: Path, stub: StubProces
     asyncio.run(served())
 
 
-def test_the_same_key_gets_the_same_answer(run: Path) -> None:
-    async def served() -> None:
-        async with running(run) as one:
-            first, again = await asyncio.gather(*(one.classify(TEXTS[0], **{"Idempotency-Key": "k"}) for _ in range(2)))
-            assert first == again
-            assert first[0] == 200
-            async with one.client.post(
-                "/v1/classify", json={"input": TEXTS[0]}, headers={"Idempotency-Key": "k"}
-            ) as answer:
-                assert (await answer.json()) == first[1]
-                assert answer.headers["Idempotency-Replayed"] == "true"
-            assert (await one.classify(TEXTS[1], **{"Idempotency-Key": "k"}))[0] == 422
-            assert (await one.classify(TEXTS[0], **{"Idempotency-Key": "a b"}))[0] == 400
-            assert (await one.classify(TEXTS[0], **{"Idempotency-Key": "l"}))[1]["id"] != first[1]["id"]
-
-    asyncio.run(served())
-
-
-def test_a_failure_is_not_remembered(stub_folder: Path, stub: StubProcess) -> None:
-    async def served() -> None:
-        async with running(stub_folder) as one:
-            stub.change(models=["another"])
-            assert (await one.classify("A text.", **{"Idempotency-Key": "k"}))[0] == 503
-            stub.change(models=[])
-            assert (await one.classify("A text.", **{"Idempotency-Key": "k"}))[0] == 200
-
-    asyncio.run(served())
-
-
-def test_memory_for_answers_is_bounded(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pcs_annotator.faces.serve.queueing.MEMORY_BYTES", 3000)
-
-    async def served() -> None:
-        async with running(run) as one:
-            ids = [(await one.classify(TEXTS[n], **{"Idempotency-Key": str(n)}))[1]["id"] for n in range(4)]
-            assert (await one.classify(TEXTS[3], **{"Idempotency-Key": "3"}))[1]["id"] == ids[3]
-            assert (await one.classify(TEXTS[0], **{"Idempotency-Key": "0"}))[1]["id"] != ids[0]
-
-    asyncio.run(served())
-
-
 def test_one_text_too_many_characters_does_not_spoil_the_others(stub_folder: Path, stub: StubProcess) -> None:
     stub.change(max_chars=2000)
 
@@ -512,7 +471,20 @@ def test_pages_for_people_and_programs(run: Path) -> None:
             assert "<style" not in page
             assert (await one.ask("GET", "/docs.css"))[0] == 200
             _, about = await one.ask("GET", "/openapi.json")
-            assert set(about["paths"]) >= {"/v1/classify", "/v1/jobs/{id}/events", "/predict"}
+            assert set(about["paths"]) >= {"/v1/classify", "/v1/models", "/predict"}
             assert (await one.ask("GET", "/v1/models"))[1]["data"][0]["id"] == "run"
+
+    asyncio.run(served())
+
+
+def test_jobs_of_an_earlier_version_are_refused_with_what_to_use_instead(run: Path) -> None:
+    async def served() -> None:
+        async with running(run) as one:
+            for method, path in (("POST", "/v1/jobs"), ("GET", "/v1/jobs/87f9afb5e0add0ec/result")):
+                status, body = await one.ask(method, path)
+                assert (status, body["error"]["message"]) == (
+                    410,
+                    "/v1/jobs was removed: label files with pcs label FILE --run RUN",
+                )
 
     asyncio.run(served())

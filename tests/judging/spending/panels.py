@@ -15,7 +15,6 @@ from pcs_annotator.core.vote import OPEN, Cell
 from pcs_annotator.core.weights import Evidence, Reading
 from pcs_annotator.judging.weighing.calibration import (
     Calibrator,
-    IsotonicCalibrator,
     RawScores,
     SoftmaxCalibrator,
 )
@@ -25,8 +24,8 @@ Kind = Literal["hard", "graded", "mixed"]
 KINDS: tuple[Kind, ...] = ("hard", "graded", "mixed")
 Reads = Reading | Literal["linear"]
 READS: tuple[Reads, ...] = ("linear", "shares", "log-odds", "mean log-odds")
-Calibration = Literal["none", "softmax", "isotonic", "falling"]
-CALIBRATIONS: tuple[Calibration, ...] = ("none", "softmax", "isotonic", "falling")
+Calibration = Literal["none", "softmax", "falling"]
+CALIBRATIONS: tuple[Calibration, ...] = ("none", "softmax", "falling")
 # nan stands for a hard vote
 NO_GRADE = np.float32(np.nan)
 
@@ -138,12 +137,6 @@ def random_calibrator(rng: np.random.Generator, votes: Votes, calibration: Calib
     match calibration:
         case "none":
             return RawScores()
-        case "isotonic":
-            curves = []
-            for _ in labels:
-                values = np.sort(rng.choice([0.01, 0.1, 0.3, 0.31, 0.5, 0.9, 0.99], size=4))
-                curves.append(np.column_stack([np.sort(rng.choice(np.linspace(0, 1, 13), 4, replace=False)), values]))
-            return IsotonicCalibrator(labels=labels, curves=curves, power=float(rng.choice([0.5, 1.0, 2.0])))
         case "softmax" | "falling":
             return SoftmaxCalibrator(
                 labels=labels, slope=slope if calibration == "softmax" else -slope, offsets=offsets

@@ -47,13 +47,12 @@ def test_the_exact_stop_asks_less_and_gives_the_labels_of_asking_everything() ->
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("optimiser", ["lr", "naive-bayes", "logit", "scaling"])
-@pytest.mark.parametrize("calibration", ["softmax", pytest.param("isotonic", marks=pytest.mark.slow)])
-def test_no_label_differs_from_that_of_asking_everything(kind: Kind, optimiser: str, calibration: str) -> None:
+def test_no_label_differs_from_that_of_asking_everything(kind: Kind, optimiser: str) -> None:
     votes, gold = simulated_votes([0.7, 0.6, 0.55], items=90, relations=3, seed=1)
     skewed = ["negative" if row % 4 == 0 else name for row, name in enumerate(gold)]
     new, _ = simulated_votes([0.7, 0.6, 0.55], items=60, relations=3, seed=2)
     known, unknown = graded_votes(votes, kind, 3), graded_votes(new, kind, 4)
-    how = Learning(optimiser=optimiser, splits=Splits(calibration=calibration, repeats=1))
+    how = Learning(optimiser=optimiser, splits=Splits(repeats=1))
     frugal, everything = learn_frugal(known, coded(votes, skewed), how), learn_model(known, skewed, how)
     stopped = simulate(unknown, frugal.strategy).votes
     late, early = everything.judged(unknown), frugal.model.judged(stopped)

@@ -11,7 +11,7 @@ from pcs_annotator.core.vote import OPEN, Cell
 from pcs_annotator.core.weights import Evidence
 from pcs_annotator.errors import UnknownNameError
 from pcs_annotator.judging.spending.stopping import ExactStop
-from pcs_annotator.judging.spending.strategy import only, order_of, simulate
+from pcs_annotator.judging.spending.strategy import order_of, simulate
 from pcs_annotator.judging.weighing.scoring import choose
 from tests.builders import simulated_votes, votes_of
 from tests.judging.strategies import LEARNERS, quick, quiet_fit
@@ -83,11 +83,6 @@ def test_a_replay_asks_along_the_order_and_skips_what_was_never_asked() -> None:
         [[0, -2, 0, -2]],
     ]
     assert stopped.votes.ids == votes.ids
-
-
-def test_only_some_cells_leaves_the_rest_unasked() -> None:
-    votes = votes_of([[[0, 1], [1, -1]]])
-    assert only(votes, [Cell(0, 1), Cell(1, 1)]).codes[0, ..., 0].tolist() == [[-2, 1], [-2, -1]]
 
 
 @pytest.mark.parametrize("name", [*LEARNERS, "majority", "uniform"])

@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import approx_fprime, minimize_scalar
-from sklearn.isotonic import IsotonicRegression
 
-from pcs_annotator.core.arrays import Codes, Floats, Mask
+from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.weights import Evidence, Reading, Weights
-from pcs_annotator.errors import GoldError, MismatchError, UnknownNameError
+from pcs_annotator.errors import MismatchError, UnknownNameError
 from pcs_annotator.judging.metrics.metrics import ece, log_loss
 from pcs_annotator.judging.weighing import calibration
 from pcs_annotator.judging.weighing.calibration import (
@@ -24,10 +23,7 @@ from pcs_annotator.judging.weighing.calibration import (
     SoftmaxCalibrator,
     calibrator_from_dict,
     fit_calibrator,
-    fit_curve,
-    fitter_of,
     method_for,
-    read_curve,
     shrinkage,
     tempered,
 )
@@ -143,7 +139,7 @@ def test_order_of_labels_changes_nothing(method: str) -> None:
 @given(
     hits=arrays(np.float64, (50, 3), elements=st.sampled_from([0.0, 1e-300, 1e-12, 0.5, 1.0])),
     gold=arrays(np.int8, 50, elements=st.integers(0, 2)),
-    method=st.sampled_from(["softmax", "temperature", "isotonic"]),
+    method=st.sampled_from(["softmax", "temperature"]),
 )
 def test_extreme_scores_give_probabilities(hits: Floats, gold: Codes, method: str) -> None:
     probabilities = fit_calibrator(hits, gold, LABELS, method).apply(hits, LABELS)
@@ -200,7 +196,7 @@ def test_a_power_changes_probabilities_and_no_label(method: str) -> None:
         np.testing.assert_allclose(after, raised / raised.sum(axis=1, keepdims=True))
 
 
-@pytest.mark.parametrize("method", ["softmax", "isotonic"])
+@pytest.mark.parametrize("method", ["softmax", "temperature"])
 @pytest.mark.parametrize("sharper", [0.5, 2.0])
 def test_tempering_undoes_how_much_sharper_scores_became(method: str, sharper: float) -> None:
     rng = np.random.default_rng(4)
@@ -225,13 +221,6 @@ def test_tempering_on_no_rows_and_of_raw_scores_changes_nothing() -> None:
     assert tempered(RawScores(), scores, scores, gold, LABELS) == RawScores()
 
 
-def test_an_isotonic_calibrator_of_an_earlier_version_has_no_power() -> None:
-    written = fit_calibrator(*random_rows(60), LABELS, "isotonic").raised_to(2.0).to_dict()
-    assert calibrator_from_dict(written).to_dict() == written
-    del written["power"]
-    assert calibrator_from_dict(written).to_dict()["power"] == 1.0
-
-
 def test_a_calibrator_written_before_methods_had_names_is_a_softmax() -> None:
     old = calibrator_from_dict({"labels": ["a", "b"], "slope": 0.5, "offsets": [0.1, -0.1]})
     assert old.method == "softmax"
@@ -243,7 +232,7 @@ def test_a_calibrator_of_an_unknown_method_is_refused() -> None:
         calibrator_from_dict({"method": "platt"})
 
 
-@pytest.mark.parametrize("method", ["softmax", "temperature", "isotonic"])
+@pytest.mark.parametrize("method", ["softmax", "temperature"])
 def test_a_label_that_was_not_calibrated_is_refused(method: str) -> None:
     fitted = fit_calibrator(*random_rows(60), LABELS, method)
     with pytest.raises(MismatchError, match="'z'"):
@@ -266,22 +255,19 @@ def test_none_leaves_the_scores_as_they_are() -> None:
     np.testing.assert_array_equal(raw.apply(scores, LABELS), scores)
 
 
-def test_isotonic_is_refused_for_fewer_than_50_rows_with_reason_and_remedy() -> None:
-    with pytest.raises(GoldError, match=r"50 gold rows.* 49.*label 1 more.*softmax"):
-        fit_calibrator(*random_rows(49), LABELS, "isotonic")
-    assert fit_calibrator(*random_rows(50), LABELS, "isotonic").method == "isotonic"
-
-
-def test_a_fold_of_enough_rows_may_be_smaller() -> None:
-    assert fitter_of("isotonic", 50)(*random_rows(40), LABELS).method == "isotonic"
+def test_a_removed_method_is_refused_with_what_to_use_instead() -> None:
+    with pytest.raises(UnknownNameError, match="'isotonic' was removed: use 'softmax'"):
+        fit_calibrator(*random_rows(60), LABELS, "isotonic")
+    with pytest.raises(MismatchError, match="'isotonic': pcs fit learns another"):
+        calibrator_from_dict({"method": "isotonic", "labels": ["a"], "curves": [[[0.1, 0.2]]]})
 
 
 def test_an_unknown_method_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UnknownNameError, match=r"'platt'.*softmax, temperature, isotonic, none"):
+    with pytest.raises(UnknownNameError, match=r"'platt'.*softmax, temperature, none"):
         fit_calibrator(*random_rows(60), LABELS, "platt")
 
 
-@pytest.mark.parametrize("method", ["softmax", "temperature", "isotonic"])
+@pytest.mark.parametrize("method", ["softmax", "temperature"])
 def test_overconfident_scores_become_calibrated_on_unseen_rows(method: str) -> None:
     rng = np.random.default_rng(3)
     sharp = rng.dirichlet(np.full(3, 0.3), 6000)
@@ -300,48 +286,6 @@ def test_offsets_cannot_be_changed_from_outside() -> None:
     offsets[0] = 5
     assert fitted.offsets.tolist() == [0, 0]
     assert fitted.labels == ("x", "y")
-
-
-@st.composite
-def scored_hits(draw: st.DrawFn) -> tuple[Floats, Mask]:
-    """Coarse scores, so that many are equal, and whether each was a hit."""
-    rows = draw(st.integers(1, 40))
-    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
-    return rng.integers(0, 8, rows) / 7, rng.random(rows) < draw(st.sampled_from([0.0, 0.3, 0.7, 1.0]))
-
-
-def test_curve_by_hand() -> None:
-    # .4 and .6 are out of order and share ½; with six rows, 0 and 1 are pulled in to 1/8 and 7/8
-    scores, hits = np.array([0.2, 0.4, 0.6, 0.8, 0.8, 0.1]), np.array([False, True, False, True, True, False])
-    knots = fit_curve(scores, hits)
-    np.testing.assert_allclose(knots, [[0.1, 1 / 8], [0.2, 1 / 8], [0.4, 1 / 2], [0.6, 1 / 2], [0.8, 7 / 8]])
-    np.testing.assert_allclose(read_curve(knots, np.array([0.0, 0.5, 0.7, 1.0])), [1 / 8, 1 / 2, 11 / 16, 7 / 8])
-
-
-@settings(deadline=None, max_examples=60)
-@given(scored_hits())
-def test_curve_equals_scikit_learn_away_from_0_and_1(rows: tuple[Floats, Mask]) -> None:
-    scores, hits = rows
-    rarest = 1 / (len(scores) + 2)
-    theirs = IsotonicRegression(out_of_bounds="clip").fit(scores, hits).predict(scores)
-    np.testing.assert_allclose(
-        read_curve(fit_curve(scores, hits), scores), np.clip(theirs, rarest, 1 - rarest), atol=1e-9
-    )
-
-
-@settings(deadline=None, max_examples=60)
-@given(scored_hits())
-def test_curve_never_falls_and_never_reaches_0_or_1(rows: tuple[Floats, Mask]) -> None:
-    said = read_curve(fit_curve(*rows), np.linspace(-0.5, 1.5, 101))
-    assert (np.diff(said) >= -1e-12).all()
-    assert said.min() > 0
-    assert said.max() < 1
-
-
-@pytest.mark.parametrize(("hits", "probability"), [(True, 51 / 52), (False, 1 / 52)])
-def test_a_curve_of_one_height_needs_two_knots(hits: bool, probability: float) -> None:
-    knots = fit_curve(np.linspace(0, 1, 50), np.full(50, hits))
-    np.testing.assert_allclose(knots, [[0, probability], [1, probability]])
 
 
 @pytest.mark.parametrize(
@@ -365,5 +309,5 @@ def test_offsets_are_not_learned_twice(reads: Reading, offsets: list[float], met
         evidence=evidence,
     )
     assert method_for(weights, "softmax") == method
-    assert method_for(weights, "isotonic") == "isotonic"
+    assert method_for(weights, "none") == "none"
     assert method_for(replace(weights, evidence=None), "softmax") == "softmax"

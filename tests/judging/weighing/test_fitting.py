@@ -172,7 +172,7 @@ def test_a_silent_annotator_is_named() -> None:
 def test_an_annotator_that_decides_alone_is_named() -> None:
     votes, gold = simulated_votes([1.0, 0.4], items=80)
     with pytest.warns(PcsWarning, match="model-0 has 100 % of the weight"):
-        weights = fit_weights(votes, gold, "least-squares")
+        weights = fit_weights(votes, gold, LinearRegression(shrinkage=0.0))
     assert kinds(weights) == ["one annotator decides alone"]
 
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 from pcs_annotator.asking.engine.budget import BudgetTracker
 from pcs_annotator.asking.ledger.sums import PriceOf
@@ -139,8 +139,6 @@ def bills_of(taken: Mapping[str, int], price_of: PriceOf) -> list[Bill]:
 
 SAMPLE_SECONDS = 0.2
 PIPED_SECONDS = 10.0
-MARKS = 200
-"""The time since the start is divided into so many parts, to look back at."""
 
 
 @asynccontextmanager
@@ -173,58 +171,24 @@ async def showing(tally: Tally, tracker: BudgetTracker, stream: TextIO | None = 
         end()
 
 
-class _Mark(NamedTuple):
-    """What was done after some seconds; `asked` counts finished rows by the share of their answers that were new."""
-
-    seconds: float
-    rows: int
-    asked: float
-
-
 class TimeLeft:
-    """How long a run will take, from how it went lately.
-
-    Rows that the ledger knows take next to no time, and after a stop they come first. So rows that models were asked
-    about are timed, and the last few rows tell how many of those to come will need that. The first quarter of the time
-    is left out: calls are slower at first, or quicker until a rate limit is reached.
-    """
+    """How long a run will take at its pace since the first call: rows that the ledger knows come first, in no time."""
 
     def __init__(self) -> None:
-        self._marks = [_Mark(0.0, 0, 0.0)]
-        self._counted = (0, 0, 0, 0.0)
-        self._began = self._finished = 0.0
+        self._began: tuple[float, int] | None = None
+        self._last = (0.0, 0)
 
     def at(self, seconds: float, tally: Tally) -> float | None:
-        """Note what is done after some seconds, and return how many more it will take.
-
-        None while that is unknown: before the first row is finished, and while the ledger has all the answers.
-        """
-        now = self._mark(seconds, tally)
-        if not tally.rows_expected or not now.asked:
+        """Return how many more seconds it will take, at least as many as it has stood still; None while unknown."""
+        if self._began is None and tally.calls:
+            self._began = seconds, tally.rows
+        if tally.rows != self._last[1]:
+            self._last = seconds, tally.rows
+        if self._began is None or not tally.rows_expected or tally.rows == self._began[1]:
             return None
-        few = min(50, max(10, tally.rows_expected // 100))
-        recent = next((mark for mark in reversed(self._marks) if now.rows - mark.rows >= few), self._marks[0])
-        start = self._began + (seconds - self._began) / 4
-        earlier = next((mark for mark in self._marks if mark.seconds >= start), now)
-        if earlier.asked == now.asked:  # nothing was finished since: a long pause
-            earlier = _Mark(self._began, 0, 0.0)
-        asked_share = (now.asked - recent.asked) / (now.rows - recent.rows)
-        pace = (seconds - earlier.seconds) / (now.asked - earlier.asked)
-        left = (tally.rows_expected - now.rows) * asked_share * pace
-        return max(left, seconds - self._finished) if left else None
-
-    def _mark(self, seconds: float, tally: Tally) -> _Mark:
-        rows, calls, known, asked = self._counted
-        new, old = tally.calls - calls, tally.from_ledger - known
-        asked += (tally.rows - rows) * new / max(new + old, 1)
-        if tally.rows > rows:
-            self._finished = seconds
-            self._began = self._began if asked else seconds
-        self._counted = (tally.rows, tally.calls, tally.from_ledger, asked)
-        now = _Mark(seconds, tally.rows, asked)
-        if seconds - self._marks[-1].seconds >= seconds / MARKS:
-            self._marks.append(now)
-        return now
+        began, rows = self._began
+        left = (tally.rows_expected - tally.rows) * (seconds - began) / (tally.rows - rows)
+        return max(left, seconds - self._last[0]) if left else None
 
 
 def how_far(tally: Tally, left: float | None = None) -> str:

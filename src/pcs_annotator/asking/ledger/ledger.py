@@ -7,7 +7,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import blake2b
@@ -338,15 +338,6 @@ class Ledger(LedgerAdmin):
         with self._explained(), self._connected() as connection:
             return connection.executemany(INSERT, calls).rowcount
 
-    def restore(
-        self, calls: Iterable[LedgerEntry], models: Iterable[tuple[str, bool]], spent: Iterable[Sequence[object]]
-    ) -> None:
-        """Write the rows that were saved from another ledger."""
-        with self._explained(), self._connected() as connection:
-            connection.executemany(INSERT, calls)
-            connection.executemany("INSERT INTO models VALUES (?, ?)", models)
-            connection.executemany(SPEND, spent)
-
     def entries(self) -> Iterator[LedgerEntry]:
         """Yield every call, in no particular order."""
         with self._explained():
@@ -392,7 +383,7 @@ def _remedy(error: sqlite3.Error, path: Path) -> str:
     if "full" in text or "disk I/O" in text:
         return f"the disk is full or failing ({text}): free some space and run again; nothing in the ledger is lost"
     if any(sign in text for sign in ("not a database", "malformed", "no such", "corrupt")):
-        return f"it is damaged or not a ledger ({text}): pcs ledger repair {path} saves its answers"
+        return f"it is damaged or not a ledger ({text}): sqlite3 {path} .recover | sqlite3 saved.db saves its answers"
     if "readonly" in text or "unable to open" in text:
         return f"it cannot be written ({text}): choose a folder that you can write to"
     return f"SQLite error: {text}"

@@ -1,4 +1,4 @@
-"""`pcs exchange`: rows of a run to Label Studio or Argilla, and people's answers back."""
+"""`pcs exchange`: rows of a run to Label Studio, and people's answers back."""
 
 from __future__ import annotations
 
@@ -11,16 +11,12 @@ from pcs_annotator.faces.cli import options
 from pcs_annotator.pipeline import exchange
 
 RUN = click.argument("run", type=options.PATH)
-TOOL = click.argument("tool", type=click.Choice(["label-studio", "argilla"]))
-NEXT = {
-    "label-studio": "in Label Studio, paste {} under Settings > Labeling Interface > Code, then import {}",
-    "argilla": "create a dataset with rg.Settings.from_json('{}'), then dataset.records.from_json('{}')",
-}
+TOOL = click.argument("tool", type=click.Choice(["label-studio"]), expose_value=False)
 
 
 @click.group("exchange")
 def command() -> None:
-    """Hand rows of a run to people in Label Studio or Argilla, and read their answers back."""
+    """Hand rows of a run to people in Label Studio, and read their answers back."""
 
 
 @command.command()
@@ -49,7 +45,6 @@ def command() -> None:
 def export(
     *,
     run: Path,
-    tool: exchange.Tool,
     out: Path,
     decision: str | None,
     queue: Queue | None,
@@ -59,19 +54,19 @@ def export(
 ) -> None:
     """Write rows of RUN for people to label.
 
-    They are tasks for Label Studio or records for Argilla, with the label that the models give and its confidence.
-    Beside tasks.json, tasks.xml gets the labelling interface for Label Studio; beside records.json,
-    records-settings.json gets the settings of a dataset in Argilla.
+    They are tasks for Label Studio, with the label that the models give and its confidence. Beside tasks.json,
+    tasks.xml gets the labelling interface.
     """
     if queue and decision:
         raise click.UsageError("--queue draws rows whatever their decision: leave out one of --queue and --decision")
     choice = exchange.Choice(decision=decision or "review", queue=queue, rows=rows)
-    written = exchange.export_rows(run, tool, out, choice, replace=replace)
+    written = exchange.export_rows(run, out, choice, replace=replace)
     if to_json:
         options.echo_json({"rows": written.rows, "file": written.file, "settings": written.settings})
         return
     click.echo(f"{written.rows:,} rows written to {written.file}")
-    click.echo(NEXT[tool].format(written.settings, written.file))
+    paste = f"paste {written.settings} under Settings > Labeling Interface > Code"
+    click.echo(f"in Label Studio, {paste}, then import {written.file}")
 
 
 @command.command("import")
@@ -79,14 +74,13 @@ def export(
 @TOOL
 @click.argument("file", type=options.PATH)
 @options.JSON
-def import_(*, run: Path, tool: exchange.Tool, file: Path, to_json: bool) -> None:
+def import_(*, run: Path, file: Path, to_json: bool) -> None:
     """Read what people answered from FILE.
 
     The answers become verdicts of RUN, like those of `pcs review`. FILE is what Label Studio exports as JSON or
-    JSON-MIN, or the records of Argilla as JSON. If one answer does not fit the run, none is added. Importing a file
-    again adds only what is new.
+    JSON-MIN. If one answer does not fit the run, none is added. Importing a file again adds only what is new.
     """
-    found = exchange.import_answers(run, tool, file)
+    found = exchange.import_answers(run, file)
     if to_json:
         options.echo_json(found._asdict())
         return

@@ -70,6 +70,7 @@ def command(
     model_out: Path | None,
     replace: bool,
     spreadsheet_safe: bool,
+    excel: bool,
     spare_looks: bool,
     ledger: str,
     to_json: bool,
@@ -84,16 +85,15 @@ def command(
     TABLE can also be a run folder. Its labels and report are then rewritten; settings without an option here stay as
     they were in the run.
 
-    --encoding, --sheet and --table are about the file of --gold or --verdicts; without one, about TABLE.
+    --encoding and --sheet are about the file of --gold or --verdicts; without one, about TABLE.
     """
     given["reading"] = options.take(Reading, given)
     people = options.take(FromPeople, given)
     changes = {name: value for name, value in given.items() if value is not None}
     if source.is_dir():
-        if out or model_out or labels:
-            raise ConfigError(
-                "-o, --model-out and --labels are for a table of votes: a run folder has files and labels"
-            )
+        if out or model_out or labels or excel:
+            options_of_tables = "-o, --model-out, --labels and --excel"
+            raise ConfigError(f"{options_of_tables} are for a table of votes: a run folder has files and labels")
         from pcs_annotator.faces.cli import run_view  # imports the code that asks; a table of votes does not need it
         from pcs_annotator.pipeline import fit as fitting
 
@@ -117,7 +117,7 @@ def command(
         gold_wins=people.gold_wins,
         reading=people.reading,
         spreadsheet_safe=spreadsheet_safe,
-        excel=people.excel,
+        excel=excel,
     )
     with options.gathered_warnings() as notes:
         fitted = fit_table.fit_table(files, changes)

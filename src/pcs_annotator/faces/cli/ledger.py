@@ -97,24 +97,6 @@ def prune(
     _print_count(to_json, "deleted", deleted, "calls deleted")
 
 
-@command.command()
-@LEDGER
-@options.NO_WAIT
-@options.JSON
-def repair(ledger: LedgerAddress, wait: bool, to_json: bool) -> None:
-    """Save all calls that can be read from a damaged ledger.
-
-    They get a new file in its place; the damaged file is kept under a name with the date.
-    """
-    found = ledgers.repair_ledger(ledger, wait=wait, say=options.say)
-    if to_json:
-        options.echo_json({"calls": found.calls, "kept": found.kept})
-    elif found.kept is None:
-        click.echo(f"{ledger} is not damaged; it has {found.calls:,} calls")
-    else:
-        click.echo(f"{found.calls:,} calls saved; the damaged file is kept as {found.kept}")
-
-
 def _print_count(to_json: bool, name: str, count: int, words: str) -> None:
     if to_json:
         options.echo_json({name: count})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import sys
 import warnings
@@ -17,6 +18,7 @@ import click
 from pcs_annotator.core.stopping import stoppable
 from pcs_annotator.errors import ConfigError, PcsError, PcsWarning
 from pcs_annotator.faces.cli.exit_codes import ExitCode
+from pcs_annotator.removed import removed
 from pcs_annotator.version import __version__
 
 VERBS = {
@@ -38,7 +40,7 @@ VERBS = {
     "review": "decide about rows in a browser, and let the machine learn from it",
     "report": "write the report of a run, one HTML file",
     "table": "write results and methods of a run for a paper: Markdown, LaTeX, CSV or Excel",
-    "exchange": "hand rows to Label Studio or Argilla, and read the answers back",
+    "exchange": "hand rows to Label Studio, and read the answers back",
     "relations": "list relations, try one on a text, or measure them on a file",
     "models": "list models, download one, or check that they answer",
     "ledger": "inspect, copy or clean up the record of paid calls",
@@ -101,7 +103,8 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # Python flushes it at the end
         return ExitCode.INTERRUPTED
     except click.ClickException as error:
-        error.show()
+        gone = _removed(error)
+        (click.UsageError(gone, getattr(error, "ctx", None)) if gone else error).show()
         return ExitCode.USER
     except Exception as error:
         message = _for_the_user(error)
@@ -113,6 +116,20 @@ def main(arguments: list[str] | None = None) -> int:
         click.echo(f"error: a bug in pcs, please report it: {type(error).__name__}: {error}", err=True)
         click.echo("       set PCS_DEBUG=1 to see the traceback", err=True)
         return ExitCode.BUG
+
+
+def _removed(error: click.ClickException) -> str:
+    """Return what to use instead of an option, a value or a command of an earlier version; empty for other mistakes."""
+    named = re.search(r"'([^']+)'", error.message)
+    kind, name = "", named[1] if named else ""
+    if isinstance(error, click.NoSuchOption):
+        kind, name = "option", error.option_name
+    elif isinstance(error, click.BadParameter):
+        kind = str(error.param.name) if error.param else ""
+    elif isinstance(error, click.UsageError) and error.ctx:
+        kind, name = "command", f"{error.ctx.command_path} {name}"
+    gone = removed(kind, name)
+    return f"{name} {gone}" if gone else ""
 
 
 def _for_the_user(error: Exception) -> str:

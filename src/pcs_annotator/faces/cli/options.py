@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from pcs_annotator.core.ledger_address import LedgerAddress, on_server
 from pcs_annotator.core.tabular import table_place
@@ -85,8 +84,7 @@ SPREADSHEET_SAFE = click.option(
 EXCEL = click.option(
     "--excel",
     is_flag=True,
-    help="For Excel: a .csv file that you name has the delimiter and decimal sign of this computer; a run folder has "
-    "its labels and the rows for people as .xlsx, too.",
+    help="For Excel: a .csv file that you name has the delimiter and decimal sign of this computer.",
 )
 SHARD = click.option(
     "--shard",
@@ -124,9 +122,6 @@ _READING = (
         metavar="NAME",
         help="Sheet of a workbook, by name or number; default: the first with a header and rows.",
     ),
-    click.option(
-        "--table", "table", default="", metavar="NAME", help="Table or view of a database; default: the only one."
-    ),
 )
 ID_COLUMN = click.option(
     "--id-column", metavar="NAME", help="ID column, or `row` to number the rows; default: `id`, or row numbers."
@@ -149,7 +144,7 @@ def _prices(_context: click.Context, _parameter: click.Parameter, given: Sequenc
         try:
             found[name] = tuple(float(number) for number in numbers.split(","))
         except ValueError:
-            how = "write MODEL=IN,OUT, such as openai:gpt-4o-mini=0.15,0.6; for pcs plan --design, write NAME=COST"
+            how = "write MODEL=IN,OUT, such as openai:gpt-4o-mini=0.15,0.6"
             raise ConfigError(f"--price {text!r}: {how}") from None
     return found
 
@@ -263,30 +258,17 @@ _PROMISE = (
     click.option("--per-label", is_flag=True, default=None, help="Make the promise per label."),
     click.option(
         "--calibration",
-        type=click.Choice(["softmax", "temperature", "isotonic", "none"]),
+        type=click.Choice(["softmax", "temperature", "none"]),
         help="How scores become probabilities; default: softmax.",
     ),
     click.option("--sets", is_flag=True, default=None, help="Also list the labels that cannot be ruled out."),
 )
 
 
-def _removed(option: str, instead: str, **kind: Any) -> Callable[[F], F]:
-    """Return an option that earlier versions had; using it is an error that names what to use instead."""
-
-    def refuse(context: click.Context, parameter: click.Parameter, value: object) -> None:
-        if context.get_parameter_source(parameter.name or "") is not ParameterSource.DEFAULT:
-            raise ConfigError(f"{option} was removed: {instead}")
-
-    return click.option(option, hidden=True, expose_value=False, callback=refuse, **kind)
-
-
 _STOPPING = (
     click.option(
         "--cascade", is_flag=True, help="Ask cheap models first, expensive ones only where they can change the label."
     ),
-    _removed("--stop", "asking always stops when no answer can change the label, so leave it out"),
-    _removed("--level", "asking stops when no answer can change the label, however probable it is, so leave it out"),
-    _removed("--prune", "pcs plan VOTES --design shows which questions are worth asking", is_flag=True),
 )
 _SAVING = (
     click.option("--ask-all", is_flag=True, help="Ask all questions, even when the label can no longer change."),

@@ -21,7 +21,7 @@ from pcs_annotator.faces.cli.evaluate import splitting_options
 from pcs_annotator.faces.cli.exit_codes import exit_code
 from pcs_annotator.faces.cli.learned_view import print_notes
 from pcs_annotator.faces.cli.result_view import ShortNames, print_rows, print_tables, room_for_names
-from pcs_annotator.pipeline import relation_value, relations, rewrite_audit
+from pcs_annotator.pipeline import relation_value, relations
 from pcs_annotator.pipeline.evaluate import Splitting
 
 REWRITER = click.option("--rewriter", default="", metavar="MODEL", help="Model that rewrites, for llm: relations.")
@@ -101,24 +101,6 @@ def check(
     choice = relations.RelationChoice(rewriter=rewriter, config=config, ledger=ledger)
     found = relations.check_relations(request, choice)
     options.show(coverage_json, lambda found: print_coverage(found, request.out), found, to_json=to_json)
-
-
-@command.command()
-@FILE
-@click.option("--relation", default="", help="Relation of all rows; default: the column `relation`.")
-@click.option("-o", "--out", type=options.PATH, help="Write the verdict on every row here (CSV or Parquet).")
-@options.KEEP_EARLIER
-@options.CONFIG
-@options.JSON
-def audit(*, file: Path, relation: str, out: Path | None, replace: bool, config: Path | None, to_json: bool) -> None:
-    """Check whether rewrites from elsewhere still mean the same.
-
-    FILE has the columns original, rewrite and relation (voice, double-negation, …). With a column keeps_meaning (1 or
-    0, judged by a person), it also shows how often the checks agree with the person.
-    """
-    choice = relations.RelationChoice(config=config)
-    audited = rewrite_audit.audit_rewrites(file, relation, choice, out, replace=replace)
-    options.show(audit_json, lambda audited: print_audit(audited, out), audited, to_json=to_json)
 
 
 @command.command()
@@ -293,37 +275,6 @@ def print_values(found: relation_value.ValuedRelations, notes: Sequence[str]) ->
     for sentence in found.conclusions:
         console.print(Text(sentence))
     print_notes(notes, console)
-
-
-def audit_json(audited: rewrite_audit.RewriteAudit) -> dict[str, Any]:
-    """Return the figures of an audit."""
-    agreement = audited.agreement
-    return {
-        "rows": len(audited.rows),
-        "kept": audited.count("kept"),
-        "unchanged": audited.count("unchanged"),
-        "rejected": audited.count("rejected"),
-        "by_check": dict(audited.by_check),
-    } | ({} if agreement is None else {"agreement": agreement._asdict()})
-
-
-def print_audit(audited: rewrite_audit.RewriteAudit, out: Path | None) -> None:
-    """Print how many rewrites passed, and which checks failed."""
-    console = Console(highlight=False)
-    rows = len(audited.rows)
-    for status in ("kept", "unchanged", "rejected"):
-        console.print(f"{status:<10} {_count(audited.count(status), rows)}")
-    for check, count in audited.by_check.items():
-        console.print(f"  {count:>6,}  {check}")
-    agreement = audited.agreement
-    if agreement is not None:
-        console.print(
-            f"\nCompared with keeps_meaning: of {agreement.bad:,} rewrites that changed the meaning, "
-            f"{_count(agreement.caught, agreement.bad)} are rejected; "
-            f"of {agreement.good:,} that kept it, {_count(agreement.wronged, agreement.good)}."
-        )
-    if out is not None:
-        console.print(Text(f"\nAll verdicts are in {out}"))
 
 
 def _count(count: int, total: int) -> str:

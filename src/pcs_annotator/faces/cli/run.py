@@ -22,7 +22,6 @@ from pcs_annotator.pipeline.run_request import RunRequest, default_folder
 @options.SHARD
 @options.TO_LABEL
 @options.SPREADSHEET_SAFE
-@options.EXCEL
 @options.GOLD_WINS
 @options.REPLACE
 @click.option("--fresh", is_flag=True, help="Ask everything again, and pay again; the old ledger is kept.")
@@ -32,7 +31,7 @@ from pcs_annotator.pipeline.run_request import RunRequest, default_folder
 def command(
     *, data: Path | str, config: Path | None, out: Path | None, to_json: bool, quiet: bool, **given: Any
 ) -> int:
-    """Rewrite, ask, learn and label the texts of DATA (CSV, Excel, JSONL, Parquet, SQLite or the like).
+    """Rewrite, ask, learn and label the texts of DATA (CSV, Excel, JSONL, Parquet or the like).
 
     DATA is a file, a folder, a pattern in quotes such as 'parts/*.parquet', an address such as s3://bucket/news.csv,
     or - for standard input.

@@ -83,8 +83,8 @@ def print_run(result: RunResult, notes: Sequence[str]) -> None:
     _print_asked(result, console)
     learned_view.print_look_at(result.facts, notes, console)
     _print_to_label(result, console)
-    labels = result.folder.for_people(result.folder.labels)
-    console.print(Text(f"\nlabels  {labels} (column {LABEL})\nreport  {result.folder.report}", style="bold"))
+    labels = f"{result.folder.labels} (column {LABEL})"
+    console.print(Text(f"\nlabels  {labels}\nreport  {result.folder.report}", style="bold"))
 
 
 def _print_to_label(result: RunResult, console: Console) -> None:
@@ -92,11 +92,11 @@ def _print_to_label(result: RunResult, console: Console) -> None:
     folder, sample = result.folder, result.to_label
     if sample is not None and sample.rows:
         rows = TO_LABEL[sample.kind].format(rows=f"{sample.rows:,}")
-        file = folder.for_people(folder.to_label)
+        file = folder.to_label
         console.print(f"\n{rows}: [bold]{file}[/]")
         console.print(f"[dim]fill in the column gold, then run: pcs fit {folder.path} --gold {file}[/]")
     if result.to_audit:
-        file = folder.for_people(folder.audit)
+        file = folder.audit
         console.print(f"\n{result.to_audit:,} accepted rows to check: [bold]{file}[/]")
         console.print(
             f"[dim]write right or wrong into the column verdict, then run: pcs fit {folder.path} --verdicts {file}[/]"

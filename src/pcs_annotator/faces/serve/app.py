@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import orjson
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from pcs_annotator.faces.serve import bodies, docs_page, openapi
 from pcs_annotator.faces.serve.metrics import MEDIA_TYPE, Counted, Metrics
-from pcs_annotator.faces.serve.queueing import Remembered, TextQueue, key_of
+from pcs_annotator.faces.serve.queueing import TextQueue
 from pcs_annotator.faces.web.guard import ERROR_HANDLERS, request_id_of
 from pcs_annotator.pipeline import serve
 from pcs_annotator.pipeline.serve import Classified, Service
-from pcs_annotator.pipeline.serve_jobs import FileJob, FileJobs, SameKeyError, new_job
+from pcs_annotator.removed import removed
 
 OPEN_PATHS = frozenset({"/health", "/ready"})
 """What an orchestrator asks, without a token."""
-MAX_UPLOAD = 2**30
-PROGRESS_SECONDS = 0.5
-FORMATS = {
-    "text/csv": "csv",
-    "application/jsonl": "jsonl",
-    "application/x-ndjson": "jsonl",
-    "application/vnd.apache.parquet": "parquet",
-}
 
 
 class Json(Response):
@@ -51,21 +43,14 @@ class App:
     def __init__(self, service: Service, *, max_queue: int, seconds: float) -> None:
         self._service, self._seconds = service, seconds
         self._queue = TextQueue(max_queue)
-        self._answers = Remembered()
         self._metrics = Metrics()
-        self._jobs = FileJobs(service)
         self._work: set[asyncio.Task[Classified]] = set()
         self._stopping = asyncio.Event()
         self._page = docs_page.page(openapi.document(service.task.labels))
         routes = [
             Route("/v1/classify", self.classify, methods=["POST"]),
             Route("/v1/models", self.models),
-            Route("/v1/jobs", self.add_job, methods=["POST"]),
-            Route("/v1/jobs", self.list_jobs),
-            Route("/v1/jobs/{id}", self.job),
-            Route("/v1/jobs/{id}", self.delete_job, methods=["DELETE"]),
-            Route("/v1/jobs/{id}/events", self.job_events),
-            Route("/v1/jobs/{id}/result", self.job_result),
+            Route("/v1/jobs{rest:path}", self.no_jobs, methods=["GET", "POST", "DELETE"]),
             Route("/health", self.health),
             Route("/ready", self.ready),
             Route("/metrics", self.metrics),
@@ -78,18 +63,13 @@ class App:
         starlette = Starlette(routes=routes, exception_handlers=ERROR_HANDLERS)
         self.asgi: ASGIApp = Counted(starlette, self._metrics)
 
-    def start(self) -> None:
-        """Go on with jobs that an earlier service left."""
-        self._jobs.start()
-
     def stopping(self) -> None:
-        """End answers that would otherwise last."""
+        """Say on `/ready` that no more texts are accepted."""
         self._stopping.set()
 
     async def stop(self) -> None:
-        """Finish what is in progress; jobs go on after the next start."""
+        """Finish what is in progress."""
         self._stopping.set()
-        await self._jobs.stop()
         if self._work:
             await asyncio.wait(self._work)
 
@@ -100,12 +80,8 @@ class App:
         service = self._service
         if asked.model not in (None, "", service.name, service.version):
             raise HTTPException(404, f"there is no model {asked.model!r}: this service has {service.name!r}")
-
-        async def answer() -> Response:
-            found = await self._label(asked.texts)
-            return Json(self._listed(found, request_id_of(request)))
-
-        return await self._answers.once(key_of(request), await request.body(), answer)
+        found = await self._label(asked.texts)
+        return Json(self._listed(found, request_id_of(request)))
 
     async def _label(self, texts: Sequence[str]) -> list[Classified]:
         """Return the labels of texts; 503 if there are none for a reason that concerns all texts."""
@@ -163,74 +139,9 @@ class App:
         about = {"id": self._service.name, "object": "model", "owned_by": "pcs", "version": self._service.version}
         return Json({"object": "list", "data": [about]})
 
-    async def add_job(self, request: Request) -> Response:
-        """Take a file of texts."""
-        if self._jobs.full:
-            raise HTTPException(429, "too many jobs are waiting: try again later", {"Retry-After": "60"})
-        given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if given not in FORMATS:
-            raise HTTPException(415, f"Content-Type must be one of {', '.join(FORMATS)}")
-        job = new_job(
-            format=FORMATS[given],
-            key=key_of(request) or "",
-            text_column=request.query_params.get("text_column", ""),
-            id_column=request.query_params.get("id_column", ""),
-        )
-        try:
-            job = await self._jobs.add(request.stream(), job)
-        except SameKeyError as error:
-            raise HTTPException(422, str(error)) from None
-        except OSError as error:
-            raise HTTPException(
-                503, f"the file cannot be stored ({error.strerror}): see to the server's disk"
-            ) from None
-        return Json(_about(job), 202, {"Location": f"/v1/jobs/{job.id}"})
-
-    async def list_jobs(self, request: Request) -> Response:
-        """List all jobs."""
-        return Json({"object": "list", "data": [_about(job) for job in self._jobs.all()]})
-
-    async def job(self, request: Request) -> Response:
-        """Say how far a job is."""
-        return Json(_about(self._known_job(request)))
-
-    async def delete_job(self, request: Request) -> Response:
-        """Delete a job."""
-        job = self._known_job(request)
-        if job.state == "running":
-            raise HTTPException(409, f"job {job.id} is in progress: wait until it has ended")
-        self._jobs.delete(job)
-        return Response(status_code=204)
-
-    async def job_events(self, request: Request) -> Response:
-        """Send the progress of a job until it ends."""
-        return StreamingResponse(self._events(self._known_job(request)), media_type="text/event-stream")
-
-    async def _events(self, job: FileJob) -> AsyncIterator[bytes]:
-        sent = b""
-        while True:
-            now = orjson.dumps(_about(job))
-            yield b": still there\n\n" if now == sent else b"event: progress\ndata: " + now + b"\n\n"
-            sent = now
-            if job.ended or self._stopping.is_set():
-                return
-            await asyncio.sleep(PROGRESS_SECONDS)
-
-    async def job_result(self, request: Request) -> Response:
-        """Send the labels of a job."""
-        job = self._known_job(request)
-        if job.state != "finished":
-            raise HTTPException(409, job.message or f"job {job.id} is {job.state}: there is no result yet")
-        path = self._jobs.result(job)
-        if not path.exists():
-            raise HTTPException(404, f"the result of job {job.id} was deleted: send the file again")
-        return FileResponse(path, media_type="text/csv", filename=f"{job.id}.csv")
-
-    def _known_job(self, request: Request) -> FileJob:
-        name = request.path_params["id"]
-        if name not in self._jobs:
-            raise HTTPException(404, f"there is no job {name!r}")
-        return self._jobs[name]
+    async def no_jobs(self, request: Request) -> Response:
+        """Say what to use instead of the jobs of an earlier version."""
+        raise HTTPException(410, f"/v1/jobs {removed('route', '/v1/jobs')}")
 
     async def health(self, request: Request) -> Response:
         """Say that the process lives."""
@@ -258,7 +169,6 @@ class App:
             "pcs_cost_usd_total": ("counter", "Cost of calls whose price is known, in dollars.", spent.usd),
             "pcs_queue_texts": ("gauge", "Texts in progress and waiting.", self._queue.texts),
             "pcs_queue_room": ("gauge", "Texts that there is room for.", self._queue.most),
-            "pcs_jobs_unfinished": ("gauge", "Jobs that have not ended.", sum(not j.ended for j in self._jobs.all())),
             "pcs_outdated": (
                 "gauge",
                 "Whether the run has a newer model, which is unreadable.",
@@ -329,9 +239,3 @@ def _item(one: Classified) -> dict[str, Any]:
         "cost": cost,
     }
     return {**item, "label_set": outcome.label_set} if outcome.label_set else item
-
-
-def _about(job: FileJob) -> dict[str, Any]:
-    shown = ("id", "state", "rows", "done", "unlabelled", "calls", "usd", "restarts", "message", "created")
-    links = {"events": f"/v1/jobs/{job.id}/events", "result": f"/v1/jobs/{job.id}/result"}
-    return {"object": "job", **{name: getattr(job, name) for name in shown}, **links}

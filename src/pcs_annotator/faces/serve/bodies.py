@@ -50,7 +50,7 @@ def asked(values: dict[str, Any], most: int) -> Asked:
 def check_number(texts: int, most: int) -> None:
     """Raise if a request has more texts than the queue can ever hold."""
     if texts > most:
-        raise HTTPException(413, f"{texts:,} texts in one request, at most {most:,} are taken: use POST /v1/jobs")
+        raise HTTPException(413, f"{texts:,} texts in one request, at most {most:,} are taken: use pcs label")
 
 
 class Tasks(NamedTuple):

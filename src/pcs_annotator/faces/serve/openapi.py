@@ -16,10 +16,7 @@ ERRORS = {
     "401": "A token is needed.",
     "403": "The request names another server, or comes from a page of another site.",
     "404": "There is no such thing.",
-    "409": "Not in this state.",
     "413": "The body is too large, or has too many texts.",
-    "415": "This kind of file is not read.",
-    "422": "The Idempotency-Key was used with another body.",
     "429": "The queue is full; Retry-After says when to come again.",
     "503": "No model answers, the budget is reached, or the time is up.",
 }
@@ -41,47 +38,16 @@ def document(labels: Sequence[str]) -> dict[str, Any]:
 
 
 def _paths() -> dict[str, Any]:
-    job = [{"name": "id", "in": "path", "required": True, "schema": TEXT}]
-    key = {
-        "name": "Idempotency-Key",
-        "in": "header",
-        "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
-        "description": "The same key and body get the same answer.",
-    }
-    columns = [{"name": name, "in": "query", "schema": TEXT} for name in ("text_column", "id_column")]
-    files = {name: {"schema": TEXT} for name in ("text/csv", "application/jsonl", "application/x-ndjson")}
-    files["application/vnd.apache.parquet"] = {"schema": {"type": "string", "format": "binary"}}
-    classify = _takes("ClassifyRequest", {"parameters": [key]})
     return {
         "/v1/classify": {
-            "post": _route("Label a text or a list of texts.", "Classified", "400 404 413 422 429 503", classify)
+            "post": _route(
+                "Label a text or a list of texts.", "Classified", "400 404 413 429 503", _takes("ClassifyRequest")
+            )
         },
         "/v1/models": {"get": _route("The one model there is.", "Models")},
-        "/v1/jobs": {
-            "get": _route("All jobs, the newest first.", "Jobs"),
-            "post": _route(
-                "Label a file in the background.",
-                "Job",
-                "400 413 415 422 429",
-                {"parameters": [*columns, key], "requestBody": {"required": True, "content": files}},
-                status="202",
-            ),
-        },
-        "/v1/jobs/{id}": {
-            "get": _route("How far a job is.", "Job", "404", {"parameters": job}),
-            "delete": {
-                "summary": "Delete a job that is not in progress, with its files.",
-                "parameters": job,
-                "responses": {"204": {"description": "Deleted."}, **_errors("404 409")},
-            },
-        },
-        "/v1/jobs/{id}/events": {
-            "get": _stream("The progress of a job, as server-sent events.", "text/event-stream", "404", job)
-        },
-        "/v1/jobs/{id}/result": {"get": _stream("The rows with their labels.", "text/csv", "404 409", job)},
         "/health": {"get": _route("Whether the process lives; needs no token.", "Health")},
         "/ready": {"get": _ready()},
-        "/metrics": {"get": _stream("Counters for Prometheus.", "text/plain")},
+        "/metrics": {"get": _metrics()},
         "/predict": {
             "post": _route(
                 "Label tasks, as an ML backend of Label Studio.", "Predictions", "400 413 429 503", _takes("Tasks")
@@ -93,17 +59,16 @@ def _paths() -> dict[str, Any]:
     }
 
 
-def _route(
-    summary: str, answer: str, errors: str = "", more: Schema | None = None, *, status: str = "200"
-) -> dict[str, Any]:
+def _route(summary: str, answer: str, errors: str = "", more: Schema | None = None) -> dict[str, Any]:
     content = {"application/json": {"schema": _reference(answer)}}
-    answers = {status: {"description": summary, "content": content}, **_errors(errors)}
+    answers = {"200": {"description": summary, "content": content}, **_errors(errors)}
     return {"summary": summary, **(more or {}), "responses": answers}
 
 
-def _stream(summary: str, kind: str, errors: str = "", parameters: Sequence[Schema] = ()) -> dict[str, Any]:
-    answers = {"200": {"description": summary, "content": {kind: {"schema": TEXT}}}, **_errors(errors)}
-    return {"summary": summary, "parameters": list(parameters), "responses": answers}
+def _metrics() -> dict[str, Any]:
+    summary = "Counters for Prometheus."
+    answer = {"description": summary, "content": {"text/plain": {"schema": TEXT}}}
+    return {"summary": summary, "responses": {"200": answer, **_errors("")}}
 
 
 def _ready() -> dict[str, Any]:
@@ -112,9 +77,9 @@ def _ready() -> dict[str, Any]:
     return {**route, "responses": {**route["responses"], "503": {**route["responses"]["200"], "description": why}}}
 
 
-def _takes(body: str, more: Schema | None = None) -> dict[str, Any]:
+def _takes(body: str) -> dict[str, Any]:
     content = {"application/json": {"schema": _reference(body)}}
-    return {**(more or {}), "requestBody": {"required": True, "content": content}}
+    return {"requestBody": {"required": True, "content": content}}
 
 
 def _errors(statuses: str) -> dict[str, Any]:
@@ -144,18 +109,6 @@ def _schemas(labels: Sequence[str]) -> dict[str, Any]:
         ),
         "Classified": _classified(labels),
         "Models": _object({"object": TEXT, "data": _list(_object({"id": TEXT, "object": TEXT}))}),
-        "Job": _object(
-            {
-                "id": TEXT,
-                "state": {"enum": ["queued", "running", "finished", "failed"]},
-                "rows": {"type": ["integer", "null"]},
-                "done": COUNT,
-                "unlabelled": COUNT,
-                "message": TEXT,
-            },
-            {"calls": COUNT, "usd": MAYBE_NUMBER, "restarts": COUNT, "created": {"type": "number"}},
-        ),
-        "Jobs": _object({"data": _list(_reference("Job"))}),
         "Health": _object({"status": TEXT, "model_version": TEXT}),
         "Ready": _object({"status": TEXT, "reason": TEXT, "model": TEXT, "outdated": TEXT, "queued_texts": COUNT}),
         "Tasks": _object(

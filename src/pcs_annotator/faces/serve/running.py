@@ -6,7 +6,7 @@ import gc
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from pcs_annotator.faces.serve.app import MAX_UPLOAD, OPEN_PATHS, App
+from pcs_annotator.faces.serve.app import OPEN_PATHS, App
 from pcs_annotator.faces.web.server import Listening, serve
 from pcs_annotator.pipeline.serve import Service
 
@@ -30,10 +30,9 @@ async def serve_run(
     service: Service, door: Listening, limits: Limits, say: Callable[[str], None], *, verbose: bool = False
 ) -> None:
     """Open a run, and answer requests until a signal to stop."""
-    rules = replace(door.rules, open_paths=OPEN_PATHS, max_bodies={"/v1/jobs": MAX_UPLOAD})
+    rules = replace(door.rules, open_paths=OPEN_PATHS)
     async with service:
         app = App(service, max_queue=limits.max_queue, seconds=limits.seconds)
-        app.start()
         # With hundreds of texts in progress, Python would look for garbage too often, even in what was loaded before.
         gc.collect()
         gc.freeze()

@@ -12,7 +12,7 @@ import traceback
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,6 @@ class Rules:
         token: What a client must know; empty if no token is needed.
         cookie: Name of the cookie that stands for the token.
         max_body: Maximum number of bytes in the body of a request.
-        max_bodies: Path → its own maximum.
         open_paths: Paths that need no token, such as those of health checks.
     """
 
@@ -63,7 +62,6 @@ class Rules:
     token: str = ""
     cookie: str = "pcs"
     max_body: int = 16 * 2**20
-    max_bodies: Mapping[str, int] = field(default_factory=dict)
     open_paths: frozenset[str] = frozenset()
 
 
@@ -147,7 +145,7 @@ class Guard:
             if refusal is not None:
                 await _refuse(refusal, scope, receive, send_guarded)
             else:
-                most = self._rules.max_bodies.get(scope["path"], self._rules.max_body)
+                most = self._rules.max_body
                 await self._app(scope, _limited(receive, most), send_guarded)
         except Exception as error:
             # neither the message nor the traceback, because both may quote a text
@@ -170,7 +168,7 @@ class Guard:
             return error_response(403, "the request comes from a page of another site", request_id)
         if not self._may_enter(scope, headers):
             return self._ask_for_token(scope, request_id)
-        most = self._rules.max_bodies.get(scope["path"], self._rules.max_body)
+        most = self._rules.max_body
         length = headers.get("content-length", "0")
         if length.isascii() and length.isdigit() and int(length) > most:
             return error_response(413, _too_large(most), request_id)

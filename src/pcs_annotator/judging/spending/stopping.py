@@ -158,8 +158,6 @@ class _Rivals:
         """
         raised = np.exp(-odds)
         least, alone = 1 / (1 + raised.sum(axis=2, keepdims=True)), 1 / (1 + raised)
-        if not self.calibrator.one_curve:
-            return np.broadcast_to(least, odds.shape), raised * alone
         ours = np.where(odds >= 0, least, alone)
         return ours, raised * ours
 

@@ -103,10 +103,3 @@ def _heard(grades: Grades | None, row: int, cells: Codes) -> Grades | None:
     if grades is None:
         return None
     return np.where((cells >= 0).reshape(grades.shape[1:4])[..., np.newaxis], grades[row], NO_GRADE)
-
-
-def only(votes: Votes, cells: Sequence[Cell]) -> Votes:
-    """Return the votes of some cells; all others count as never asked."""
-    kept = np.zeros(votes.codes.shape[1:], dtype=np.bool_)
-    kept.flat[places_of(cells, kept.shape)] = True
-    return votes.only(kept)

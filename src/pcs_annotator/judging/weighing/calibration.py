@@ -9,13 +9,14 @@ from typing import Any, ClassVar, Literal, Protocol, Self, get_args
 
 import numpy as np
 
-from pcs_annotator.core.arrays import Codes, Floats, Mask, frozen
+from pcs_annotator.core.arrays import Codes, Floats, frozen
 from pcs_annotator.core.votes import positions_of
 from pcs_annotator.core.weights import Weights
-from pcs_annotator.errors import GoldError, MismatchError, UnknownNameError
+from pcs_annotator.errors import MismatchError, UnknownNameError
 from pcs_annotator.judging.weighing.scoring import softmax
+from pcs_annotator.removed import removed
 
-CalibrationMethod = Literal["softmax", "temperature", "isotonic", "none"]
+CalibrationMethod = Literal["softmax", "temperature", "none"]
 
 FLOOR = 0.02
 SLOPE_SD = 0.5
@@ -24,7 +25,6 @@ OFFSET_SD = 1.0
 ROWS_TO_CALL_CALIBRATED = 50
 PSEUDO_ROWS_PER_MISSING_ROW = 1 / 6
 NEWTON_STEPS = 50
-MIN_ISOTONIC_ROWS = 50
 # A power of 0 would make all labels equally probable, and with it the label itself unknown.
 POWERS = (0.05, 5.0)
 HALVINGS = 40
@@ -41,11 +41,6 @@ class Calibrator(Protocol):
     @property
     def rising(self) -> bool:
         """Whether a label's strength never falls when its score rises."""
-        ...
-
-    @property
-    def one_curve(self) -> bool:
-        """Whether all labels have one strength, a·log(score + c) or the score itself, up to an offset."""
         ...
 
     def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
@@ -76,21 +71,18 @@ def fit_calibrator(scores: Floats, gold: Codes, labels: Sequence[str], method: s
         gold: For every item a position in `labels`.
         labels: Names of the columns.
         method: `softmax` (one slope and an offset per label, kept near 1 and 0 by a prior), `temperature` (the slope
-            only), `isotonic` (any rising curve per label; needs 50 rows) or `none` (the scores themselves).
+            only) or `none` (the scores themselves).
     """
     return fitter_of(method, len(gold))(scores, gold, labels)
 
 
 def fitter_of(method: str, gold_rows: int) -> Callable[[Floats, Codes, Sequence[str]], Calibrator]:
-    """Return the function that fits this method; raise if all gold rows together are too few for it."""
+    """Return the function that fits this method."""
     if method not in _FITTERS:
         known = ", ".join(get_args(CalibrationMethod))
-        raise UnknownNameError(f"no calibration method is called {method!r}; known: {known}")
-    if method == "isotonic" and gold_rows < MIN_ISOTONIC_ROWS:
-        raise GoldError(
-            f"isotonic calibration needs at least {MIN_ISOTONIC_ROWS} gold rows and there are {gold_rows}: with fewer "
-            f"it fits noise; label {MIN_ISOTONIC_ROWS - gold_rows} more, or use softmax"
-        )
+        gone = removed("calibration", method)
+        unknown = f"no calibration method is called {method!r}; known: {known}"
+        raise UnknownNameError(f"calibration {method!r} {gone}" if gone else unknown)
     return partial(_FITTERS[method], shrinkage(gold_rows))
 
 
@@ -141,9 +133,6 @@ def method_for(weights: Weights, method: str) -> str:
 def calibrator_from_dict(values: Mapping[str, Any]) -> Calibrator:
     """Return the calibrator that `to_dict` wrote; an earlier version wrote softmax without naming the method."""
     match values.get("method", "softmax"):
-        case "isotonic":
-            curves = [np.array(knots) for knots in values["curves"]]
-            return IsotonicCalibrator(labels=values["labels"], curves=curves, power=values.get("power", 1.0))
         case "none":
             return RawScores()
         case "softmax" | "temperature" as method:
@@ -153,7 +142,7 @@ def calibrator_from_dict(values: Mapping[str, Any]) -> Calibrator:
                 labels=values["labels"], slope=values["slope"], offsets=offsets, shrunk=shrunk, method=method
             )
         case other:
-            raise MismatchError(f"this version cannot read the calibration {other!r}: fit again")
+            raise MismatchError(f"this version cannot read the calibration {other!r}: pcs fit learns another")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -173,7 +162,6 @@ class SoftmaxCalibrator:
     offsets: Floats
     shrunk: float = 0.0
     method: Literal["softmax", "temperature"] = "softmax"
-    one_curve: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", tuple(self.labels))
@@ -208,55 +196,12 @@ class SoftmaxCalibrator:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class IsotonicCalibrator:
-    """Turns scores into probabilities by one rising curve per label, each label against the rest.
-
-    Attributes:
-        labels: The labels that the curves belong to.
-        curves: Per label its knots, `[knot, (score, probability)]`.
-        power: What the curves' values are raised to before they are divided by their sum.
-    """
-
-    labels: Sequence[str]
-    curves: Sequence[Floats]
-    power: float = 1.0
-    method: ClassVar[CalibrationMethod] = "isotonic"
-    rising: ClassVar[bool] = True
-    one_curve: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", tuple(self.labels))
-        object.__setattr__(self, "curves", tuple(frozen(np.asarray(knots), np.float64) for knots in self.curves))
-
-    def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
-        """Return the calibrated probability of every label, `[item, label]`; `labels` names the columns."""
-        each = self.strengths(scores, labels) ** self.power
-        return np.asarray(each / each.sum(axis=1, keepdims=True))
-
-    def strengths(self, scores: Floats, labels: Sequence[str]) -> Floats:
-        """Return the value of every label's curve, `[…, label]`."""
-        order = _columns(labels, self.labels)
-        alone = [read_curve(self.curves[one], scores[..., column]) for column, one in enumerate(order)]
-        return np.stack(alone, axis=-1)
-
-    def raised_to(self, power: float) -> Self:
-        """Return the calibrator whose probabilities are these to a power, divided by their sum."""
-        return replace(self, power=power * self.power)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        curves = [knots.tolist() for knots in self.curves]
-        return {"method": self.method, "labels": list(self.labels), "curves": curves, "power": self.power}
-
-
 @dataclass(frozen=True, slots=True)
 class RawScores:
     """Leaves scores as they are, so the result must not be called calibrated."""
 
     method: ClassVar[CalibrationMethod] = "none"
     rising: ClassVar[bool] = True
-    one_curve: ClassVar[bool] = True
 
     def apply(self, scores: Floats, labels: Sequence[str]) -> Floats:
         """Return the scores."""
@@ -294,15 +239,9 @@ def _fit_temperature(shrunk: float, scores: Floats, gold: Codes, labels: Sequenc
     )
 
 
-def _fit_isotonic(shrunk: float, scores: Floats, gold: Codes, labels: Sequence[str]) -> IsotonicCalibrator:
-    curves = [fit_curve(scores[:, code], gold == code) for code in range(len(labels))]
-    return IsotonicCalibrator(labels=labels, curves=curves)
-
-
 _FITTERS: dict[str, Callable[[float, Floats, Codes, Sequence[str]], Calibrator]] = {
     "softmax": _fit_softmax,
     "temperature": _fit_temperature,
-    "isotonic": _fit_isotonic,
     "none": lambda shrunk, scores, gold, labels: RawScores(),
 }
 
@@ -366,26 +305,3 @@ def _derivatives(chances: Floats, inputs: Floats, target: Floats) -> tuple[Float
     hessian[0, 1:] = hessian[1:, 0] = weighed.sum(axis=0)
     hessian[1:, 1:] = np.diag(chances.sum(axis=0)) - chances.T @ chances
     return gradient, hessian
-
-
-def fit_curve(scores: Floats, hits: Mask) -> Floats:
-    """Return the knots `[knot, (score, probability)]` of the rising curve that fits the hits best in least squares.
-
-    No probability is 0 or 1: with n rows, the rule of succession gives each answer a chance of at least 1/(n + 2), so
-    that a log-loss stays finite.
-    """
-    from scipy.optimize import isotonic_regression  # takes a fifth of a second to load
-
-    places, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    shares = np.bincount(inverse, hits) / counts
-    rising = isotonic_regression(shares, weights=counts).x
-    rarest = 1 / (len(scores) + 2)
-    knots = np.column_stack([places, np.clip(rising, rarest, 1 - rarest)])
-    # Points inside a flat section add nothing to a piecewise linear curve.
-    level = np.diff(knots[:, 1]) == 0
-    return knots[~(np.append(False, level) & np.append(level, False))]
-
-
-def read_curve(knots: Floats, scores: Floats) -> Floats:
-    """Return the probability at each score: linear between the knots, constant beyond them."""
-    return np.interp(scores, knots[:, 0], knots[:, 1])

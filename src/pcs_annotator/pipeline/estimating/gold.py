@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -17,7 +17,7 @@ from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.files.whole_table import read_whole
 from pcs_annotator.judging.estimating.planning import Design, Foretold
 from pcs_annotator.judging.estimating.sampling import allocate, by_confidence, draw_with
-from pcs_annotator.pipeline import for_excel, human_review
+from pcs_annotator.pipeline import human_review
 from pcs_annotator.pipeline.estimating.cells import cells_of
 from pcs_annotator.pipeline.estimating.evidence import gold_with_copies, with_probability
 from pcs_annotator.pipeline.estimating.shares import label_values
@@ -170,9 +170,7 @@ def draw_gold(path: Path, rows: int, drawing: Drawing, by: str = "") -> ToLabel:
         for row, chance, stratum in zip(chosen, chances, strata, strict=True)
     ]
     written = human_review.write_to_label(folder, items, recorded.gold, drawn)
-    known_gold = replace(recorded.dataset, gold=recorded.gold.labels)
-    for_excel.write_to_label(folder, known_gold, recorded.votes.labels)
-    return ToLabel(written, folder.for_people(folder.to_label))
+    return ToLabel(written, folder.to_label)
 
 
 def _draw(

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from pcs_annotator import Weights, score
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.judging.metrics.metrics import accuracy, auroc
-from pcs_annotator.judging.weighing.optimiser import optimisers
 from pcs_annotator.judging.weighing.optimisers.ga import GeneticAlgorithm, Objective
 from tests.builders import simulated_votes, votes_of
 from tests.judging.metrics.test_metrics import brier
@@ -98,13 +97,6 @@ def test_more_generations_never_lose_what_was_found() -> None:
         reached.append(reported.objective)
     assert sorted(reached, reverse=True) == reached
     assert reached[-1] < reached[0]
-
-
-@pytest.mark.parametrize(("name", "objective"), [("ga", "accuracy"), ("ga-auroc", "auroc"), ("ga-brier", "brier")])
-def test_objectives_are_known_by_name(name: str, objective: str) -> None:
-    chosen = optimisers.create(name)
-    assert isinstance(chosen, GeneticAlgorithm)
-    assert chosen.objective == objective
 
 
 def test_items_without_votes_do_not_disturb_the_search() -> None:

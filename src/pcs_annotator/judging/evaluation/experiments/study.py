@@ -67,8 +67,7 @@ class Settings:
     relations: Sequence[str] | None = None
     baselines: Sequence[methods.Method] = ()
     optimisers: Sequence[str] = (
-        "lr", "ga", "auto", "logit", "scaling", "naive-bayes", "least-squares", "lr-authors", "dawid-skene", "uniform",
-        "majority",
+        "lr", "ga", "auto", "logit", "scaling", "naive-bayes", "dawid-skene", "uniform", "majority"
     )  # fmt: skip
     sizes: Sequence[int] = (10, 20, 30, 50, 75, 100, 150, 200, 250, 300, 400, 600, 1000)
     draws: int = 20

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -59,10 +58,6 @@ class GeneticAlgorithm:
         children = blend * parents[0] + (1 - blend) * parents[1]
         mutated = rng.random(children.shape) < 0.2
         return np.clip(children + mutated * rng.normal(0, self.mutation, children.shape), 0.0, 1.0)
-
-
-optimiser("ga-auroc")(partial(GeneticAlgorithm, objective="auroc"))
-optimiser("ga-brier")(partial(GeneticAlgorithm, objective="brier"))
 
 
 def _fitness(objective: Objective, shares: Floats, gold: Codes, annotators: int) -> Callable[[Floats], Floats]:

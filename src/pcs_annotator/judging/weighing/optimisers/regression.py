@@ -1,4 +1,4 @@
-"""Regressions of gold on votes: `lr`, the default; `least-squares` and `lr-authors`, exactly as in the paper."""
+"""`lr`: regression of gold on votes, the default."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from pcs_annotator.core.arrays import Codes, Floats
 from pcs_annotator.core.votes import Votes
-from pcs_annotator.core.weights import Diagnostics, Flag, Weights, to_simplex
+from pcs_annotator.core.weights import Diagnostics, Flag, Weights
 from pcs_annotator.judging.weighing.optimiser import one_hot, optimiser
 from pcs_annotator.judging.weighing.scoring import read_votes
 
@@ -40,7 +40,7 @@ class LinearRegression:
     def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
         """Return the weights; equal ones, with a flag, when the votes carry no information about the gold."""
         shape = (len(votes.annotators), len(votes.relations))
-        products, targets = normal_equations(votes, gold, centred=True)
+        products, targets = normal_equations(votes, gold)
         steps = (
             self._step(products, targets),
             self._step(products.transpose(2, 3, 0, 1), targets.T),
@@ -68,68 +68,10 @@ class LinearRegression:
         return solve
 
 
-@optimiser("least-squares")
-@dataclass(frozen=True, kw_only=True)
-class LeastSquares:
-    r"""Minimises $\sum_{ik}(1[y_i=k]-\sum_{lm}w_L[l]\,w_M[m]\,H_{ilmk})^2$ with both vectors on their simplexes.
-
-    On the simplex the target can be written $\sum_{lm} w_L w_M\,1[y_i=k]$, so the objective is a plain square
-    $\lVert Ev\rVert^2$ with residuals $E = H - y$; its minimum over the simplex is the minimum of
-    $\lVert Ev\rVert^2 - 2\sum v$ over $v \ge 0$, divided by its sum. With 20 gold rows it overfits: use `lr`.
-    """
-
-    needs_gold: ClassVar[bool] = True
-
-    def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
-        """Return the weights."""
-        products, targets = normal_equations(votes, gold, centred=False)
-        residuals = products - targets[:, None, :, None] - targets[None, :, None, :] + len(votes)
-        steps = (_step(residuals), _step(residuals.transpose(2, 3, 0, 1)))
-        found = alternate(*steps, targets.shape)
-        diagnostics = Diagnostics(objective=found.objective, iterations=found.iterations)
-        return Weights.normalised(votes, found.annotators, found.relations, diagnostics)
-
-
-def _step(residuals: Floats) -> Step:
-    def solve(other: Floats) -> tuple[Floats, float]:
-        quadratic = residuals @ other @ other
-        values = to_simplex(non_negative_minimum(quadratic, np.ones(len(quadratic))))
-        return values, float(values @ quadratic @ values)
-
-    return solve
-
-
-@optimiser("lr-authors")
-@dataclass(frozen=True, kw_only=True)
-class AuthorsLinearRegression:
-    """Non-negative regression of one-hot gold on one-hot cells, coefficients summed over output classes.
-
-    The sum over classes loses which label a cell voted for: a model that is always wrong predicts the other label
-    well and can get all the weight. Equal to `LinearRegression(positive=True)` of scikit-learn.
-    """
-
-    needs_gold: ClassVar[bool] = True
-
-    def fit(self, votes: Votes, gold: Codes, seed: int) -> Weights:
-        """Return the weights."""
-        shares = read_votes(votes, "shares")
-        design = shares.reshape(len(votes), -1)
-        design = design - design.mean(axis=0)
-        target = one_hot(gold, len(votes.labels))
-        target = target - target.mean(axis=0)
-        from scipy.optimize import nnls  # takes a fifth of a second to load
-
-        solutions = [nnls(design, column) for column in target.T]
-        total = np.sum([coefficients for coefficients, _ in solutions], axis=0)
-        cells = total.reshape(shares.shape[1:])
-        diagnostics = Diagnostics(objective=float(sum(residual**2 for _, residual in solutions)), iterations=1)
-        return Weights.normalised(votes, cells.sum(axis=(1, 2)), cells.sum(axis=(0, 2)), diagnostics)
-
-
-def normal_equations(votes: Votes, gold: Codes, *, centred: bool) -> tuple[Floats, Floats]:
+def normal_equations(votes: Votes, gold: Codes) -> tuple[Floats, Floats]:
     """Return H·H `[a, a', r, r']` and H·y `[a, r]`, summed over items and labels: all that least squares needs.
 
-    `centred` subtracts the mean of every label first, which is the same as fitting one offset per label.
+    The mean of every label is subtracted first, which is the same as fitting one offset per label.
     """
     shares = read_votes(votes, "shares")
     labels = len(votes.labels)
@@ -138,8 +80,7 @@ def normal_equations(votes: Votes, gold: Codes, *, centred: bool) -> tuple[Float
     gram, cross = np.zeros((cells, cells)), np.zeros(cells)
     for label in range(labels):
         hits, truth = shares[..., label].reshape(-1, cells), target[:, label]
-        if centred:
-            hits, truth = hits - hits.mean(axis=0), truth - truth.mean()
+        hits, truth = hits - hits.mean(axis=0), truth - truth.mean()
         gram += hits.T @ hits
         cross += hits.T @ truth
     shape = (len(votes.annotators), len(votes.relations))

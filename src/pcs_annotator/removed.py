@@ -1,0 +1,40 @@
+"""Names that earlier versions had, with what to use instead; registries, settings and the command line look here.
+
+`docs/design/removed.md` has the figure behind each removal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_INSTEAD: Mapping[tuple[str, str], str] = {
+    ("relation", "cleft"): "use 'frame' or 'contraction' instead",
+    ("relation", "attribution"): "use 'frame' or 'contraction' instead",
+    ("setting", "relations.similarity"): "use judge = true instead",
+    ("setting", "relations.joint"): "every rewrite has a call of its own now, so delete this line",
+    ("option", "--stop"): "asking always stops when no answer can change the label, so leave it out",
+    ("option", "--level"): "asking stops when no answer can change the label, however probable it is, so leave it out",
+    ("option", "--prune"): "pcs relations value VOTES shows which questions are worth asking",
+    ("command", "pcs ledger repair"): "sqlite3 LEDGER .recover | sqlite3 saved.db saves what can be read",
+    ("option", "--table"): "export the table of a database as CSV or Parquet, and name that file",
+    ("setting", "data.table"): "export the table of a database as CSV or Parquet, and name that file",
+    ("tool", "argilla"): "use label-studio, or pcs review",
+    ("route", "/v1/jobs"): "label files with pcs label FILE --run RUN",
+    ("command", "pcs relations audit"): "pcs relations check FILE makes rewrites and checks them",
+    ("option", "--excel"): "pcs label DATA --run RUN -o labels.xlsx writes the labels as a workbook",
+    ("option", "--design"): "pcs relations value VOTES and pcs compare show which questions are worth asking",
+    ("option", "--calls"): "pcs relations value VOTES and pcs compare show which questions are worth asking",
+    ("option", "--free"): "pcs relations value VOTES and pcs compare show which questions are worth asking",
+    ("optimiser", "least-squares"): "use 'lr' instead",
+    ("optimiser", "lr-authors"): "use 'lr' instead",
+    ("optimiser", "ga-auroc"): "use 'ga', or GeneticAlgorithm(objective='auroc') in Python",
+    ("optimiser", "ga-brier"): "use 'ga', or GeneticAlgorithm(objective='brier') in Python",
+    ("calibration", "isotonic"): "use 'softmax' instead",
+}
+"""Kind and name → what to use instead. A value of a setting has the name of the setting as its kind."""
+
+
+def removed(kind: str, name: object) -> str:
+    """Return that something of an earlier version was removed, and what to use instead; empty for any other name."""
+    instead = _INSTEAD.get((kind, str(name)))
+    return f"was removed: {instead}" if instead else ""
