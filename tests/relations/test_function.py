@@ -5,7 +5,7 @@ import asyncio
 from pcs_annotator import Expectation, Variant, relation
 from pcs_annotator.relations.base import Context, relations
 from pcs_annotator.relations.function import FunctionRelation
-from pcs_annotator.relations.rules.rule import NotApplicable
+from pcs_annotator.relations.rule import NotApplicable
 
 
 def rewritten(made: FunctionRelation, text: str) -> Variant:

@@ -40,8 +40,8 @@ from pcs_annotator.relations.compose import text_parts
 from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.relations.question.wording import write_wording
-from pcs_annotator.relations.rules.prepared import prepared
-from pcs_annotator.relations.rules.rule import why_not_parsed
+from pcs_annotator.relations.prepared import prepared
+from pcs_annotator.relations.rule import why_not_parsed
 
 AT_ONCE = 256
 WARM_UP = "The council approved the plan on Monday, and it did not say why."

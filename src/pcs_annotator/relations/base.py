@@ -114,10 +114,10 @@ def rephrased(relation: Relation, question: Phrasing) -> Phrasing:
     return question if rephrase is None else rephrase(question)
 
 
-_BUILT_IN = ("prompted.prompted", "question.layout", "question.order", "question.wording", "rules.clauses.voice",
-             "rules.plain.case", "rules.plain.contraction", "rules.plain.frame", "rules.plain.number_format",
-             "rules.plain.punctuation", "rules.plain.typo", "rules.statements.double_negation",
-             "rules.synonyms.synonym")  # fmt: skip
+_BUILT_IN = ("prompted.prompted", "question.layout", "question.order", "question.wording", "english.voice",
+             "plain.case", "plain.contraction", "plain.frame", "plain.number_format",
+             "plain.punctuation", "plain.typo", "english.double_negation",
+             "english.synonym")  # fmt: skip
 relations: Registry[Relation] = Registry(
     "relation", "pcs_annotator.relations", [f"{__package__}.{module}" for module in _BUILT_IN]
 )

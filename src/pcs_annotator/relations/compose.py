@@ -11,7 +11,7 @@ from pcs_annotator.core.variant import Expectation, Status, Variant, Verdict
 from pcs_annotator.relations.base import Context, Need, Original, QuestionRelation, Relation, rephrased
 from pcs_annotator.relations.checks.run import CheckedRelation
 from pcs_annotator.relations.language import LIMITS, why_not_english
-from pcs_annotator.relations.rules.rule import NotApplicable, SentenceRule, TextRule
+from pcs_annotator.relations.rule import NotApplicable, SentenceRule, TextRule
 
 
 @dataclass(frozen=True, slots=True)

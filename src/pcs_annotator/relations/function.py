@@ -10,7 +10,7 @@ from typing import TypeVar
 from pcs_annotator.core.variant import Expectation, Variant
 from pcs_annotator.errors import ConfigError, PcsError
 from pcs_annotator.relations.base import Context, relations
-from pcs_annotator.relations.rules.rule import ByFunction, NotApplicable, as_variant
+from pcs_annotator.relations.rule import ByFunction, NotApplicable, as_variant
 
 Rewritten = str | NotApplicable | None
 Rewriting = Callable[[str], Rewritten | Awaitable[Rewritten]]

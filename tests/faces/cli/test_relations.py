@@ -10,7 +10,7 @@ import pytest
 from pcs_annotator.errors import UnknownNameError
 from pcs_annotator.faces.cli.main import main
 from pcs_annotator.relations.base import relations
-from pcs_annotator.relations.rules.rule import TextRule
+from pcs_annotator.relations.rule import TextRule
 from tests.stub import Behaviour, stub_process
 
 SENTENCE = "The committee rejected 3 plans on Monday."

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from pcs_annotator.relations.checks.names import bare, capitals, entities
 from pcs_annotator.relations.checks.reading import Rewrite, plain, words
-from pcs_annotator.relations.rules.prepared import is_title
-from pcs_annotator.relations.rules.words import lemma, word_set
+from pcs_annotator.relations.facts import is_title, lemma, word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token

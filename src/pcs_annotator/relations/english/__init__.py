@@ -1,0 +1,1 @@
+"""Rewrites by rule that parse English: voice, double negation, synonyms."""

@@ -1,0 +1,225 @@
+"""Relations made from a plain function, on a text or on a parsed sentence."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
+
+from pcs_annotator.core.variant import Expectation, Variant
+from pcs_annotator.relations.base import Context, Need, relations
+from pcs_annotator.relations.language import why_not_english, why_not_prose
+from pcs_annotator.relations.parse import LONGEST
+from pcs_annotator.relations.prepared import prepared
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Span
+
+
+class NotApplicable(NamedTuple):
+    """The rule does not apply to this text.
+
+    Attributes:
+        reason: Why, in the same words for every text of this kind, so that reasons can be counted.
+    """
+
+    reason: str
+
+
+class Replacement(NamedTuple):
+    """New words for a range of characters."""
+
+    start: int
+    end: int
+    text: str
+
+
+def splice(text: str, replacements: list[Replacement], offset: int = 0) -> str:
+    """Return the text with every replacement made; positions count from `offset` and must not overlap.
+
+    >>> splice("a cat sat", [Replacement(6, 9, "slept"), Replacement(2, 5, "dog")])
+    'a dog slept'
+    """
+    pieces, done = [], 0
+    for start, end, new in sorted(replacements):
+        if start - offset < done:
+            raise ValueError(f"replacement at {start} overlaps the one before it")
+        pieces += [text[done : start - offset], new]
+        done = end - offset
+    return "".join([*pieces, text[done:]])
+
+
+# What separates two sentences; kept when a text is split, so that every second piece is such a gap.
+_GAP = re.compile(r"((?<=[.!?])\s+|\s*\n\s*)")
+
+TextFunction = Callable[[str], str | NotApplicable]
+SentenceFunction = Callable[["Span"], str | NotApplicable]
+F = TypeVar("F", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True)
+class ByFunction(Generic[F]):
+    """Base of relations made from a function: no model is called, and the same text gives the same rewrite.
+
+    Attributes:
+        name: As it appears in tables.
+        function: Rewrites a text or a sentence.
+        version: Changes whenever the rewrite of a text may change.
+        expects: What its rewrites may do to a text.
+    """
+
+    name: str
+    function: F
+    version: str = "1"
+    expects: Expectation = field(default_factory=Expectation)
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    deterministic: ClassVar[bool] = True
+
+    def calls(self, text: str) -> float:
+        """Return 0: no model is called."""
+        return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TextRule(ByFunction[TextFunction]):
+    """A rule that works on the characters of a text.
+
+    Attributes:
+        english: Whether it is for English only.
+    """
+
+    english: bool = True
+
+    async def rewrite(self, text: str, context: Context) -> Variant:
+        """Return the rewrite, or why there is none."""
+        reason = why_not_english(text) if self.english else why_not_prose(text)
+        result = NotApplicable(reason) if reason else self.function(text)
+        return as_variant(self.name, text, result)
+
+    async def sentences(self, text: str, context: Context) -> list[Replacement] | NotApplicable:
+        """Return a replacement for every sentence that the rule changes, or why there is none."""
+        variant = await self.rewrite(text, context)
+        return NotApplicable(variant.reason) if variant.text is None else in_pairs(text, variant.text)
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceRule(ByFunction[SentenceFunction]):
+    """A rule that works on one parsed sentence at a time and changes every sentence that it can.
+
+    Attributes:
+        on_truth: Takes the place of `function` when the task asks if texts are true.
+    """
+
+    on_truth: SentenceFunction | None = None
+    needs: ClassVar[frozenset[Need]] = frozenset({"parser"})
+
+    async def rewrite(self, text: str, context: Context) -> Variant:
+        """Return the rewrite, or why there is none."""
+        found = await self.sentences(text, context)
+        return as_variant(self.name, text, found if isinstance(found, NotApplicable) else splice(text, found))
+
+    async def sentences(self, text: str, context: Context) -> list[Replacement] | NotApplicable:
+        """Return a replacement for every sentence that the rule changes, or why there is none."""
+        reason = why_not_parsed(text)
+        if reason:
+            return NotApplicable(reason)
+        ready = prepared(text)
+        function = self.on_truth if context.about_truth and self.on_truth else self.function
+        found = by_sentence(await context.parser.parse(ready.text), function)
+        if isinstance(found, NotApplicable):
+            return found
+        shift = len(ready.before)
+        return [Replacement(start + shift, end + shift, new) for start, end, new in found]
+
+
+def why_not_parsed(text: str) -> str:
+    """Return why a text cannot be parsed; empty when it can."""
+    return why_not_english(text) or ("too long to parse" if len(text) > LONGEST else "")
+
+
+def text_rule(
+    name: str, *, version: str = "1", expects: Expectation | None = None, english: bool = True
+) -> Callable[[TextFunction], TextFunction]:
+    """Return a decorator that registers a function of a text as a relation; by default for English only."""
+
+    def decorate(function: TextFunction) -> TextFunction:
+        rule = TextRule(name, function, version, expects or Expectation(), english)
+        relations.register(name)(lambda: rule)
+        return function
+
+    return decorate
+
+
+def sentence_rule(
+    name: str,
+    *,
+    version: str = "1",
+    expects: Expectation | None = None,
+    on_truth: SentenceFunction | None = None,
+) -> Callable[[SentenceFunction], SentenceFunction]:
+    """Return a decorator that registers a function of a parsed sentence as a relation."""
+
+    def decorate(function: SentenceFunction) -> SentenceFunction:
+        rule = SentenceRule(name, function, version, expects or Expectation(), on_truth)
+        relations.register(name)(lambda: rule)
+        return function
+
+    return decorate
+
+
+def by_sentence(doc: Doc, function: SentenceFunction) -> list[Replacement] | NotApplicable:
+    """Return a replacement for every sentence that can be rewritten, or the most common reason if there is none."""
+    found: list[Replacement] = []
+    reasons: Counter[str] = Counter()
+    for sentence in map(_without_blanks, doc.sents):
+        reason = _why_no_sentence(sentence.text)
+        result = NotApplicable(reason) if reason else function(sentence)
+        if not isinstance(result, NotApplicable) and result.split() == sentence.text.split():
+            result = NotApplicable("the rewrite changed nothing")
+        if isinstance(result, NotApplicable):
+            reasons[result.reason] += 1
+        else:
+            found.append(Replacement(sentence.start_char, sentence.end_char, result))
+    return found or NotApplicable(reasons.most_common(1)[0][0] if reasons else "no sentence")
+
+
+def in_pairs(text: str, rewrite: str) -> list[Replacement]:
+    """Return a replacement for every changed sentence; one for all of the text if sentences were split or joined.
+
+    >>> in_pairs("It is late. I know.", "It's late. I know.")
+    [Replacement(start=0, end=11, text="It's late.")]
+    """
+    old, new = _GAP.split(text), _GAP.split(rewrite)
+    if old[1::2] != new[1::2]:
+        return [Replacement(0, len(text), rewrite)]
+    places = zip(old, new, accumulate(map(len, old)), strict=True)
+    return [Replacement(end - len(one), end, other) for one, other, end in places if one != other]
+
+
+def _why_no_sentence(text: str) -> str:
+    """Return why a sentence is none that a parse can be trusted with; empty when it may be one."""
+    if not text:
+        return "no sentence"
+    return "all in capitals" if sum(map(str.isupper, text)) > sum(map(str.islower, text)) else ""
+
+
+def _without_blanks(sentence: Span) -> Span:
+    """Return a sentence without line breaks and double spaces at its ends, which spaCy treats as words."""
+    first, last = 0, len(sentence)
+    while first < last and sentence[first].is_space:
+        first += 1
+    while first < last and sentence[last - 1].is_space:
+        last -= 1
+    return sentence[first:last]
+
+
+def as_variant(relation: str, text: str, result: str | NotApplicable) -> Variant:
+    """Return the result of a rule as a variant; an unchanged text counts as not applicable."""
+    if isinstance(result, str) and result.split() == text.split():
+        result = NotApplicable("the rewrite changed nothing")
+    if isinstance(result, NotApplicable):
+        return Variant(relation=relation, status="not_applicable", reason=result.reason, source=text)
+    return Variant(relation=relation, status="changed", text=result, source=text)

@@ -1,1 +1,0 @@
-"""Rewrites made by rule: deterministic, offline and free."""

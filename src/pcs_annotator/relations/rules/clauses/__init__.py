@@ -1,1 +1,0 @@
-"""Rules that rebuild a clause in the other voice."""

@@ -1,1 +1,0 @@
-"""The rule that adds two negations to a statement."""

@@ -1,1 +1,0 @@
-"""The rule that replaces words with others of the same meaning, and its lexicon."""
