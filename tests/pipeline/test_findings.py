@@ -170,7 +170,10 @@ def test_rows_that_were_not_asked_about_are_not_blamed_on_the_models() -> None:
     codes = facts.votes.codes.copy()
     codes[1] = NOT_ASKED
     detail = found(replace(facts, votes=replace(facts.votes, codes=codes)))["rows without a label"]
-    assert detail == "1 row has no label, because no question was answered: run again, with a higher limit if one was reached"
+    assert (
+        detail
+        == "1 row has no label, because no question was answered: run again, with a higher limit if one was reached"
+    )
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path

@@ -12,9 +12,8 @@ import pytest
 from pcs_annotator.asking.ledger.lock import lock_ledger
 from pcs_annotator.files.config import Config
 from pcs_annotator.files.runs import RunFolder
-from pcs_annotator.pipeline import judge_together
+from pcs_annotator.pipeline import judge_together, serve_turns
 from pcs_annotator.pipeline import serve as pipeline_serve
-from pcs_annotator.pipeline import serve_turns
 from pcs_annotator.pipeline.fit import fit_run
 from pcs_annotator.pipeline.label import Saving, label
 from pcs_annotator.pipeline.run_request import RunRequest

@@ -161,8 +161,8 @@ def test_after_a_review_the_final_label_of_rows_with_gold_is_their_gold(
     with Review.open(tmp_path / "run", ReviewOptions(refit_every=0, seed=1)) as review:
         shown = review.find(Query()).rows[0]
         review.submit(verdict(review.show(shown.id, "ann"), "good"))
-    for again in (lambda: fit_run(tmp_path / "run"), lambda: made(data, tmp_path / "run", ONE)):
-        again()
+    for again in ("fit", "run"):
+        fit_run(tmp_path / "run") if again == "fit" else made(data, tmp_path / "run", ONE)
         rows = labels_of(tmp_path / "run")
         with_gold = [row for row in rows if row["gold"] and not row["verdict"]]
         assert any(row["label"] != row["gold"] for row in with_gold)
