@@ -218,5 +218,7 @@ def test_variants_that_cannot_be_read_are_an_error_and_not_none(tmp_path: Path) 
     found = VariantsByItem(path, [item.id for item in ITEMS])
     for spoil in (lambda: path.write_bytes(b"nothing"), lambda: write_table(pa.table({"id": ["a"]}), path)):
         spoil()
-        with pytest.raises(TableError, match=r"variants\.parquet is damaged or not a file of .*pcs run writes"):
+        with pytest.raises(
+            TableError, match=r"variants\.parquet is damaged or not a file of variants .*pcs run writes"
+        ):
             found.of(0)

@@ -188,6 +188,16 @@ def test_a_row_shows_why_its_variants_and_every_vote(run: Path) -> None:
     assert re.search(r"<del>[^<]*good", order)
 
 
+def test_no_row_shows_what_coders_said_and_every_row_its_variants(tmp_path: Path) -> None:
+    simulated_run(tmp_path, rows=300, gold_rows=15, coders=("anna", "ben"))
+    with page_of(tmp_path / "run") as url:
+        client = Client(url)
+        pages = [client.ask(f"/row?id=t{row}").text for row in range(0, 300, 7)]
+    assert all("286 left" in page for page in pages)  # on one of 15 rows, coders differ
+    assert not any("gold_anna" in page or "gold_ben" in page for page in pages)
+    assert not any("no variant recorded" in page for page in pages)
+
+
 def test_variants_that_cannot_be_read_are_not_called_missing(run: Path) -> None:
     with page_of(run) as url:
         (run / "variants.parquet").write_bytes(b"nothing")

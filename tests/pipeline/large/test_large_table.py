@@ -188,8 +188,8 @@ def test_after_a_review_the_final_label_of_rows_with_gold_is_their_gold(
     with Review.open(tmp_path / "run", ReviewOptions(refit_every=0, seed=1)) as review:
         shown = review.find(Query()).rows[0]
         review.submit(verdict(review.show(shown.id, "ann"), "good"))
-    for fitted in (True, False):
-        fit_run(tmp_path / "run") if fitted else made(data, tmp_path / "run", ONE)
+    for again in ("fit", "run"):
+        fit_run(tmp_path / "run") if again == "fit" else made(data, tmp_path / "run", ONE)
         rows = labels_of(tmp_path / "run")
         with_gold = [row for row in rows if row["gold"] and not row["pcs_verdict"]]
         assert any(row["pcs_label"] != row["gold"] for row in with_gold)

@@ -45,8 +45,9 @@ def command(*, folder: Path, rows: int | None, draw: Any, by: str, to_json: bool
         if written < rows:
             click.echo(f"the texts of {rows - written} of {rows} rows have gold, or were drawn twice: they count, too")
         if written:
-            then = f"pcs fit {folder} --gold {place}"
-            click.echo(f"wrote {written} rows to {place}: fill in the column gold, then {then}")
+            click.echo(
+                f"wrote {written} rows to {place}: fill in the column gold, then pcs fit {folder} --gold {place}"
+            )
         return
     found = gold.plan_gold(folder, gold.Wish(by=by, **wish))
     options.show(gold.GoldPlan.to_dict, print_plan, found, to_json=to_json)
