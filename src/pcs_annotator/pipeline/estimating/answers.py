@@ -161,9 +161,9 @@ def line_of(  # one argument for each part
     name: str, group: str, found: Mapping[str, Estimate], rows: int, *, bounded: bool = False, test: bool = False
 ) -> Line:
     """Return estimates of one quantity with intervals; `bounded` if it is a share, `test` for a p-value against 0."""
-    figures = {method: _figure(one, bounded=bounded) for method, one in found.items()}
+    corrected, gold_only, naive = (_figure(found[method], bounded=bounded) for method in METHODS)
     p_value = _p_value(found["corrected"]) if test else None
-    return Line(name, group, **figures, gold_rows=rows, tuning=found["corrected"].tuning, p_value=p_value)
+    return Line(name, group, corrected, gold_only, naive, rows, found["corrected"].tuning, p_value)
 
 
 def adjusted(lines: Sequence[Line]) -> list[Line]:
