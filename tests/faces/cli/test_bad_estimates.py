@@ -46,10 +46,10 @@ def test_questions_that_gold_rows_cannot_answer(
     assert why in refused(capsys, "estimate", str(made), *arguments)
 
 
-def test_groups_with_few_gold_rows_are_named_and_not_shown(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_groups_with_few_gold_rows_are_named_with_the_reason(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["estimate", str(made), "--by", "odd", "--of", "good"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "groups with fewer than 10 gold rows are not shown: yes." in printed
+    assert "yes is not estimated: it has 2 gold rows, and 10 are needed." in printed
     assert "of the texts in 'yes'" not in printed
 
 

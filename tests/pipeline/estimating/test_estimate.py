@@ -186,10 +186,8 @@ def test_verdicts_of_the_queue_that_learns_are_used_with_their_probabilities(tmp
         return labels[shown.id]
 
     with Review.open(folder, ReviewOptions(refit_every=0, seed=1)) as review:
-        for _ in range(138):
-            judge(review, "learn", decide)
-        for _ in range(12):
-            judge(review, "random", decide)
+        for number in range(150):
+            judge(review, "learn" if number < 138 else "random", decide)
         judge(review, "random", None)  # skipped
         judge(review, "doubtful", decide)
     found = estimate_run(folder, Question(of=["good"]))

@@ -31,14 +31,14 @@ class Round(NamedTuple):
         truth: Their gold labels, as codes.
         probability: How probable it was to draw each.
         stratum: Rows with the same number vary about one mean; numbers may be those of other rounds.
-        share: How much the round counts, such as the number of its rows; it must not depend on labels.
+        weight: How much the round counts, such as the number of its rows; it must not depend on labels.
     """
 
     rows: Sequence[int]
     truth: Sequence[int]
     probability: Sequence[float]
     stratum: Sequence[int]
-    share: float
+    weight: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,7 +64,7 @@ class Sample:
     @classmethod
     def in_rounds(cls, rounds: Sequence[Round]) -> Sample:
         """Return what was drawn in several rounds."""
-        counts = np.array([one.share for one in rounds])
+        counts = np.array([one.weight for one in rounds])
         return cls(
             rows=np.array([row for one in rounds for row in one.rows], dtype=np.intp),
             truth=np.array([code for one in rounds for code in one.truth], dtype=np.int8),

@@ -161,7 +161,7 @@ def line_of(  # one argument for each part
     name: str, group: str, found: Mapping[str, Estimate], rows: int, *, bounded: bool = False, test: bool = False
 ) -> Line:
     """Return estimates of one quantity with intervals; `bounded` if it is a share, `test` for a p-value against 0."""
-    corrected, gold_only, naive = (_figure(found[way], bounded=bounded) for way in ("corrected", "gold_only", "naive"))
+    corrected, gold_only, naive = (_figure(found[method], bounded=bounded) for method in METHODS)
     p_value = _p_value(found["corrected"]) if test else None
     return Line(name, group, corrected, gold_only, naive, rows, found["corrected"].tuning, p_value)
 

@@ -187,7 +187,7 @@ def _drawn(recorded: Recorded, gold: Codes, population: int) -> _Chosen:
             seen |= {one.row for one in new}
             stratum = [strata.setdefault((part.number, one.stratum), len(strata)) for one in new]
             rows, chances = [one.row for one in new], [one.probability for one in new]
-            rounds.append(Round(rows, gold[rows].tolist(), chances, stratum, part.each * len(new)))
+            rounds.append(Round(rows, gold[rows].tolist(), chances, stratum, part.weight * len(new)))
     notes = []
     if assumed := int((known & recorded.gold.random_sample & recorded.gold.assumed).sum()):
         notes.append(f"{assumed:,} gold rows came with the data: they are assumed to be a random sample of its rows")
@@ -208,11 +208,11 @@ class _Place(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Rows that were drawn at once; `each` is how much each counts. Parts with one number vary about one mean."""
+    """Rows that were drawn at once; `weight` is how much each counts. Parts with one number vary about one mean."""
 
     number: int
     draws: Sequence[_Place]
-    each: float = 1.0
+    weight: float = 1.0
 
 
 def _parts(recorded: Recorded, known: Mask, population: int) -> Iterator[_Part]:
