@@ -19,16 +19,14 @@ LEAST_GOLD = 200
 
 
 def warn_if_unlike(
-    found: Drift | None, fitted: FittedRun, ledger: LedgerAddress, folder: RunFolder, data: Path | str = STDIO
+    found: Drift | None, fitted: FittedRun, ledger: LedgerAddress, folder: RunFolder, data: object = None
 ) -> None:
     """Warn if texts differ from the gold rows."""
     if found is not None and found.found:
         warnings.warn(texts_differ(found, fitted, ledger, folder, data), PcsWarning, stacklevel=3)
 
 
-def texts_differ(
-    found: Drift, fitted: FittedRun, ledger: LedgerAddress, folder: RunFolder, data: Path | str = STDIO
-) -> str:
+def texts_differ(found: Drift, fitted: FittedRun, ledger: LedgerAddress, folder: RunFolder, data: object = None) -> str:
     """Return that texts differ, what becomes of their labels, and the commands after which they are accepted again."""
     if fitted.model.facing(found, fitted.on_drift).unlike_gold:
         done = "so nothing is accepted and all of them are for review (--on-drift accept decides as if they did not)"
@@ -37,7 +35,7 @@ def texts_differ(
     return "\n".join([f"{UNLIKE_GOLD}: {found.sentence}; {done}", *_remedy(fitted, ledger, folder, data)])
 
 
-def _remedy(fitted: FittedRun, ledger: LedgerAddress, folder: RunFolder, data: Path | str) -> list[str]:
+def _remedy(fitted: FittedRun, ledger: LedgerAddress, folder: RunFolder, data: object) -> list[str]:
     """Return how such texts get gold rows and a promise of their own; answers that were paid for are used again."""
     certificate = fitted.model.certificate
     rows = max(LEAST_GOLD, certificate.gold_rows if certificate else 0)

@@ -16,7 +16,6 @@ from pcs_annotator.core.table_files import STDIO
 from pcs_annotator.errors import ConfigError
 from pcs_annotator.faces.cli import exit_codes, learned_view, options, run_view
 from pcs_annotator.pipeline import findings, label, resolve_config
-from pcs_annotator.pipeline.drift_text import UNLIKE_GOLD
 from pcs_annotator.pipeline.run_request import RunRequest
 
 
@@ -102,7 +101,8 @@ def print_labelled(labelled: label.Labelled, notes: Sequence[str]) -> None:
     """Print how many rows got each label, what was asked, and what is promised."""
     to_stdout = labelled.out == STDIO
     console = Console(highlight=False, stderr=to_stdout)
-    differ = [note for note in notes if labelled.drift is not None and note.startswith(UNLIKE_GOLD)]
+    found = labelled.drift
+    differ = [note for note in notes if found is not None and found.found and found.sentence in note]
     for note in differ:
         console.print(Text(f"{note}\n", style="bold yellow"))
     for name, count in Counter(labelled.counts.labels).most_common():
