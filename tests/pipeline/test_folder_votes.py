@@ -18,7 +18,9 @@ from pcs_annotator.files.runs import RunFolder, read_json
 from pcs_annotator.pipeline import ask, ledgers
 from pcs_annotator.pipeline.evaluate import EvaluateRequest, Splitting, evaluate_source
 from pcs_annotator.pipeline.fit import fit_run, open_run
+from pcs_annotator.pipeline.label import label
 from pcs_annotator.pipeline.run import run
+from pcs_annotator.pipeline.run_folder import Recorded
 from pcs_annotator.pipeline.run_request import RunRequest
 from pcs_annotator.relations.base import relations
 from pcs_annotator.relations.function import relation
@@ -201,6 +203,33 @@ def test_a_changed_run_that_was_stopped_does_not_get_the_old_votes(
     assert open_run(request_.folder).votes.relations == ("original", "case")
 
 
+@pytest.mark.filterwarnings("ignore::pcs_annotator.errors.PcsWarning")
+def test_reading_a_damaged_model_changes_nothing_and_learning_again_gives_the_same(request_: RunRequest) -> None:
+    run(request_)
+    folder = RunFolder(request_.folder)
+    model = read_json(folder.model)
+    folder.model.write_text("{", encoding="utf-8")
+    with pytest.raises(TableError, match="pcs fit makes it again"):
+        label(request_, None)
+    assert folder.model.read_text(encoding="utf-8") == "{"
+    assert not [*folder.path.glob("model-*.json")]
+    fit_run(folder.path)
+    assert read_json(folder.model) == model
+
+
+def test_an_old_model_that_was_put_back_is_not_mixed_with_the_figures_of_another_fit(request_: RunRequest) -> None:
+    run(request_)
+    folder = RunFolder(request_.folder)
+    first = folder.model.read_bytes()
+    fit_run(folder.path, {"optimiser": "uniform"})
+    folder.model.write_bytes(first)
+    with pytest.raises(TableError, match=r"evaluation\.json and model\.json are of different fits: pcs fit"):
+        Recorded.read(folder).figures()
+    opened = open_run(folder.path)  # learns again, with the settings of the model that was put back
+    assert opened.model.weights.diagnostics.optimiser == opened.learned.figures[0].method == QUICK.optimiser
+    assert folder.model.read_bytes() == first
+
+
 @pytest.mark.parametrize("content", ["", '{"weights": [1], "learn": {"folds": "x"}}'])
 def test_a_damaged_model_is_learned_again_by_fit_and_run(content: str, request_: RunRequest) -> None:
     run(request_)
@@ -213,7 +242,8 @@ def test_a_damaged_model_is_learned_again_by_fit_and_run(content: str, request_:
     ]
     for again in commands:
         folder.model.write_text(content, encoding="utf-8")
-        with pytest.warns(PcsWarning, match=r"model\.json .*now called model-.*\.json"):
+        with pytest.warns(PcsWarning, match=r"model\.json .*the settings of the run are used"):
             again()
+        assert content in [kept.read_text(encoding="utf-8") for kept in folder.path.glob("model-*.json")]
         assert read_json(folder.model)["learn"]["folds"] == QUICK.folds
         assert folder.labels.read_bytes() == labels

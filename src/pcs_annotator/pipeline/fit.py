@@ -9,7 +9,7 @@ from typing import Any
 
 from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
 from pcs_annotator.errors import MismatchError, TableError
-from pcs_annotator.files.runs import RunFolder, clear_leftovers, expecting, read_json
+from pcs_annotator.files.runs import RunFolder, clear_leftovers, expecting
 from pcs_annotator.pipeline import audit_file, human_review, learn
 from pcs_annotator.pipeline.large.large_table import relabel_whole
 from pcs_annotator.pipeline.report.page import write_report
@@ -84,7 +84,7 @@ def open_run(path: Path) -> RunResult:
     figures = recorded.folder.evaluation
     try:
         with expecting(figures, REFIT):
-            learned = learn.learned_from(recorded.model_in_force(), read_json(figures))
+            learned = learn.learned_from(recorded.model_in_force(), recorded.figures())
         return recorded.result(learned, list(learned.model.judge(recorded.votes)))
     except (TableError, MismatchError):
         return fit_run(path)

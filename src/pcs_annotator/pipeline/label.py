@@ -358,10 +358,12 @@ def _frugal(
 
 
 def _like_the_run(model: Model, fitted: Model) -> Model:
-    """Return the model with what is known about the run's promise: if an audit revoked that, this one cannot hold."""
+    """Return the model with what is known about the run's promise: if that does not hold, this one cannot hold."""
     earlier = fitted.certificate
     if model.certificate is None or earlier is None:
         return model
+    if not earlier.thresholds:  # there was none, or votes, gold or code have changed since
+        return replace(model, certificate=earlier)
     audit = earlier.audit if earlier.revoked else None
     certificate = replace(model.certificate, audit=audit, assumed_rows=earlier.assumed_rows)
     return replace(model, certificate=certificate)

@@ -38,9 +38,9 @@ from pcs_annotator.relations.base import Context, QuestionRelation, Relation, as
 from pcs_annotator.relations.choose import RelationOptions, choose_relations, known_relations
 from pcs_annotator.relations.compose import text_parts
 from pcs_annotator.relations.parse import Parser
+from pcs_annotator.relations.prepared import prepared
 from pcs_annotator.relations.prompted.prompted import PromptedRelation
 from pcs_annotator.relations.question.wording import write_wording
-from pcs_annotator.relations.prepared import prepared
 from pcs_annotator.relations.rule import why_not_parsed
 
 AT_ONCE = 256

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +134,7 @@ class Recorded:
         return [item.id for row, (item, label) in rows if label or row in disputed]
 
     def _earlier_model(self) -> Mapping[str, Any] | None:
-        """Return the folder's `model.json`; None if there is none, or a damaged one, which gets another name."""
+        """Return the folder's `model.json`; None if there is none, or a damaged one; reading changes nothing."""
         path = self.folder.model
         if not path.exists():
             return None
@@ -142,10 +144,7 @@ class Recorded:
             with expecting(path, REFIT):
                 known_learn_settings(values.get("learn", {}))
         except TableError as error:
-            message = (
-                f"{error}; it is now called {set_aside(path).name}, and learned again with the settings of the run"
-            )
-            warnings.warn(message, PcsWarning, stacklevel=3)
+            warnings.warn(f"{error}; until then, the settings of the run are used", PcsWarning, stacklevel=3)
             return None
         return values
 
@@ -168,8 +167,20 @@ class Recorded:
         if learned.model.certificate is not None:  # noted first: an interruption must not hide a look
             self._note_look(learned.model.certificate, settings)
         known = {"fit": fits, "verdicts_until": self.gold.verdicts.last}
-        write_json(self.folder.model, {**model_file(learned, settings, self.votes.labels), **known})
-        write_json(self.folder.evaluation, evaluation_file(learned))
+        if self.folder.model.exists() and self._earlier_model() is None:
+            set_aside(self.folder.model)  # a damaged one is kept
+        model = {**model_file(learned, settings, self.votes.labels), **known}
+        same = {"fit_id": blake2b(json.dumps(model, default=str).encode(), digest_size=8).hexdigest()}
+        write_json(self.folder.model, model | same)
+        write_json(self.folder.evaluation, evaluation_file(learned) | same)
+
+    def figures(self) -> Mapping[str, Any]:
+        """Return `evaluation.json`; if it is about another model than `model.json`, that is an error."""
+        path = self.folder.evaluation
+        found = read_json(path, REFIT)
+        if found.get("fit_id") != read_json(self.folder.model, REFIT).get("fit_id"):
+            raise TableError(f"{path} and {self.folder.model.name} are of different fits: {REFIT}")
+        return found
 
     def hand_out(self, learned: Learned, rows: int) -> human_review.HandedOut:
         """Write the rows that a person should label next."""

@@ -197,8 +197,9 @@ class Service:
     def about_drift(self) -> str:
         """What is to be said if recent texts differ from the gold rows; empty if they do not."""
         found = self.drift
-        differ = found is not None and found.found
-        return texts_differ(found, self._opened.fitted, self._ledger, self.folder) if found and differ else ""
+        if found is None or not found.found:
+            return ""
+        return texts_differ(found, self._opened.fitted, self._ledger, self.folder)
 
     @property
     def tracker(self) -> BudgetTracker:

@@ -12,7 +12,6 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from pcs_annotator.core.outcome import UNLIKE_GOLD
 from pcs_annotator.core.result_names import LABEL
 from pcs_annotator.core.table_files import STDIO
 from pcs_annotator.errors import ConfigError
@@ -105,7 +104,8 @@ def print_labelled(labelled: label.Labelled, notes: Sequence[str]) -> None:
     """Print how many rows got each label, what was asked, and what is promised."""
     to_stdout = labelled.out == STDIO
     console = Console(highlight=False, stderr=to_stdout)
-    differ = [note for note in notes if labelled.drift is not None and note.startswith(UNLIKE_GOLD)]
+    found = labelled.drift
+    differ = [note for note in notes if found is not None and found.found and found.sentence in note]
     for note in differ:
         console.print(Text(f"{note}\n", style="bold yellow"))
     for name, count in Counter(labelled.counts.labels).most_common():
