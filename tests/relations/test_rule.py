@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pcs_annotator import Relation, Variant
-from pcs_annotator.relations.base import Context
 from pcs_annotator.relations import rule
+from pcs_annotator.relations.base import Context
 from pcs_annotator.relations.rule import NotApplicable, Replacement, SentenceRule, TextRule, in_pairs, splice
 
 if TYPE_CHECKING:

@@ -135,13 +135,15 @@ _NEVER_NAMES = word_set(
 )
 # Words of the dictionary that are more often names, parties, faiths, teams or places.
 _OFTEN_NAMES = NAMES_TOO | word_set(
-    "march may august thanksgiving welsh polish argentine catholic catholics evangelical evangelicals orthodox "
-    "republican republicans democrat democrats democratic tory tories labour marxist marxists internet congress western "
-    "communist communists brown delta oracle sun page pope bank wells pence cotton ball yahoo dell palm sanders wall "
-    "east north south moody lions giants eagles tigers bears bulls saints jets rangers rockets heat magic pistons twins "
-    "angels cubs god lord senate parliament earth mercury providence buffalo mobile arsenal independence liberty concord "
-    "proposition amendment bird medicare medicaid lifetime general major sergeant captain judge justice president "
-    "senator minister"
+    """
+    march may august thanksgiving welsh polish argentine catholic catholics evangelical evangelicals orthodox
+    republican republicans democrat democrats democratic tory tories labour marxist marxists internet congress western
+    communist communists brown delta oracle sun page pope bank wells pence cotton ball yahoo dell palm sanders wall
+    east north south moody lions giants eagles tigers bears bulls saints jets rangers rockets heat magic pistons twins
+    angels cubs god lord senate parliament earth mercury providence buffalo mobile arsenal independence liberty concord
+    proposition amendment bird medicare medicaid lifetime general major sergeant captain judge justice president
+    senator minister
+    """
 )
 
 
@@ -151,6 +153,9 @@ def within_sentence(first: Token) -> str | None:
     if low in _NEVER_NAMES or word == "I":
         return low if word != "I" else word
     following = first.nbor().text[:1] if first.i + 1 < len(first.doc) else ""
+    # "New Virginia rules", "New York"
+    if low == "new":
+        return None
     if tag in ("NNP", "NNPS") and (following.isupper() or not readings(low)):
         return word
     if not readings(low):

@@ -71,7 +71,7 @@ def test_sentence_that_cannot_be_negated_twice_is_left_alone(text: str) -> None:
 
 FRAMED, ALONE = "framed", "left alone"
 ADVERSARIAL = [
-    # Scope: an inner "not" would reach too far, or not far enough.
+    # A frame denies all of a statement, whatever it counts or hedges.
     ("Many voters rejected the plan.", FRAMED),
     ("A man rejected the plan on Monday.", FRAMED),
     ("The senators rejected the plan on Monday.", FRAMED),
@@ -81,13 +81,13 @@ ADVERSARIAL = [
     ("The mayor also rejected the plan.", FRAMED),
     ("The mayor might reject the plan today.", FRAMED),
     ("The mayor rejected the plan and left the room.", FRAMED),
-    ("The mayor rejected the plan and the clerk wept.", FRAMED),
-    ("The mayor made the town poor and the clerk led the march.", FRAMED),
+    ("The mayor rejected the plan and the clerk wept.", ALONE),
+    ("The mayor made the town poor and the clerk led the march.", ALONE),
     ("The mayor hopes to reject the plan today.", FRAMED),
     ("The mayor rejects the plan for the harbour.", FRAMED),
     ("The mayor rejected the plan unless the tax falls.", FRAMED),
     ("The mayor must reject the plan.", FRAMED),
-    ("Only the mayor rejected the plan.", FRAMED),
+    ("Only the mayor rejected the plan.", ALONE),
     ("Every guest can vote on Sunday.", FRAMED),
     ("The bus was a bit late on Monday.", FRAMED),
     ("The music was that loud in the hall.", FRAMED),
@@ -97,8 +97,8 @@ ADVERSARIAL = [
     ("You can find better bread at the market.", FRAMED),
     ("We don't serve that soup any more.", FRAMED),
     ("Nobody at the table liked the fish.", FRAMED),
-    ("The soup wasn't hot, and the waiter never came back.", FRAMED),
-    ("The portions were huge and the staff smiled!", FRAMED),
+    ("The soup wasn't hot, and the waiter never came back.", ALONE),
+    ("The portions were huge and the staff smiled!", ALONE),
     ("Wooohooo the baker is singing tomorrow.", ALONE),
     ("Yeh, but the baker isn't the mayor.", ALONE),
     ("So that's the plan of the mayor, and the clerk agrees?!", ALONE),
@@ -107,7 +107,7 @@ ADVERSARIAL = [
     ("Former clerk Ann Lee sworn in as mayor of the town", ALONE),
     ("#OldHarbour Hating bakers because of their bread is wrong.", ALONE),
     ("Watch Ann Lee Paint the Harbour", ALONE),
-    ("40 people came to the opening of the bakery.", FRAMED),
+    ("40 people came to the opening of the bakery.", ALONE),
     # Fragments, wishes, requests and questions.
     ("Nicest little bakery I've been to in a while.", ALONE),
     ("Nice lamp, feels good in your hand.", ALONE),
@@ -119,21 +119,20 @@ ADVERSARIAL = [
     ("29 Faces You Know From the Harbour", ALONE),
     ("The 10 Types of Neighbours Everyone Has", ALONE),
     ("universal phone holder stand window mount for the car", ALONE),
-    ("lol the baker is going to sing tomorrow", "lol it is not "),
+    ("lol the baker is going to sing tomorrow", ALONE),
     ("Oslo, Norway, May 3 -- The ferry company sold two ships.", ALONE),
-    # The predicate itself.
-    ("Our baker always remembers my name.", "Our baker never fails to remember my name."),
-    ("They always delivered the bread on time.", "They never failed to deliver the bread on time."),
+    ("Our baker always remembers my name.", FRAMED),
+    ("They always delivered the bread on time.", FRAMED),
     ("The bread is always fresh and warm.", FRAMED),
-    ("The path is visible from the old mill.", "The path is not invisible from the old mill."),
+    ("The path is visible from the old mill.", FRAMED),
     # What stays in front, and whose capital stays.
-    ("Says the mayor raised the tax twice.", "Says it is not false that the mayor raised the tax twice."),
-    ("Says that taxes will rise in May.", "Says that it is not untrue that taxes will rise in May."),
+    ("Says the mayor raised the tax twice.", ALONE),
+    ("Says that taxes will rise in May.", ALONE),
     ("Says, Taxes will rise in May.", ALONE),
-    ("Arsenal striker Jon Abara is doubtful for the cup.", "Arsenal striker"),
-    ("Proposition 2 does not cost the town any money.", "Proposition 2"),
-    ("Unfortunately, many of the seats were broken.", "Unfortunately, it is not "),
-    ("the soup was cold and the bread was old.", "it is not "),
+    ("Arsenal striker Jon Abara is doubtful for the cup.", ALONE),
+    ("Proposition 2 does not cost the town any money.", ALONE),
+    ("Unfortunately, many of the seats were broken.", ALONE),
+    ("the soup was cold and the bread was old.", ALONE),
 ]
 
 
@@ -142,20 +141,14 @@ def _is_framed(text: str, changed: str | None) -> bool:
     return any(changed == frame + statement for frame in FRAMES for statement in statements)
 
 
-def test_adversarial_sentences_are_framed_negated_inside_or_left_alone() -> None:
+def test_adversarial_sentences_are_framed_or_left_alone() -> None:
     CONTEXT.parser.parse_many(text for text, _ in ADVERSARIAL)
     wrong = []
     for text, expected in ADVERSARIAL:
         changed = rewrite(text).text
-        right = {FRAMED: _is_framed(text, changed), ALONE: changed is None}
-        if not right.get(expected, expected in (changed or "")):
+        if not (_is_framed(text, changed) if expected == FRAMED else changed is None):
             wrong.append((text, changed))
     assert wrong == []
-
-
-def test_negation_goes_inside_a_plain_clause_about_one_thing() -> None:
-    changed = rewrite("The mayor rejected the plan.").text or ""
-    assert changed in {f"{denial}the mayor did not reject the plan." for denial in DENIALS}
 
 
 def test_no_frame_dominates_and_the_same_sentence_always_gets_the_same_one() -> None:
@@ -170,7 +163,8 @@ def test_no_frame_dominates_and_the_same_sentence_always_gets_the_same_one() -> 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("The council approved the budget.", "The council did not fail to approve the budget."),
+        ("The council approved the budget.", None),
+        ("The tomb was visible from the road.", "The tomb was not invisible from the road."),
         ("The plan is legal under federal law.", "The plan is not illegal under federal law."),
         ("Many voters support the new law.", None),
         ("The court will hear the appeal in October.", None),
@@ -225,28 +219,8 @@ def test_shuffled_words_and_signs_never_raise(words: list[str]) -> None:
     assert rewrite(" ".join(words)).status in ("changed", "not_applicable")
 
 
-HEADLINES = {
-    "Two sailors rescued off the coast": "two sailors were rescued off the coast",
-    "Singer hospitalized after fall on stage": "singer was hospitalized after fall on stage",
-    "Oslo bakery destroyed by fire": "Oslo bakery was destroyed by fire",
-    "Norway to sell two ferries": "Norway is to sell two ferries",
-    "Norway and Denmark to Sell Two Ferries": "Norway and Denmark Are to Sell Two Ferries",
-    "Norwegian Painting Stolen From Museum": "Norwegian Painting Was Stolen From Museum",
-    "9 Small Cakes That Will Make You Smile": "9 Small Cakes That Will Not Fail to Make You Smile",
-    "The baker sold two hundred cakes on Monday and will op…": "baker sold two hundred cakes on Monday and will op…",
-    "Twelve sailors marched in Oslo": "",
-    "Five Small Bakeries to Visit Before Summer": "",
-    "Ideas to Brighten Your Kitchen": "",
-    "How to Bake a Cake in Oslo": "",
-    "13 Times the Baker Captured How You Feel": "",
-}
-
-
-def test_a_headline_gets_the_verb_that_it_left_out() -> None:
-    CONTEXT.parser.parse_many(HEADLINES)
-    found = {text: rewrite(text).text or "" for text in HEADLINES}
-    assert {
-        text: new
-        for text, new in found.items()
-        if not new.endswith(HEADLINES[text]) or bool(new) != bool(HEADLINES[text])
-    } == {}
+@pytest.mark.parametrize(
+    "text", ["Two sailors rescued off the coast", "Norway to sell two ferries", "The Baker Sells Two Hundred Cakes"]
+)
+def test_a_headline_is_left_alone(text: str) -> None:
+    assert rewrite(text).status == "not_applicable"

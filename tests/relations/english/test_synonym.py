@@ -10,17 +10,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pcs_annotator.relations.base import Context, relations
-from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.english.synonym import _TAKES_AN, TAGS, Synonym, entries, load, synonym
+from pcs_annotator.relations.parse import Parser
 from pcs_annotator.relations.rule import NotApplicable, by_sentence, splice
 
 GOLDEN = Path(__file__).with_name("synonym_golden.txt").read_text("utf-8").splitlines()
 CHANGED = [(old[2:], new[2:]) for old, new in pairwise(GOLDEN) if old.startswith("- ")]
 KEPT = [line[2:] for line in GOLDEN if line.startswith("= ")]
 
-PENN = {"CC", "CD", "DT", "IN", "JJ", "JJR", "JJS", "NN", "NNS", "NNP", "PRP", "RB", "RBR", "RBS", "TO", "UH", "WDT"} | set(
-    TAGS["verb"]
-)
+PENN = {
+    "CC",
+    "CD",
+    "DT",
+    "IN",
+    "JJ",
+    "JJR",
+    "JJS",
+    "NN",
+    "NNS",
+    "NNP",
+    "PRP",
+    "RB",
+    "RBR",
+    "RBS",
+    "TO",
+    "UH",
+    "WDT",
+} | set(TAGS["verb"])
 
 # Words whose exchange changes what somebody is guilty of, which side the writer takes, or how sure he is.
 LEFT_ALONE = """
@@ -111,7 +127,9 @@ def test_characters_around_the_change_stay() -> None:
     assert rewritten(text) == text.replace("began", "started")
 
 
-@pytest.mark.parametrize("text", ["She said “they began to act”.", "The Council Began To Act", "The band Begin To sang."])
+@pytest.mark.parametrize(
+    "text", ["She said “they began to act”.", "The Council Began To Act", "The band Begin To sang."]
+)
 def test_quotations_titles_and_names_stay_as_they_are(text: str) -> None:
     assert isinstance(rewritten(text), NotApplicable)
 

@@ -115,8 +115,8 @@ def test_the_reason_says_why_a_sentence_is_left_alone(text: str, reason: str) ->
 
 
 def test_the_rest_of_the_sentence_keeps_every_character() -> None:
-    text = "But the city banned plastic bags on Friday , and  nobody minded !"
-    assert rewritten(text).text == "But plastic bags were banned by the city on Friday , and  nobody minded !"
+    text = "A small bomb damaged the embassy on Sunday ,  but nobody was hurt !"
+    assert rewritten(text).text == "The embassy was damaged by a small bomb on Sunday ,  but nobody was hurt !"
 
 
 def test_every_sentence_of_a_text_is_tried() -> None:

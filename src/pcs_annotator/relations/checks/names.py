@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from pcs_annotator.relations.checks.reading import Rewrite, addresses, mentions, prose, quoted, words
 from pcs_annotator.relations.checks.surface import SPELT
-from pcs_annotator.relations.language import known_language, language_of, may_be_english
 from pcs_annotator.relations.facts import LOUD, NAMES_TOO, SMALL, SURE_NAMES, is_title, readings, word_set
+from pcs_annotator.relations.language import known_language, language_of, may_be_english
 
 _CAPITALISED = re.compile(r"(?<![\w'])[A-ZÀ-ÖØ-Þ][^\W_]*(?:['&-][^\W_]+)*")
 _WORD = re.compile(r"(?<![\w'])[^\W\d_][^\W_]*")

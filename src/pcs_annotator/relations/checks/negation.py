@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from pcs_annotator.relations.checks.reading import Rewrite, prose, words
-from pcs_annotator.relations.language import known_language, language_of, may_be_english
 from pcs_annotator.relations.facts import word_set
+from pcs_annotator.relations.language import known_language, language_of, may_be_english
 
 _INFORMAL = (
     "dont doesnt didnt cant couldnt wont wouldnt shouldnt isnt wasnt arent werent hasnt havent hadnt mustnt aint "

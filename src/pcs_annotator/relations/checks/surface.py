@@ -7,8 +7,8 @@ from collections import Counter
 from functools import lru_cache
 
 from pcs_annotator.relations.checks.reading import Rewrite, plain, prose, quoted, words
-from pcs_annotator.relations.language import known_language, language_of, may_be_english, other_language
 from pcs_annotator.relations.facts import word_set
+from pcs_annotator.relations.language import known_language, language_of, may_be_english, other_language
 
 _UNIT_ROW = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "

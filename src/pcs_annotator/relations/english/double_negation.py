@@ -43,7 +43,9 @@ _UNCLEAR_BESIDE_NOT = word_set(
     "everybody everything someone somebody something anyone anything only another half"
 )
 # Saying these is doing them; nobody says that it is not false that they thank.
-_DONE_BY_SAYING = word_set("thank apologize apologise congratulate promise dare bet swear beg wish welcome pray suggest")
+_DONE_BY_SAYING = word_set(
+    "thank apologize apologise congratulate promise dare bet swear beg wish welcome pray suggest"
+)
 _NO_PART_OF_A_STATEMENT = frozenset({"intj", "parataxis", "dep", "meta", "preconj"})
 # "Lee named best actor" lacks its "was".
 _NAMING = word_set("name elect appoint call crown vote award give send charge sentence declare dub")
@@ -112,7 +114,7 @@ def _why_no_statement(sentence: Span) -> str:
     odd = first.i != subject.left_edge.i or first.tag_.startswith("W") or first.lower_ == "that"
     if odd or not _meet(subject, finite, verb):
         return "does not begin with its subject"
-    if not agrees(subject, finite) or _may_be_participle(subject, finite):
+    if not agrees(subject, finite) or _may_be_no_tense(subject, finite):
         return "the parse is in doubt"
     return "" if _is_one_statement(verb, subject) else "more than a statement"
 
@@ -125,9 +127,12 @@ def _meet(subject: Token, finite: Token, verb: Token) -> bool:
     return whole and all(token.dep_ in ("advmod", "neg") and token.head in (verb, finite) for token in between)
 
 
-def _may_be_participle(subject: Token, finite: Token) -> bool:
-    """Return whether a past tense may be a participle, as in "Ann Lee named best actor"."""
+def _may_be_no_tense(subject: Token, finite: Token) -> bool:
+    """Return whether what looks like a tense may be none, as in "Ann Lee named best actor"."""
     base = lemma(finite)
+    # "An absolute must see"
+    if finite.lower_ == "must" and subject.left_edge.lower_ in ("a", "an"):
+        return True
     if finite.tag_ != "VBD" or base not in _NAMING or inflect(base, "VBN") != finite.lower_:
         return False
     return finite.nbor().tag_ not in ("DT", "PRP", "PRP$", "IN")

@@ -16,15 +16,17 @@ NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
 
 # A capital, words, and one mark at the end; no quotations, brackets, dashes, links, tags or emoji.
 _PLAIN = re.compile(r"[A-Z](?:[^\W_]|[ ,$£€%&'’.-])*[.!]")
-_BROKEN = re.compile(r"\.\.| -|- | ['’]|['’] |[^\W\d]\.[A-Z][a-z]|\b[A-Z]\.?\s?\.$")
+_BROKEN = re.compile(r"\. ?\.| -|- | ['’]|['’] |[^\W\d]\.[A-Z][a-z]|\b[A-Z]\.?\s?\.$")
 _SHOUTED = re.compile(r"\b[A-Z]{4,}\b")
 # The same for a part of a sentence.
 _PLAIN_PART = re.compile(r"(?:[^\W_]|[ $£€%&'’.-])+")
 _ENDS = re.compile(r"[.!?][\"'”’)]*\s*\Z|\A\s*\Z|\n\s*\Z")
 # Words whose number their form does not show, and parts of a whole, which take theirs from it.
 _NO_SURE_NUMBER = word_set(
-    "news series species means headquarters data media majority minority number lot lots rest half handful dozen dozens "
-    "couple pair percent percentage portion range variety third quarter team staff crew committee family none police"
+    """
+    news series species means headquarters data media majority minority number lot lots rest half handful dozen dozens
+    couple pair percent percentage portion range variety third quarter team staff crew committee family none police
+    """
 )
 _PLURAL = word_set("people men women children they we these those")
 

@@ -111,7 +111,7 @@ def _fits(form: Form, words: Span, sentence: Span) -> bool:
     after = sentence[words.end - sentence.start] if words.end < sentence.end else None
     if not (_neighbour_fits(after, entry.next, entry.not_next) and _neighbour_fits(before, entry.prev, entry.not_prev)):
         return False
-    free = {"verb": _is_verb, "noun": _is_noun, "word": lambda _: True}[entry.kind](first)
+    free = entry.kind == "word" or (_is_verb(first) if entry.kind == "verb" else _is_noun(first))
     return free and _written_plainly(words, sentence) and not _repeats(form, words, sentence)
 
 

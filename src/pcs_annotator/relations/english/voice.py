@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pcs_annotator.core.variant import Expectation
-from pcs_annotator.relations.english.sentence import NOUNS, agrees, finite_of, is_plain, is_plural, subject_of, why_not_whole
+from pcs_annotator.relations.english.sentence import (
+    NOUNS,
+    agrees,
+    finite_of,
+    is_plain,
+    is_plural,
+    subject_of,
+    why_not_whole,
+)
 from pcs_annotator.relations.facts import inflect, lemma, readings, within_sentence, word_set
 from pcs_annotator.relations.rule import NotApplicable, Replacement, sentence_rule, splice
 
@@ -23,7 +31,7 @@ _VERBS = word_set(
     challenge cite close collect condemn conduct confirm construct control cover create criticize criticise
     damage defeat defend define delay deliver demand denounce deny deploy describe design destroy detain develop direct
     disclose discover discuss dismiss displace distribute dominate draft drive edit eliminate embrace enact encourage
-    endorse enforce enjoy erode establish evaluate examine execute exploit explore expose face fight file finance follow
+    endorse enforce enjoy erode establish evaluate examine execute exploit explore expose face fight file finance
     force form fund generate greet halt handle harm hate highlight hire honor honour host identify ignore implement
     impose improve influence injure inspect inspire install interview introduce invade invent investigate invite issue
     jail kidnap kill launch lead lift limit loathe love maintain manage manufacture measure mention mock monitor murder
@@ -49,8 +57,10 @@ _TIED = word_set(
     """
 )
 _MEASURES = word_set(
-    "percent % cents dollars euros pounds points miles feet meters metres years months weeks days hours minutes seconds "
-    "times lot lots bit way ways time day week month year today yesterday tomorrow tonight million billion trillion"
+    """
+    percent % cents dollars euros pounds points miles feet meters metres years months weeks days hours minutes seconds
+    times lot lots bit way ways time day week month year today yesterday tomorrow tonight million billion trillion
+    """
 )
 _HELPERS = word_set("will would can could may might must should is are was were be been has have had being")
 _IN_PHRASES = frozenset({"det", "amod", "compound", "nummod", "poss", "case", "nmod"})
@@ -65,17 +75,25 @@ _DOER = re.compile(
     r"ministry|department|university|official|administration|commission|board|jury|resident|student|expert|critic|"
     r"children|parent|authorities|media|public|state|republican|democrat)s?"
 )
-_NO_DOER = word_set("river water number corner letter paper order computer power winter summer center centre quarter "
-                    "chapter master matter weather offer manner margin factor door floor error color colour plant water "
-                    "counter border shoulder dinner answer cover member november december october september")  # fmt: skip
+_NO_DOER = word_set(
+    """
+    river water number corner letter paper order computer power winter summer center centre quarter chapter master
+    matter weather offer manner margin factor door floor error color colour plant counter border shoulder dinner answer
+    cover member november december october september
+    """
+)
 _TIME = re.compile(
-    r"(?:on (?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:last|this|next) (?:week|month|year|week|weekend|summer|spring|"
-    r"fall|winter)|(?:earlier|later) this (?:week|month|year)|yesterday|today|in (?:1[5-9]|20)\d\d|in (?:january|february|"
-    r"april|june|july|september|october|november|december)(?: (?:19|20)\d\d)?)\b"
+    r"(?:on (?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:last|this|next) (?:week|month|year|weekend|summer|spring|"
+    r"fall|winter)|(?:earlier|later) this (?:week|month|year)|yesterday|today|in (?:1[5-9]|20)\d\d|in (?:january|"
+    r"february|april|june|july|september|october|november|december)(?: (?:19|20)\d\d)?)\b"
 )
 
 
-_SAYING = word_set("say add argue claim warn note report announce explain state suggest admit confirm think believe know")
+_SAYING = word_set(
+    """
+    say add argue claim warn note report announce explain state suggest admit confirm think believe know
+    """
+)
 # Words in front of a clause, or between two.
 _JOINS = word_set("because after before when while if although though whereas unless until that and but so")
 
@@ -185,9 +203,9 @@ def _ends(verb: Token, end: int) -> bool:
     # "They opposed it when it was signed and oppose it now": a later verb has this subject, whatever the parser says.
     if any(token.dep_ == "conj" and token.tag_[:2] == "VB" and subject_of(token) is None for token in rest):
         return False
-    # "Two men rescued by boat" is no clause: without a full stop, a past tense may be a participle.
+    # Without a full stop, it may be a headline or cut off.
     if not rest:
-        return verb.tag_ in ("VBZ", "VB")
+        return False
     if rest[0].text in (".", "!"):
         return not _leads_on(verb.sent)
     if len(rest) == 1:
@@ -231,7 +249,12 @@ def _why_not(clause: _Clause) -> str:
     finite = finite_of(clause.verb)
     doer, done = (other, subject) if clause.passive else (subject, other)
     # "Rivals cut routes" may be in either tense.
-    same = finite is not None and finite == clause.verb and finite.tag_ != "VBZ" and inflect(lemma(finite), "VBD") == lemma(finite)
+    same = (
+        finite is not None
+        and finite == clause.verb
+        and finite.tag_ != "VBZ"
+        and inflect(lemma(finite), "VBD") == lemma(finite)
+    )
     if finite is None or same or not agrees(subject, finite) or not _are_nouns(clause):
         return "the parse is in doubt"
     words = {token.lower_ for phrase in (clause.first, clause.second) for token in phrase}

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from pcs_annotator.core.variant import Expectation
+from pcs_annotator.relations.facts import LOUD, SMALL
 from pcs_annotator.relations.language import NO_CASE, known_language
 from pcs_annotator.relations.plain.kept import kept_as_they_are
 from pcs_annotator.relations.rule import NotApplicable, Replacement, splice, text_rule
-from pcs_annotator.relations.facts import LOUD, SMALL
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’`][^\W\d_]+)*")
 # What stands before the first word of a sentence, a line or a quotation.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from pcs_annotator.relations.facts import word_set
 from pcs_annotator.relations.plain.auxiliary import what_d_means, what_s_means
 from pcs_annotator.relations.rule import NotApplicable, text_rule
-from pcs_annotator.relations.facts import word_set
 
 # The part before the apostrophe, and the part after it.
 _CONTRACTION = re.compile(r"(?<![\w'’@#/-])([^\W\d_]{1,8})['’](t|m|re|ve|ll|d|s)(?![\w'’-])", re.IGNORECASE)

@@ -6,10 +6,10 @@ import re
 from functools import cache
 
 from pcs_annotator.core.variant import Expectation
+from pcs_annotator.relations.facts import word_set
 from pcs_annotator.relations.language import known_language, why_not_english
 from pcs_annotator.relations.plain.foreign_numbers import in_other_figures
 from pcs_annotator.relations.rule import NotApplicable, text_rule
-from pcs_annotator.relations.facts import word_set
 
 _SMALL_WORDS = (
     "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 
+from pcs_annotator.relations.facts import word_set
 from pcs_annotator.relations.language import known_language
 from pcs_annotator.relations.plain.kept import is_address
 from pcs_annotator.relations.rule import NotApplicable, text_rule
-from pcs_annotator.relations.facts import word_set
 
 _TO_STRAIGHT = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "„": '"', "«": '"', "»": '"'})
 _CURLY = re.compile("[“”‘’„«»]")

@@ -6,10 +6,10 @@ import re
 from hashlib import blake2b
 
 from pcs_annotator.core.variant import Expectation
+from pcs_annotator.relations.facts import word_set
 from pcs_annotator.relations.language import NO_TYPOS
 from pcs_annotator.relations.plain.kept import kept_as_they_are
 from pcs_annotator.relations.rule import NotApplicable, Replacement, splice, text_rule
-from pcs_annotator.relations.facts import word_set
 
 WORDS_PER_TYPO = 8
 MOST_TYPOS = 8
