@@ -118,6 +118,19 @@ def test_both_ways_the_promise_is_about_the_new_texts(folder: Path) -> None:
         assert len(wrong) <= 0.1 * len(accepted)
 
 
+def test_the_promise_about_new_texts_has_what_earlier_looks_left(folder: Path) -> None:
+    fit_run(folder)
+    path = folder / "looks.json"
+    known = json.loads(path.read_text())
+    known["looks"].insert(0, {"key": "earlier", "rows": 100, "level": 0.05, "promised": False})
+    path.write_text(json.dumps(known))
+    fitted = fit_run(folder).learned.model.certificate
+    found = labelled(folder).model.certificate
+    assert fitted is not None
+    assert found is not None
+    assert found.spent == fitted.spent == 0.05
+
+
 def test_a_cascade_asks_cheap_models_first(folder: Path) -> None:
     with pytest.raises(ConfigError, match=r"cascade.*simulated:large@85"):
         labelled(folder, cascade=True)

@@ -352,7 +352,7 @@ def _frugal(
     votes, gold = recorded.votes, recorded.gold
     codes = gold_codes(votes, gold.labels)
     once = learn.counted_once(votes, codes, recorded.texts, gold.random_sample)
-    how = replace(learn.learning_of(recorded.settings), resamples=0)
+    how = replace(learn.learning_of(recorded.settings, recorded.looked(recorded.settings)), resamples=0)
     with learn.one_thread():
         return learn_frugal(votes, codes, how, prices, gold.random_sample, once.distinct)
 

@@ -120,6 +120,12 @@ class Recorded:
         model = with_reviewed_audit(model, self.votes, gold.verdicts, gold.labels)
         return replace(learned, model=model if earlier is None else fallen_away(earlier, model))
 
+    def looked(self, settings: LearnSettings) -> Looked:
+        """Return what looks at the gold labels before a fit with these settings leave for a promise."""
+        key = key_of(self.votes, self.gold.labels, settings)
+        looks = read_looks(self.folder, self._gold_ids(), key)
+        return Looked(looks.spent_before(key), looks.refused)
+
     def _note_look(self, certificate: Certificate, settings: LearnSettings) -> None:
         key, ids = key_of(self.votes, self.gold.labels, settings), self._gold_ids()
         before = read_looks(self.folder, ids, key)
