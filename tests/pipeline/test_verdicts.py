@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import openpyxl
 import pyarrow as pa
 import pytest
 
@@ -17,7 +16,7 @@ from pcs_annotator.files.runs import RunFolder
 from pcs_annotator.files.tables import Columns, Dataset
 from pcs_annotator.judging.promising.certificate import Certificate, audit
 from pcs_annotator.pipeline.fit import fit_run, open_run
-from pcs_annotator.pipeline.human_review import FromPeople, Gold, gold_of
+from pcs_annotator.pipeline.human_review import Gold, gold_of
 from pcs_annotator.pipeline.report.page import render
 from pcs_annotator.pipeline.review.session import Review
 from pcs_annotator.pipeline.review.values import ReviewOptions
@@ -194,14 +193,12 @@ def test_the_final_label_of_a_row_on_which_coders_agree_is_theirs(tmp_path: Path
     simulated_run(tmp_path, rows=60, gold_rows=30, coders=("anna", "ben"))
     with Review.open(tmp_path / "run", ReviewOptions(refit_every=0, seed=1)) as review:
         judge(review, "random", "good")
-    fit_run(tmp_path / "run", None, FromPeople(excel=True))
+    fit_run(tmp_path / "run")
     rows = read_csv(tmp_path / "run" / "labels.csv")
     agreed = rows[1:30]
     assert any(row["pcs_label"] != row["gold_anna"] for row in agreed)
     assert [row["pcs_final_label"] for row in agreed] == [row["gold_anna"] for row in agreed]
     assert rows[0]["pcs_final_label"] == rows[0]["pcs_label"]
-    [names, *cells] = openpyxl.load_workbook(tmp_path / "run" / "labels.xlsx").worksheets[0].values
-    assert [row[names.index("pcs_final_label")] for row in cells] == [row["pcs_final_label"] for row in rows]
 
 
 def test_a_fit_learns_from_verdicts_and_labels_tell_people_and_models_apart(folder: Path) -> None:
