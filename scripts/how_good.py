@@ -115,7 +115,7 @@ BY_RULE = """
 
 {n} texts, the two Qwen models, labels only. *Question*: labels in reverse order, another wording, another layout.
 *Rules for most texts*: lower case, typos, a lead-in. *The paper's three*: voice, double negation and synonym, by
-earlier rules that applied to fewer texts than today's, so that they also cost fewer calls. Self-consistency is drawn
+earlier rules that changed 4 to 26 % of the texts, so that they also cost fewer calls. Self-consistency is drawn
 from the recorded log-probabilities at temperature 1.
 """
 BY_MODEL = """

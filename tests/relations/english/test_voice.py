@@ -115,8 +115,8 @@ def test_the_reason_says_why_a_sentence_is_left_alone(text: str, reason: str) ->
 
 
 def test_the_rest_of_the_sentence_keeps_every_character() -> None:
-    text = "A small bomb damaged the embassy on Sunday ,  but nobody was hurt !"
-    assert rewritten(text).text == "The embassy was damaged by a small bomb on Sunday ,  but nobody was hurt !"
+    text = "Prices  rose -	10 % -  because a storm damaged the refinery on Sunday  !"
+    assert rewritten(text).text == text.replace("a storm damaged the refinery", "the refinery was damaged by a storm")
 
 
 def test_every_sentence_of_a_text_is_tried() -> None:

@@ -79,7 +79,9 @@ def is_plural(noun: Token) -> bool | None:
     counted = any(child.tag_ == "CD" and child.lower_ not in ("one", "1") for child in noun.lefts)
     if noun.tag_ not in ("NN", "NNP", "PRP", "DT", "EX") or counted or word == "you":
         return None
-    return None if noun.tag_ == "NNP" and word.endswith("s") and not word.endswith("ss") else False
+    # "Leeds", "the Mujahideen"
+    unclear = (word.endswith("s") and not word.endswith("ss")) or ("the" in before and not readings(word))
+    return None if noun.tag_ == "NNP" and unclear else False
 
 
 def agrees(subject: Token, finite: Token) -> bool:

@@ -41,7 +41,7 @@ _VERBS = word_set(
     recruit reduce regulate reject release remove repair repeal replace report represent rescue resolve respect
     restore reveal reverse review revise ruin sanction save schedule secure seize select settle shape share sign silence
     slam solve spark sponsor spread stage steal stop strengthen study submit sue supply support surround suspend tackle
-    target test threaten topple track transform translate treat trigger trust undermine understand unveil use value
+    target test topple track transform translate treat trigger trust undermine understand unveil use value
     vandalize veto view violate visit watch weaken welcome win wreck write beat change cut find hold increase lose own
     seek sell
     """
@@ -94,8 +94,8 @@ _SAYING = word_set(
     say add argue claim warn note report announce explain state suggest admit confirm think believe know
     """
 )
-# Words in front of a clause, or between two.
-_JOINS = word_set("because after before when while if although though whereas unless until that and but so")
+# Words in front of a clause that ends the sentence.
+_JOINS = word_set("because after before when while if although though whereas unless until")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +137,12 @@ def _words(clause: _Clause) -> str | None:
 
 
 def _moved(subject: Span, *, opens: bool) -> str | None:
-    """Return the subject as it is written behind the verb; None if its capital may be a name's."""
+    """Return the subject as it is written behind the verb; None if that is not sure."""
     if len(subject) == 1 and subject[0].lower_ in _AS_OBJECT:
         return _AS_OBJECT[subject[0].lower_]
     word = within_sentence(subject[0]) if opens else subject[0].text
-    return None if word is None else word + subject.text[len(subject[0]) :]
+    # The full stop of "U.S." would meet that of the sentence.
+    return None if word is None or subject.text.endswith(".") else word + subject.text[len(subject[0]) :]
 
 
 def _clause(verb: Token) -> _Clause | None:
@@ -179,10 +180,14 @@ def _begins(subject: Span, verb: Token) -> bool:
     if subject.start == verb.sent.start:
         return subject.text[0].isupper()
     before = subject[0].nbor(-1)
-    if verb.dep_ == "ccomp" and before == verb.head:
-        return lemma(before) in _SAYING
+    if before.lower_ in ("but", "and"):
+        return before.i == verb.sent.start
+    # "Recommended that we adopt it" is no statement.
+    said = before.nbor(-1) if before.lower_ == "that" and before.i > verb.sent.start else before
+    if verb.dep_ == "ccomp" and said == verb.head:
+        return lemma(said) in _SAYING
     if before.lower_ in _JOINS:
-        return before.dep_ in ("mark", "cc", "advmod") and before.head in (verb, verb.head)
+        return before.dep_ in ("mark", "advmod") and before.head == verb
     # "In March, the city banned bags."
     fronted = verb.doc[verb.sent.start : before.i]
     return before.text == "," and verb.dep_ == "ROOT" and _is_fronted(fronted, verb)
@@ -191,30 +196,17 @@ def _begins(subject: Span, verb: Token) -> bool:
 def _is_fronted(words: Span, verb: Token) -> bool:
     """Return whether words are one phrase in front of a clause, such as a time or a place, that refers to nobody."""
     head = words.root
-    if head.head != verb or head.dep_ not in ("prep", "advmod", "npadvmod") or not is_plain(words.text):
-        return False
-    whole = (head.left_edge.i, head.right_edge.i + 1) == (words.start, words.end)
-    return whole and all(token.tag_[:2] not in ("VB", "PR", "WR", "WP") for token in words)
+    if _TIME.fullmatch(words.text.lower()):
+        return True
+    whole = (head.left_edge.i, head.right_edge.i + 1) == (words.start, words.end) and is_plain(words.text)
+    nobody = all(token.tag_[:2] not in ("VB", "PR", "WR", "WP") for token in words)
+    return whole and nobody and head.head == verb and head.dep_ == "prep"
 
 
 def _ends(verb: Token, end: int) -> bool:
-    """Return whether a clause ends at a position: with the sentence, or where one with its own subject begins."""
+    """Return whether the sentence ends at a position with a full stop; without one it may be a headline or cut off."""
     rest = [token for token in verb.doc[end : verb.sent.end] if not token.is_space]
-    # "They opposed it when it was signed and oppose it now": a later verb has this subject, whatever the parser says.
-    if any(token.dep_ == "conj" and token.tag_[:2] == "VB" and subject_of(token) is None for token in rest):
-        return False
-    # Without a full stop, it may be a headline or cut off.
-    if not rest:
-        return False
-    if rest[0].text in (".", "!"):
-        return not _leads_on(verb.sent)
-    if len(rest) == 1:
-        return False
-    following = rest[1] if rest[0].text == "," else rest[0]
-    clause = next((token for token in rest if token.tag_[:2] == "VB" and subject_of(token) is not None), None)
-    subject = None if clause is None else subject_of(clause)
-    joins = following.lower_ in _JOINS - {"that", "so"}
-    return joins and subject is not None and subject.left_edge.i == following.i + 1
+    return bool(rest) and rest[0].text in (".", "!") and not _leads_on(verb.sent)
 
 
 def _leads_on(sentence: Span) -> bool:
