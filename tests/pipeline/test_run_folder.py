@@ -61,8 +61,10 @@ def test_a_run_with_a_removed_calibration_and_optimiser_opens_and_is_learned_aga
     start["config"]["learn"] |= gone
     write_json(folder / "model.json", model)
     write_json(folder / "run.json", start)
-    with pytest.warns(PcsWarning, match="cannot read the calibration 'isotonic'.*learned again"):
+    with pytest.warns(PcsWarning, match="cannot read the calibration 'isotonic'") as caught:
         opened = open_run(folder)
+    assert any("learned again for this command alone" in str(one.message) for one in caught)
+    assert read_json(folder / "model.json") == model  # reading changes nothing
     assert opened.learned.model.calibrator is not None
     assert opened.learned.model.calibrator.method == "softmax"
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pcs_annotator.asking.ledger.lock import Say, lock_ledger, warn_user
-from pcs_annotator.errors import MismatchError, TableError
+from pcs_annotator.errors import MismatchError, PcsWarning, TableError
 from pcs_annotator.files.runs import RunFolder, clear_leftovers, expecting
 from pcs_annotator.pipeline import audit_file, human_review, learn
 from pcs_annotator.pipeline.large.large_table import relabel_whole
@@ -78,13 +79,22 @@ def _fit_run(
 
 
 def open_run(path: Path) -> RunResult:
-    """Return the result of a run from its folder; where model and figures are missing or damaged, learn again."""
+    """Return the result of a run from its folder; a run that was stopped before it learned is fitted.
+
+    If model or figures are damaged or of different fits, what they would say is learned for this command alone: a
+    command that only reads leaves files as they are, and `pcs fit` puts them right.
+    """
     recorded = Recorded.read(RunFolder(path))
     recorded = replace(recorded, config=replace(recorded.config, learn=recorded.settings))
     figures = recorded.folder.evaluation
     try:
         with expecting(figures, REFIT):
             learned = learn.learned_from(recorded.model_in_force(), recorded.figures())
-        return recorded.result(learned, list(learned.model.judge(recorded.votes)))
-    except (TableError, MismatchError):
-        return fit_run(path)
+        outcomes = list(learned.model.judge(recorded.votes))
+    except (TableError, MismatchError) as error:
+        if not recorded.folder.model.exists() or not figures.exists():
+            return fit_run(path)
+        warnings.warn(f"{error}; learned again for this command alone", PcsWarning, stacklevel=2)
+        learned = recorded.learn(recorded.settings)
+        outcomes = list(learned.model.judge(recorded.votes))
+    return recorded.result(learned, outcomes)

@@ -348,7 +348,7 @@ def test_the_remedy_for_texts_of_another_kind_brings_acceptance_back(run: str, c
     assert main(["label", "other.csv", "--run", run]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("these texts differ from the gold rows the promise was made on")
-    assert {row["decision"] for row in read_csv(Path("other-labels.csv"))} == {"review"}
+    assert {row["pcs_decision"] for row in read_csv(Path("other-labels.csv"))} == {"review"}
     printed = " ".join(" ".join(lines).split())
     rows = re.search(r"right labels of (\d+) rows, drawn at random, into a column gold of other.csv", printed)
     command = re.search(r"pcs (run other.csv .* --out run-new)", printed)
@@ -361,9 +361,9 @@ def test_the_remedy_for_texts_of_another_kind_brings_acceptance_back(run: str, c
         [{**row, "gold": truth_in(row["text"]) if place in drawn else ""} for place, row in enumerate(texts)],
     )
     found = shown(shlex.split(command[1]), capsys)
-    accepted = [row for row in read_csv(Path("run-new/labels.csv")) if row["decision"] == "accept"]
+    accepted = [row for row in read_csv(Path("run-new/labels.csv")) if row["pcs_decision"] == "accept"]
     assert found["decisions"]["accept"] == len(accepted) > 100
-    assert sum(row["label"] != truth_in(row["text"]) for row in accepted) <= 0.1 * len(accepted)
+    assert sum(row["pcs_label"] != truth_in(row["text"]) for row in accepted) <= 0.1 * len(accepted)
     assert found["known_already"] > 300
 
 

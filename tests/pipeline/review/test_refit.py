@@ -21,7 +21,7 @@ from pcs_annotator.pipeline.review.values import ReviewOptions
 from tests.pipeline.review.reviewing import judge
 from tests.simulated import truth_of
 
-ENOUGH = 30.0
+ENOUGH = 120.0
 
 
 def gold_rows(run: Path) -> int:
