@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyarrow.parquet import read_table, write_table
 
-from pcs_annotator import PcsWarning
+from pcs_annotator import PcsWarning, load_run
 from pcs_annotator.core.tabular import table_place
 from pcs_annotator.errors import ConfigError, TableError
 from pcs_annotator.files.config import Config, LearnSettings
@@ -21,6 +21,7 @@ from pcs_annotator.files.runs import read_json, write_json
 from pcs_annotator.pipeline.fit import fit_run
 from pcs_annotator.pipeline.human_review import FromPeople
 from pcs_annotator.pipeline.label import Labelled, Saving, default_out, label, plan_labelling
+from pcs_annotator.pipeline.large import large_table
 from pcs_annotator.pipeline.run_request import RunRequest
 from tests.simulated import (
     MODELS,
@@ -203,6 +204,27 @@ def test_nothing_is_accepted_of_texts_of_another_kind_unless_that_is_wanted(ask_
     assert wanted.counts.decisions["accept"] > 50
     with pytest.raises(ConfigError, match="on_drift is 'never': use one of review, accept"):
         Saving(on_drift="never")
+
+
+def test_nothing_is_accepted_of_a_large_table_of_another_kind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large_table, "IN_MEMORY_ROWS", 50)
+    out = folder.parent / "others.csv"
+    shifted = request(folder, range(2000, 2150), ["good"] * 150)
+    with pytest.warns(PcsWarning, match="^these texts differ from the gold rows the promise was made on: .*for review"):
+        found = label(shifted, out)
+    assert found.whole is not None
+    assert found.counts.decisions == {"review": 150}
+    rows = read_csv(out)
+    assert {row["pcs_decision"] for row in rows} == {"review"}
+    assert all(row["pcs_reason"].startswith("these texts differ from the gold rows") for row in rows)
+
+
+def test_a_run_that_programs_call_accepts_nothing_from_the_alarm_on(folder: Path) -> None:
+    rows = read_csv(write_texts(folder.parent / "new.csv", range(2000, 2300), truths=["good"] * 300))
+    table = pa.table({"id": [row["id"] for row in rows], "text": [row["text"] for row in rows]})
+    with load_run(folder) as loaded, pytest.warns(PcsWarning, match="^these texts differ from the gold rows"):
+        _, after = loaded.label_table(table), loaded.label_table(table)
+    assert set(after["pcs_decision"].to_pylist()) == {"review"}
 
 
 def test_without_gold_everything_is_asked_and_nothing_is_accepted(tmp_path: Path) -> None:
