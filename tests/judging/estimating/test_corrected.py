@@ -32,6 +32,13 @@ def study_of(truth: NDArray[np.intp], expected: NDArray[np.float64], rows: NDArr
     return Study(expected, expected[rows], sample, **how)  # type: ignore[arg-type]
 
 
+def test_gold_rows_leave_less_error_only_where_the_rows_are_all_there_are() -> None:
+    _, truth, expected = made(500)
+    rows = np.arange(100)
+    assert study_of(truth, expected, rows, whole=False).left == pytest.approx(np.ones(100))
+    assert study_of(truth, expected, rows, whole=True).left == pytest.approx(np.full(100, 0.8))
+
+
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # the reference calls scikit-learn in an old way
 @pytest.mark.parametrize("name", ["mean", "linear", "logistic"])
 def test_estimates_agree_with_ppi_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
