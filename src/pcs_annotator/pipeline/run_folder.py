@@ -33,7 +33,7 @@ from pcs_annotator.judging.promising.certificate import Certificate, fingerprint
 from pcs_annotator.pipeline import ask, coders, folder_votes, human_review, ledgers, resolve_config
 from pcs_annotator.pipeline.certificate_text import fallen_away, promised
 from pcs_annotator.pipeline.learn import KnownRows, Learned, Looked, evaluation_file, learn_if_possible, model_file
-from pcs_annotator.pipeline.looks import key_of, read_looks, write_looks
+from pcs_annotator.pipeline.looks import Looks, key_of, read_looks, write_looks
 from pcs_annotator.pipeline.run_result import RunResult
 from pcs_annotator.pipeline.verdicts import with_reviewed_audit
 from pcs_annotator.version import __version__
@@ -100,12 +100,11 @@ class Recorded:
 
         With `spare_looks`, a promise is tested for only when enough gold rows have come; see `Looks.too_early`.
         """
-        gold, key = self.gold, key_of(self.votes, self.gold.labels, settings)
+        gold, (key, looks) = self.gold, self._looks(settings)
         values = self._earlier_model()
         earlier = None if values is None else Model.from_dict(values)
         before = None if earlier is None else earlier.certificate
         foretold = None if before is None else before.rows_needed
-        looks = read_looks(self.folder, self._gold_ids(), key)
         early = ""
         if spare_looks and key not in looks.keys:
             early = looks.too_early(int(gold.random_sample.sum()), foretold.even_odds if foretold else None)
@@ -122,14 +121,17 @@ class Recorded:
 
     def looked(self, settings: LearnSettings) -> Looked:
         """Return what looks at the gold labels before a fit with these settings leave for a promise."""
-        key = key_of(self.votes, self.gold.labels, settings)
-        looks = read_looks(self.folder, self._gold_ids(), key)
+        key, looks = self._looks(settings)
         return Looked(looks.spent_before(key), looks.refused)
 
+    def _looks(self, settings: LearnSettings) -> tuple[str, Looks]:
+        """Return the key of a look with these settings, and the folder's looks."""
+        key = key_of(self.votes, self.gold.labels, settings)
+        return key, read_looks(self.folder, self._gold_ids(), key)
+
     def _note_look(self, certificate: Certificate, settings: LearnSettings) -> None:
-        key, ids = key_of(self.votes, self.gold.labels, settings), self._gold_ids()
-        before = read_looks(self.folder, ids, key)
-        after = before.with_look(key, certificate, ids)
+        key, before = self._looks(settings)
+        after = before.with_look(key, certificate, self._gold_ids())
         if after is not before:
             write_looks(self.folder, after)
 
