@@ -27,6 +27,7 @@ def page(document: Mapping[str, Any]) -> Markup:
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("title", about["title"]),
         tag("link", rel="stylesheet", href="/docs.css"),
+        tag("link", rel="icon", href="data:,"),  # or browsers ask for /favicon.ico, which there is none of
     )
     body = tag(
         "body",
